@@ -19,51 +19,19 @@ struct options {
 #define O(field) offsetof(struct options, field)
 
 static const struct pk_opt options[] = {
-    {.name = "reason",
-     .type = PK_OPT_TEXT,
-     .offset = O(reason),
-     .arg = "TEXT",
-     .cli_only = true,
-     .help = "the reason; required by accept, recorded by save",
-     .group = "Deciding"},
-    {.name = "only",
-     .type = PK_OPT_FLAG,
-     .offset = O(only),
-     .cli_only = true,
+    {"reason", 0, PK_OPT_TEXT, O(reason), "TEXT", .cli_only = true, .group = "Deciding",
+     .help = "the reason; required by accept, recorded by save"},
+    {"only", 0, PK_OPT_FLAG, O(only), .cli_only = true,
      .help = "accept: replace the baseline's runs by these runs"},
-    {.name = "force",
-     .type = PK_OPT_FLAG,
-     .offset = O(force),
-     .cli_only = true,
+    {"force", 0, PK_OPT_FLAG, O(force), .cli_only = true,
      .help = "save: replace an existing baseline of that name"},
-    {.name = "label",
-     .type = PK_OPT_TEXT,
-     .offset = O(label),
-     .arg = "TEXT",
-     .cli_only = true,
-     .help = "save: the newest complete runs with this label, looked up whenever the baseline is used",
-     .group = "Moving"},
-    {.name = "tag",
-     .type = PK_OPT_TEXT,
-     .offset = O(tag),
-     .arg = "KEY=VALUE",
-     .cli_only = true,
-     .help = "the same for runs with this tag"},
-    {.name = "branch",
-     .type = PK_OPT_TEXT,
-     .offset = O(branch),
-     .arg = "NAME",
-     .cli_only = true,
+    {"label", 0, PK_OPT_TEXT, O(label), "TEXT", .cli_only = true, .group = "Moving",
+     .help = "save: the newest complete runs with this label, looked up whenever the baseline is used"},
+    {"tag", 0, PK_OPT_TEXT, O(tag), "KEY=VALUE", .cli_only = true, .help = "the same for runs with this tag"},
+    {"branch", 0, PK_OPT_TEXT, O(branch), "NAME", .cli_only = true,
      .help = "the same for runs recorded on this git branch without uncommitted changes (sides of gates "
              "excluded)"},
-    {.name = "newest",
-     .type = PK_OPT_INT,
-     .offset = O(newest),
-     .arg = "N",
-     .min = 1,
-     .max = 1e6,
-     .def = "10",
-     .cli_only = true,
+    {"newest", 0, PK_OPT_INT, O(newest), "N", 1, 1e6, .def = "10", .cli_only = true,
      .help = "maximum number of these runs"},
     {0},
 };
@@ -118,20 +86,14 @@ static enum pk_code check_texts(const struct pk_app *app, const struct options *
                                                           : pk_opt_apart(table, "tag", others + 1, why, err);
 }
 
-/* What it follows; NULL: it is pinned. */
-static const char *followed(const struct options *o, const char **pattern)
-{
-    *pattern = o->label ? o->label : o->tag ? o->tag : o->branch;
-    return o->label ? "label" : o->tag ? "tag" : o->branch ? "branch" : NULL;
-}
-
 static enum pk_code save(struct pk_app *app, struct pk_store *s, struct pk_err *err)
 {
     const struct options *o = app->options;
     const struct pk_baseline_decision why = {user_name(app->arena), o->reason};
     int64_t *ids = NULL, newest;
     struct pk_baseline b = {.name = app->args.v[1], .newest = o->newest};
-    b.follows = followed(o, &b.pattern);
+    b.pattern = o->label ? o->label : o->tag ? o->tag : o->branch;
+    b.follows = o->label ? "label" : o->tag ? "tag" : o->branch ? "branch" : NULL; /* NULL = it is pinned */
     if (check_texts(app, o, err))
         return err->code;
     if (b.follows && app->args.n > 2) {
@@ -148,9 +110,7 @@ static enum pk_code save(struct pk_app *app, struct pk_store *s, struct pk_err *
         b.n_runs = 1;
     }
     b.runs = ids;
-    if (pk_baseline_save(s, &b, o->force, &why, err))
-        return err->code;
-    return print_one(app, s, err);
+    return pk_baseline_save(s, &b, o->force, &why, err) ? err->code : print_one(app, s, err);
 }
 
 /* A run that none of the baseline's can be compared with is taken, since an experiment gets new cases; but it is said, when it is taken:
@@ -251,8 +211,7 @@ static enum pk_code find_action(struct pk_app *app, const struct action **action
 static enum pk_code check_options(const struct pk_app *app, const struct action *action, struct pk_err *err)
 {
     for (const struct pk_opt *o = options; o->name; o++) {
-        const char *origin = pk_opt_origin(&app->tables[1], 1, o->name);
-        if (!origin || strcmp(origin, "default") == 0 ||
+        if (pk_opt_source_of(&app->tables[1], o->name) == PK_OPT_DEFAULT ||
             strstr(action->takes, pk_printf(app->arena, " %s ", o->name)))
             continue;
         pk_fail(err, PK_E_USAGE, "perfkit baseline %s has no --%s", action->name, o->name);
@@ -265,13 +224,11 @@ static enum pk_code check_options(const struct pk_app *app, const struct action 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct action *action;
-    struct pk_store *s;
+    PK_STORE_CLEANUP struct pk_store *s = NULL;
     if (find_action(app, &action, err) || check_options(app, action, err) ||
         pk_open_store(app, NULL, action->mode, &s, err))
         return err->code;
-    enum pk_code rc = action->run(app, s, err);
-    pk_store_close(s);
-    return rc;
+    return action->run(app, s, err);
 }
 
 const struct pk_cmd pk_cmd_baseline = {

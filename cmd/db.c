@@ -15,22 +15,10 @@ struct options {
 #define O(field) offsetof(struct options, field)
 
 static const struct pk_opt options[] = {
-    {.name = "keep",
-     .letter = 'k',
-     .type = PK_OPT_INT,
-     .offset = O(keep),
-     .arg = "N",
-     .min = 0,
-     .max = 1e9,
-     .def = "100",
+    {"keep", 'k', PK_OPT_INT, O(keep), "N", 0, 1e9, .def = "100", .group = "Pruning",
      .help = "number of newest runs that prune keeps; it also keeps unfinished runs and those of pinned "
-             "baselines",
-     .group = "Pruning"},
-    {.name = "dry-run",
-     .letter = 'n',
-     .type = PK_OPT_FLAG,
-     .offset = O(dry_run),
-     .help = "show what would be removed; remove nothing"},
+             "baselines"},
+    {"dry-run", 'n', PK_OPT_FLAG, O(dry_run), .help = "show what would be removed; remove nothing"},
     {0},
 };
 
@@ -158,12 +146,10 @@ static enum pk_code find_action(struct pk_app *app, const struct action **action
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct action *action;
-    struct pk_store *s;
+    PK_STORE_CLEANUP struct pk_store *s = NULL;
     if (find_action(app, &action, err) || pk_open_store(app, NULL, action->mode, &s, err))
         return err->code;
-    enum pk_code rc = action->run(app, s, err);
-    pk_store_close(s);
-    return rc;
+    return action->run(app, s, err);
 }
 
 const struct pk_cmd pk_cmd_db = {

@@ -27,15 +27,8 @@ static const struct {
 };
 
 static const struct pk_opt options[] = {
-    {.name = "what",
-     .letter = 'w',
-     .type = PK_OPT_CHOICE,
-     .offset = offsetof(struct options, what),
-     .arg = "ROWS",
-     .choices = whats,
-     .def = "samples",
-     .help = "the rows to write: every raw sample, or data derived from them",
-     .group = "Exporting"},
+    {"what", 'w', PK_OPT_CHOICE, offsetof(struct options, what), "ROWS", .choices = whats, .def = "samples",
+     .group = "Exporting", .help = "the rows to write: every raw sample, or data derived from them"},
     {0},
 };
 
@@ -50,32 +43,26 @@ static enum pk_code check_format(const char *name, struct pk_err *err)
     return pk_fix(err, "perfkit show prints the tables of a run");
 }
 
-/* An export of no rows may be a surprise, and a header alone does not say so. */
-static void say_none(struct pk_app *app, const char *what, int64_t run_id)
-{
-    const char *how = NULL;
-    for (size_t i = 0; i < sizeof recorded_by / sizeof *recorded_by; i++)
-        if (strcmp(recorded_by[i].what, what) == 0)
-            how = recorded_by[i].how;
-    app->closing_note = pk_printf(app->arena, "run %lld has no rows of --what %s%s%s", (long long)run_id,
-                                  what, how ? ": " : "", how ? how : "");
-}
-
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct options *o = app->options;
-    struct pk_store *s;
+    PK_STORE_CLEANUP struct pk_store *s = NULL;
     int64_t run_id;
     if (check_format(app->args.v[0], err) ||
         pk_open_run(app, app->args.n > 1 ? app->args.v[1] : "@", &s, &run_id, err))
         return err->code;
     const struct pk_param param = pk_param_int(":run", run_id);
-    enum pk_code rc =
-        pk_table_print(s, NULL, pk_printf(app->arena, "export_%s", o->what), &param, 1, app->out, err);
-    if (!rc && !pk_out_rows(app->out))
-        say_none(app, o->what, run_id);
-    pk_store_close(s);
-    return rc;
+    if (pk_table_print(s, NULL, pk_printf(app->arena, "export_%s", o->what), &param, 1, app->out, err))
+        return err->code;
+    if (pk_out_rows(app->out))
+        return PK_OK;
+    const char *how = NULL; /* no rows may be a surprise, and a header alone does not tell of it */
+    for (size_t i = 0; i < sizeof recorded_by / sizeof *recorded_by; i++)
+        if (strcmp(recorded_by[i].what, o->what) == 0)
+            how = recorded_by[i].how;
+    app->closing_note = pk_printf(app->arena, "run %lld has no rows of --what %s%s%s", (long long)run_id,
+                                  o->what, how ? ": " : "", how ? how : "");
+    return PK_OK;
 }
 
 const struct pk_cmd pk_cmd_export = {

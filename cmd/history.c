@@ -312,43 +312,6 @@ static const struct pk_opt options[] = {
     {0},
 };
 
-static enum pk_code too_few(const struct pk_run_wanted *w, size_t n, struct pk_err *err)
-{
-    pk_fail(err, PK_E_NOTHING, "%s has no history yet", w->experiment);
-    pk_why(err, "%s of it%s%s is complete, and a history needs two", n ? "one run" : "no run",
-           w->label ? " with this label" : "", w->gates ? "" : ", without sides of gates,");
-    return pk_fix(err, w->gates ? "measure it once more" : "measure it once more, or add --gates");
-}
-
-/* What there is no run of yet is named where runs record it. */
-static enum pk_code first_run(const char *experiment, struct pk_err *err)
-{
-    return err->code == PK_E_NOTHING && pk_probe_find(experiment)
-               ? pk_fix(err, "`perfkit run %s` records a first run; --db FILE names another store",
-                        experiment)
-               : err->code;
-}
-
-static enum pk_code read_runs(struct pk_store *s, const struct pk_run_wanted *w, struct pk_arena *a,
-                              struct pk_history_run **runs, size_t *n, struct pk_err *err)
-{
-    int64_t *ids;
-    if (pk_store_run_list(s, w, a, &ids, n, err))
-        return first_run(w->experiment, err);
-    if (*n < 2)
-        return too_few(w, *n, err);
-    *runs = pk_new_n(a, struct pk_history_run, *n);
-    for (size_t i = 0; i < *n; i++) {
-        struct pk_history_run *r = &(*runs)[i];
-        struct pk_figures *v;
-        if (pk_store_run_facts(s, ids[i], a, &r->facts, err) ||
-            pk_store_figures(s, ids[i], a, &v, &r->figures.n, &r->facts.cases_ok, err))
-            return err->code;
-        r->figures.v = v;
-    }
-    return PK_OK;
-}
-
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct options *o = app->options;
@@ -359,15 +322,19 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         .filter = o->filter,
         .min_effect = o->min_effect,
     };
-    struct pk_store *s;
+    PK_STORE_CLEANUP struct pk_store *s = NULL;
     struct pk_history_run *runs = NULL;
     struct pk_history h;
     size_t n;
-    if (pk_open_store(app, NULL, PK_STORE_READ, &s, err))
-        return first_run(experiment, err);
-    enum pk_code rc = read_runs(s, &wanted, app->arena, &runs, &n, err);
-    pk_store_close(s);
-    if (rc || pk_history_make(runs, n, experiment, &what, app->arena, &h, err))
+    int64_t *ids;
+    if (pk_open_store(app, NULL, PK_STORE_READ, &s, err) ||
+        pk_store_run_list(s, &wanted, app->arena, &ids, &n, err))
+        return err->code == PK_E_NOTHING && pk_probe_find(experiment)
+                   ? pk_fix(err, "`perfkit run %s` records a first run; --db FILE names another store",
+                            experiment)
+                   : err->code;
+    if (pk_history_read(s, &wanted, ids, n, app->arena, &runs, err) ||
+        pk_history_make(runs, n, experiment, &what, app->arena, &h, err))
         return err->code;
     const struct view view = {runs, experiment, o->min_effect, pk_for_people(app), o->all};
     print_history(app->out, &h, &view, app->arena);

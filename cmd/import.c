@@ -10,11 +10,12 @@ static const struct pk_column columns[] = {
     {.key = "known", .heading = "There already", .decimals = -1},
 };
 
-static enum pk_code import(struct pk_app *app, struct pk_store *s, struct pk_err *err)
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const char *file = app->args.v[0];
+    PK_STORE_CLEANUP struct pk_store *s = NULL;
     struct pk_spool_result r;
-    if (pk_spool_import(s, file, &r, err))
+    if (pk_open_store(app, NULL, PK_STORE_UPDATE, &s, err) || pk_spool_import(s, file, &r, err))
         return err->code;
     pk_out_table(app->out, "import", "Slices", PK_COLUMNS(columns));
     struct pk_row *row = pk_row_begin(app->out);
@@ -24,16 +25,6 @@ static enum pk_code import(struct pk_app *app, struct pk_store *s, struct pk_err
     pk_row_end(row);
     pk_note(app, "all of %s is in %s: it can be removed", file, pk_store_file(s));
     return PK_OK;
-}
-
-static enum pk_code run(struct pk_app *app, struct pk_err *err)
-{
-    struct pk_store *s;
-    if (pk_open_store(app, NULL, PK_STORE_UPDATE, &s, err))
-        return err->code;
-    enum pk_code rc = import(app, s, err);
-    pk_store_close(s);
-    return rc;
 }
 
 const struct pk_cmd pk_cmd_import = {

@@ -157,27 +157,6 @@ static enum pk_code find_gradients(const struct options *o, struct pk_arena *a, 
 
 static const struct pk_axis ranks_axis = {"ranks", PK_AXIS_INT, "ranks", 2, RANKS_MAX, .def = "2"};
 
-/* "2,8,64", "2:64:*2" */
-static enum pk_code read_ranks(const char *list, struct pk_arena *a, struct pk_sweep *ranks,
-                               struct pk_err *err)
-{
-    if (!pk_axis_parse(&ranks_axis, list, a, ranks, err))
-        return PK_OK;
-    pk_fail(err, PK_E_USAGE, "--ranks %.300s", list);
-    pk_why(err, "a number of ranks is an integer from 2 to %d", RANKS_MAX);
-    return pk_fix(err, "--ranks 2,8,64 or --ranks 2:64:*2");
-}
-
-static enum pk_code only_bucket(const char *name, struct pk_arena *a, struct pk_err *err)
-{
-    static const char *const names[] = {"bucket"};
-    if (!strcmp(name, names[0]))
-        return PK_OK;
-    pk_fail(err, PK_E_USAGE, "there is no plan '%s'", name);
-    pk_why(err, "%s", pk_suggest_text(a, name, names, 1));
-    return pk_fix(err, "perfkit plan bucket");
-}
-
 /* As the run's user would write it; as it is where today's ddp-bucket has no such axes. */
 static const char *setting_text(const char *json, struct pk_arena *a)
 {
@@ -197,7 +176,7 @@ static const char *setting_text(const char *json, struct pk_arena *a)
 static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, struct pk_err *err)
 {
     const struct options *o = app->options;
-    struct pk_store *s;
+    PK_STORE_CLEANUP struct pk_store *s = NULL;
     struct pk_link_cost cost;
     int64_t run_id;
     *link = (struct pk_comm_link){.latency_ns = (uint64_t)o->launch_ns,
@@ -210,12 +189,8 @@ static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, str
     enum pk_code rc = pk_open_run(app, o->from, &s, &run_id, err);
     if (rc == PK_E_NOTHING)
         return pk_fix(err, "`" PK_LINK_COST_COMMAND "` records the values for --from");
-    if (rc)
-        return rc;
-    rc = pk_link_cost_of_run(s, run_id, app->arena, &cost, err);
-    pk_store_close(s);
-    if (rc)
-        return rc;
+    if (rc || pk_link_cost_of_run(s, run_id, app->arena, &cost, err))
+        return err->code;
     link->latency_ns = (uint64_t)llround(cost.launch_ns);
     link->bytes_per_s = cost.bus_bytes_per_s;
     pk_note(app,
@@ -253,15 +228,24 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
+    static const char *const names[] = {"bucket"};
     const struct options *o = app->options;
     struct pk_gradients g;
     struct pk_sweep ranks;
-    if (only_bucket(app->args.v[0], app->arena, err) ||
-        pk_opt_apart(&app->tables[1], "tensors", (const char *const[]){"model", NULL},
+    if (strcmp(app->args.v[0], names[0]) != 0) {
+        pk_fail(err, PK_E_USAGE, "there is no plan '%s'", app->args.v[0]);
+        pk_why(err, "%s", pk_suggest_text(app->arena, app->args.v[0], names, 1));
+        return pk_fix(err, "perfkit plan bucket");
+    }
+    if (pk_opt_apart(&app->tables[1], "tensors", (const char *const[]){"model", NULL},
                      "the file defines the model", err) ||
-        find_gradients(o, app->arena, &g, err) || read_ranks(o->ranks, app->arena, &ranks, err))
+        find_gradients(o, app->arena, &g, err))
         return err->code;
-    return advise(app, &g, &ranks, err);
+    if (!pk_axis_parse(&ranks_axis, o->ranks, app->arena, &ranks, err)) /* "2,8,64", "2:64:*2" */
+        return advise(app, &g, &ranks, err);
+    pk_fail(err, PK_E_USAGE, "--ranks %.300s", o->ranks);
+    pk_why(err, "a number of ranks is an integer from 2 to %d", RANKS_MAX);
+    return pk_fix(err, "--ranks 2,8,64 or --ranks 2:64:*2");
 }
 
 const struct pk_cmd pk_cmd_plan = {

@@ -5,13 +5,11 @@
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    struct pk_store *s;
+    PK_STORE_CLEANUP struct pk_store *s = NULL;
     int64_t run_id;
-    if (pk_open_run(app, app->args.n ? app->args.v[0] : "@", &s, &run_id, err))
-        return err->code;
-    enum pk_code rc = pk_run_tables(s, run_id, app->out, err);
-    pk_store_close(s);
-    return rc;
+    return pk_open_run(app, app->args.n ? app->args.v[0] : "@", &s, &run_id, err)
+               ? err->code
+               : pk_run_tables(s, run_id, app->out, err);
 }
 
 const struct pk_cmd pk_cmd_show = {

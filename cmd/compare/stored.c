@@ -30,37 +30,27 @@ const struct pk_opt pk_verdict_rows[] = {
     {0},
 };
 
-static bool is_given(const struct pk_app *app, const char *option)
-{
-    const char *origin = pk_opt_origin(&app->tables[1], 1, option);
-    return origin && strcmp(origin, "default") != 0;
-}
-
 enum pk_code pk_verdict_options_check(const struct pk_app *app, struct pk_verdict_options *o,
                                       struct pk_threshold **thresholds, struct pk_err *err)
 {
     static const char *const one_by_one[] = {"metric", NULL};
     struct pk_errs wrong = {.arena = app->arena};
-    o->given = (struct pk_verdict_given){.min_effect = is_given(app, "min-effect"),
-                                         .alpha = is_given(app, "alpha"),
-                                         .strict = is_given(app, "strict"),
-                                         .thresholds = is_given(app, "threshold")};
-    if (pk_opt_apart(&app->tables[1], "all-metrics", one_by_one,
-                     "the first selects metrics, the second takes all", err))
+    const struct pk_opt_table *table = &app->tables[1];
+    o->given =
+        (struct pk_verdict_given){.min_effect = pk_opt_source_of(table, "min-effect") != PK_OPT_DEFAULT,
+                                  .alpha = pk_opt_source_of(table, "alpha") != PK_OPT_DEFAULT,
+                                  .strict = pk_opt_source_of(table, "strict") != PK_OPT_DEFAULT,
+                                  .thresholds = pk_opt_source_of(table, "threshold") != PK_OPT_DEFAULT};
+    if (pk_opt_apart(table, "all-metrics", one_by_one, "the first selects metrics, the second takes all",
+                     err))
         return err->code;
     *thresholds = pk_verdict_thresholds(o, app->arena, &wrong);
     return pk_all_errors(&wrong, err);
 }
 
-static enum pk_code open_runs(void *user, const char *ref, const struct pk_entry_name *of,
-                              struct pk_store **s, int64_t **ids, size_t *n, struct pk_err *err)
-{
-    return pk_open_runs(user, ref, of, s, ids, n, err);
-}
-
 struct pk_run_source pk_run_source(struct pk_app *app)
 {
-    return (struct pk_run_source){open_runs, app, app->arena};
+    return (struct pk_run_source){pk_open_runs, app, app->arena};
 }
 
 enum pk_code pk_stored_judge(struct pk_app *app, const char *base, const char *new_,
@@ -74,34 +64,23 @@ enum pk_code pk_stored_judge(struct pk_app *app, const char *base, const char *n
 
 /* --- tables --------------------------------------------------------------------------------------------------------- */
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* A label that all runs of a side have; NULL = there is none. */
-static const char *label_of(const struct pk_stored_side *side)
-{
-    const char *label = side->facts[0].label;
-    for (size_t i = 1; label && i < side->n_runs; i++)
-        if (!side->facts[i].label || strcmp(side->facts[i].label, label) != 0)
-            label = NULL;
-    return label;
-}
-
 static void say_missing(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
 {
     const size_t needed = pk_rule_default.fewest_runs;
     size_t least = needed;
     for (size_t i = 0; i < p->comparison.n; i++) {
         const struct pk_compared *row = &p->comparison.v[i];
-        if (row->judged && row->decision.reason == PK_REASON_FEW_RUNS)
-            least = smaller(least, smaller(p->base.n_runs, row->base->n));
+        const size_t runs = row->base->n < p->base.n_runs ? row->base->n : p->base.n_runs;
+        if (row->judged && row->decision.reason == PK_REASON_FEW_RUNS && runs < least)
+            least = runs;
     }
     if (least == needed)
         return;
     const bool commands = strcmp(p->base.facts[0].experiment, "exec") == 0;
-    const char *label = label_of(&p->base);
+    const char *label = p->base.facts[0].label; /* of all runs of the side; NULL = there is none */
+    for (size_t i = 1; label && i < p->base.n_runs; i++)
+        if (!p->base.facts[i].label || strcmp(p->base.facts[i].label, label) != 0)
+            label = NULL;
     const char *name = label ? label : "LABEL";
     const char *gate = commands ? "" : pk_printf(a, "%s ", p->base.facts[0].experiment);
     pk_out_note(
@@ -139,18 +118,6 @@ static void reasons(const struct pk_stored_pair *p, struct pk_out *out, struct p
     }
 }
 
-static void print_states(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
-{
-    const size_t n = p->base.n_runs + p->new_.n_runs;
-    struct pk_run_state *v = pk_new_n(a, struct pk_run_state, n);
-    for (size_t i = 0; i < n; i++) {
-        const bool is_base = i < p->base.n_runs;
-        v[i] = is_base ? p->base.states[i] : p->new_.states[i - p->base.n_runs];
-        v[i].side = is_base ? "base" : "new";
-    }
-    pk_run_states_print(out, v, n, a);
-}
-
 void pk_stored_run_rows(const struct pk_stored_pair *p, struct pk_out *out)
 {
     for (size_t i = 0; i < p->base.n_runs; i++)
@@ -174,5 +141,12 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
     reasons(p, out, a);
     pk_failures_print(p->comparison.unmatched, p->comparison.n_unmatched, out);
     pk_compare_print_counters(out, &p->counters, NULL, a);
-    print_states(p, out, a);
+    const size_t n = p->base.n_runs + p->new_.n_runs;
+    struct pk_run_state *states = pk_new_n(a, struct pk_run_state, n);
+    for (size_t i = 0; i < n; i++) {
+        const bool is_base = i < p->base.n_runs;
+        states[i] = is_base ? p->base.states[i] : p->new_.states[i - p->base.n_runs];
+        states[i].side = is_base ? "base" : "new";
+    }
+    pk_run_states_print(out, states, n, a);
 }

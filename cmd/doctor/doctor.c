@@ -40,20 +40,16 @@ static const char *const states[] = {[FOUND_OK] = "ok", [FOUND_WARN] = "warn", [
 static enum pk_code check_required_names(const struct doctor_options *o, struct pk_arena *a,
                                          struct pk_err *err)
 {
-    const char *names[64];
-    size_t n = 0;
-    for (const struct pk_doctor_row *r = pk_doctor_rows; r->name && n < COUNT(names); r++)
-        names[n++] = r->name;
-    for (const struct pk_source *const *s = pk_sources; *s && n < COUNT(names); s++)
-        names[n++] = (*s)->name;
+    struct pk_texts names = {0};
+    for (const struct pk_doctor_row *r = pk_doctor_rows; r->name; r++)
+        pk_texts_add(&names, r->name, a);
+    for (const struct pk_source *const *s = pk_sources; *s; s++)
+        pk_texts_add(&names, (*s)->name, a);
     for (size_t i = 0; i < o->require.n; i++) {
-        size_t k = 0;
-        while (k < n && strcmp(names[k], o->require.v[i]) != 0)
-            k++;
-        if (k < n)
+        if (pk_texts_has(&names, o->require.v[i]))
             continue;
         pk_fail(err, PK_E_USAGE, "--require %.100s: there is no such row", o->require.v[i]);
-        pk_why(err, "%s", pk_suggest_text(a, o->require.v[i], names, n));
+        pk_why(err, "%s", pk_suggest_text(a, o->require.v[i], names.v, names.n));
         return pk_fix(err, "perfkit doctor lists them");
     }
     return PK_OK;
@@ -101,19 +97,10 @@ static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
     d->unmet = pk_new_n(d->app->arena, struct pk_unmet, o->require.n + 1);
     pk_out_table(d->app->out, "doctor", "What can be measured here", PK_COLUMNS(row_columns));
     for (const struct pk_doctor_row *r = pk_doctor_rows; r->name; r++) {
-        struct pk_finding f = r->look(d);
-        if (f.state != FOUND_OK)
-            pk_doctor_unmet(d, r->name, f.found, f.advice);
-        if (f.state != FOUND_OK && pk_doctor_said(d, r->name, f.found, f.advice))
-            continue;
-        struct pk_row *row = pk_row_begin(d->app->out);
-        pk_put_text(row, "name", r->name);
-        pk_put_text(row, "state", states[f.state]);
-        pk_put_text(row, "found", pk_doctor_words(d, f.found, f.advice));
-        pk_put_text(row, "advice", f.advice);
-        pk_row_end(row);
+        struct pk_finding f = r->look(d, r->which);
+        pk_doctor_put(d, r->name, states[f.state], f.found, f.advice, 0);
     }
-    pk_doctor_note_said(d);
+    pk_doctor_end_table(d);
     return pk_doctor_sources(d, err) ? err->code : judge(d, err);
 }
 
@@ -210,16 +197,12 @@ static enum pk_code measure_ceilings(struct doctor *d, struct pk_err *err)
 {
     struct pk_arena *a = d->app->arena;
     const char *machine = pk_machine_json(&d->machine, a);
-    struct pk_store *s;
+    PK_STORE_CLEANUP struct pk_store *s = NULL;
     struct pk_ceilings_known known;
     if (check_device(d->device, &d->device_options, err) ||
-        pk_open_store(d->app, NULL, PK_STORE_WRITE, &s, err))
+        pk_open_store(d->app, NULL, PK_STORE_WRITE, &s, err) ||
+        pk_ceilings_calibrate(s, machine, d->device, &d->device_options, &pk_stop_flag, &known, err))
         return err->code;
-    enum pk_code rc =
-        pk_ceilings_calibrate(s, machine, d->device, &d->device_options, &pk_stop_flag, &known, err);
-    pk_store_close(s);
-    if (rc)
-        return rc;
     begin_ceilings(d->app->out, &known.top, a);
     ceilings_row(d->app->out, pk_ceilings_key(d->device, &d->device_options, a), &known);
     note_sheet(d, &known);
@@ -237,8 +220,7 @@ static enum pk_code check_options(const struct pk_app *app, struct pk_err *err)
     static const char *const of_ceilings[] = {"device", "threads", "bind"};
     const struct doctor_options *o = app->options;
     for (size_t i = 0; !o->ceilings && i < COUNT(of_ceilings); i++) {
-        const char *origin = pk_opt_origin(&app->tables[1], 1, of_ceilings[i]);
-        if (!origin || strcmp(origin, "command line") != 0)
+        if (pk_opt_source_of(&app->tables[1], of_ceilings[i]) != PK_OPT_COMMAND_LINE)
             continue;
         pk_fail(err, PK_E_USAGE, "--%s would change nothing", of_ceilings[i]);
         pk_why(err, "it selects what --ceilings measures, and --ceilings is not given");
@@ -256,18 +238,12 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         .device = o->device,
         .device_options = {.threads = (unsigned)o->threads},
     };
-    enum pk_code rc = check_options(app, err);
-    if (!rc)
-        rc = check_required_names(o, app->arena, err);
-    if (!rc)
-        rc = pk_bind_option(o->bind, app->arena, &d.device_options.cpus, &d.device_options.no_bind, err);
-    if (!rc)
-        rc = pk_machine_read("/", app->arena, &d.machine, err);
-    if (rc)
-        return rc;
-    if (!o->ceilings || o->require.n)
-        rc = print_rows(&d, err);
-    return rc || !o->ceilings ? rc : measure_ceilings(&d, err);
+    if (check_options(app, err) || check_required_names(o, app->arena, err) ||
+        pk_bind_option(o->bind, app->arena, &d.device_options.cpus, &d.device_options.no_bind, err) ||
+        pk_machine_read("/", app->arena, &d.machine, err) ||
+        ((!o->ceilings || o->require.n) && print_rows(&d, err)))
+        return err->code;
+    return o->ceilings ? measure_ceilings(&d, err) : PK_OK;
 }
 
 const struct pk_cmd pk_cmd_doctor = {

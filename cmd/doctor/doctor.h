@@ -21,11 +21,11 @@ struct pk_unmet {
     const char *found, *advice;
 };
 
-/* What a row said of something that is not ok, and the names of rows of the table that is being printed that say the same. */
-struct pk_said {
+/* The text of a row that is not ok, and the names of later rows of the same table with the same text. */
+struct pk_shown {
     const char *name, *found, *advice, *others;
 };
-enum { PK_SAID_MOST = 64 };
+enum { PK_SHOWN_MOST = 64 };
 
 struct doctor_options {
     bool ceilings;
@@ -39,40 +39,34 @@ struct doctor {
     bool people;            /* read it: one screen */
     struct pk_unmet *unmet; /* of each --require, in their order */
     struct pk_machine machine;
-    struct pk_said said[PK_SAID_MOST];
-    size_t n_said;
+    struct pk_shown shown[PK_SHOWN_MOST];
+    size_t n_shown;
     const char *device;
     struct pk_device_options device_options;
 };
 
 struct pk_doctor_row {
     const char *name; /* "clock"; ends the table when NULL; what --require takes */
-    struct pk_finding (*look)(struct doctor *d);
+    struct pk_finding (*look)(struct doctor *d, int which);
+    int which; /* where `look` serves several rows */
 };
 extern const struct pk_doctor_row pk_doctor_rows[];
 
-/* state.c: what makes timings spread. */
-struct pk_finding pk_look_virtualisation(struct doctor *d);
-struct pk_finding pk_look_governor(struct doctor *d);
-struct pk_finding pk_look_turbo(struct doctor *d);
-struct pk_finding pk_look_smt(struct doctor *d);
-struct pk_finding pk_look_thp(struct doctor *d);
-struct pk_finding pk_look_cgroup(struct doctor *d);
-struct pk_finding pk_look_steal(struct doctor *d);
-struct pk_finding pk_look_pressure(struct doctor *d);
-struct pk_finding pk_look_noise(struct doctor *d);
+/* state.c: what makes timings spread. pk_look_state: a text of the machine's state, by enum pk_state_text. */
+struct pk_finding pk_look_state(struct doctor *d, int which);
+struct pk_finding pk_look_virtualisation(struct doctor *d, int which);
+struct pk_finding pk_look_governor(struct doctor *d, int which);
+struct pk_finding pk_look_cgroup(struct doctor *d, int which);
+struct pk_finding pk_look_steal(struct doctor *d, int which);
+struct pk_finding pk_look_pressure(struct doctor *d, int which);
+struct pk_finding pk_look_noise(struct doctor *d, int which);
 
-/* What was found, and for people, whose table has one column for both, what to do about it. */
+/* advice.c: a row of either table; people have one column for what was found and what to do about it. What is not ok (state "ok") is kept
+ * for --require. People do not get a row with the text of an earlier one: its name is in a note, which ends the table. error 0 = none. */
 #define PK_DOCTOR_HEADING "Found → what to do"
-const char *pk_doctor_words(const struct doctor *d, const char *found, const char *advice);
+void pk_doctor_put(struct doctor *d, const char *name, const char *state, const char *found,
+                   const char *advice, int error);
+void pk_doctor_end_table(struct doctor *d);
 
-/* Whether an earlier row said it, so that people need not read it again; and a note of such rows, which ends the table. */
-bool pk_doctor_said(struct doctor *d, const char *name, const char *found, const char *advice);
-void pk_doctor_note_said(struct doctor *d);
-
-/* Whether --require names it. What is not ok is remembered for the end. */
-bool pk_doctor_requires(const struct doctor *d, const char *name);
-void pk_doctor_unmet(struct doctor *d, const char *name, const char *found, const char *advice);
-
-/* A second table: every source of counts, tried with known work where it can be, by a worker. PK_E_INTERRUPTED. */
+/* sources.c: a second table: every source of counts, tried with known work where it can be, by a worker. PK_E_INTERRUPTED. */
 enum pk_code pk_doctor_sources(struct doctor *d, struct pk_err *err) PK_MUST_CHECK;

@@ -6,13 +6,11 @@
 #include "bench/client/checks.h"
 #include "build_config.h"
 #include "device/cpu/blas.h"
+#include "device/cuda/library.h"
 #include "machine/machine.h"
 #include "machine/software/software.h"
+#include "machine/state.h"
 #include "store/store.h"
-
-#ifdef PK_HAVE_CUDA
-#include "device/cuda/library.h"
-#endif
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +23,7 @@ static const char *bytes_text(int64_t bytes, struct pk_arena *a)
     return bytes > 0 ? pk_format_bytes(bytes, text, 32) : "unknown";
 }
 
-static struct pk_finding look_cpu(struct doctor *d)
+static struct pk_finding look_cpu(struct doctor *d, int which)
 {
     const struct pk_machine *m = &d->machine;
     const bool guest = *m->virt && strcmp(m->virt, "none") != 0;
@@ -38,7 +36,7 @@ static struct pk_finding look_cpu(struct doctor *d)
     return (struct pk_finding){FOUND_OK, found, NULL};
 }
 
-static struct pk_finding look_ram(struct doctor *d)
+static struct pk_finding look_ram(struct doctor *d, int which)
 {
     struct pk_limits l;
     pk_machine_limits("/", &l);
@@ -75,7 +73,7 @@ static void take_fact(void *user, const char *key, const char *value)
         *slot = pk_strdup(f->arena, value);
 }
 
-static struct pk_finding look_blas(struct doctor *d)
+static struct pk_finding look_blas(struct doctor *d, int which)
 {
     struct blas_facts f = {.arena = ARENA(d)};
     const struct pk_device_options one = {.threads = 1, .no_bind = true};
@@ -91,7 +89,7 @@ static struct pk_finding look_blas(struct doctor *d)
     return (struct pk_finding){f.warning ? FOUND_WARN : FOUND_OK, found, f.warning};
 }
 
-static struct pk_finding look_clock(struct doctor *d)
+static struct pk_finding look_clock(struct doctor *d, int which)
 {
     struct pk_clock_facts c;
     pk_machine_clock("/", ARENA(d), &c);
@@ -103,7 +101,7 @@ static struct pk_finding look_clock(struct doctor *d)
     return (struct pk_finding){FOUND_WARN, found, "a clocksource read in user mode (tsc) costs 20 to 30 ns"};
 }
 
-static struct pk_finding look_store(struct doctor *d)
+static struct pk_finding look_store(struct doctor *d, int which)
 {
     const char *path;
     struct pk_err err;
@@ -121,7 +119,7 @@ static struct pk_finding look_store(struct doctor *d)
                                "a network file system: slow, and locks may fail; --db on a local disk"};
 }
 
-static struct pk_finding look_numpy(struct doctor *d)
+static struct pk_finding look_numpy(struct doctor *d, int which)
 {
     const char *chosen = secure_getenv("PERFKIT_PYTHON"), *python = chosen ? chosen : "python3";
     const char *version = pk_machine_python_module(python, "numpy", ARENA(d));
@@ -140,7 +138,7 @@ static struct pk_finding feature(const char *name)
                                f->enable};
 }
 
-static struct pk_finding look_cuda(struct doctor *d)
+static struct pk_finding look_cuda(struct doctor *d, int which)
 {
     const char *reason = pk_device_unavailable(PK_DEVICE_CUDA);
     const struct pk_feature *f = pk_feature("cuda");
@@ -149,9 +147,9 @@ static struct pk_finding look_cuda(struct doctor *d)
     return (struct pk_finding){FOUND_NO, reason, "install the NVIDIA driver; in a container: --gpus all"};
 }
 
-#ifdef PK_HAVE_CUDA
-static struct pk_finding look_library(struct doctor *d, enum pk_cuda_library which)
+static struct pk_finding look_library(struct doctor *d, int which)
 {
+#ifdef PK_HAVE_CUDA
     struct pk_library l;
     struct pk_err err;
     if (pk_library_open(which, NULL, ARENA(d), &l, &err))
@@ -161,27 +159,12 @@ static struct pk_finding look_library(struct doctor *d, enum pk_cuda_library whi
         pk_printf(ARENA(d), "%s %s in %.*s", pk_library_name(which), l.version, folder, l.path);
     pk_library_close(&l);
     return (struct pk_finding){FOUND_OK, found, NULL};
-}
-#define LIBRARY(name, which)                                                                                 \
-    static struct pk_finding name(struct doctor *d)                                                          \
-    {                                                                                                        \
-        return look_library(d, which);                                                                       \
-    }
 #else
-#define LIBRARY(name, which)                                                                                 \
-    static struct pk_finding name(struct doctor *d)                                                          \
-    {                                                                                                        \
-        return feature("cuda");                                                                              \
-    }
+    return feature("cuda");
 #endif
+}
 
-LIBRARY(look_cublaslt, PK_LIB_CUBLASLT)
-LIBRARY(look_cudnn, PK_LIB_CUDNN)
-LIBRARY(look_nccl, PK_LIB_NCCL)
-LIBRARY(look_cupti, PK_LIB_CUPTI)
-LIBRARY(look_nvml, PK_LIB_NVML)
-
-static struct pk_finding look_mpi(struct doctor *d)
+static struct pk_finding look_mpi(struct doctor *d, int which)
 {
     struct pk_mpi_found f;
     struct pk_err err;
@@ -199,7 +182,7 @@ static struct pk_finding look_mpi(struct doctor *d)
 }
 
 /* The second library of products, beside OpenBLAS; with PERFKIT_BLAS there is but one. */
-static struct pk_finding look_onednn(struct doctor *d)
+static struct pk_finding look_onednn(struct doctor *d, int which)
 {
     struct pk_blas b;
     if (pk_feature("onednn")->absent)
@@ -221,9 +204,9 @@ const struct pk_doctor_row pk_doctor_rows[] = {
     {"cpu", look_cpu},
     {"virtualisation", pk_look_virtualisation},
     {"governor", pk_look_governor},
-    {"turbo", pk_look_turbo},
-    {"smt", pk_look_smt},
-    {"thp", pk_look_thp},
+    {"turbo", pk_look_state, PK_STATE_TURBO},
+    {"smt", pk_look_state, PK_STATE_SMT},
+    {"thp", pk_look_state, PK_STATE_THP},
     {"cgroup", pk_look_cgroup},
     {"steal", pk_look_steal},
     {"pressure", pk_look_pressure},
@@ -234,11 +217,11 @@ const struct pk_doctor_row pk_doctor_rows[] = {
     {"store", look_store},
     {"numpy", look_numpy},
     {"cuda", look_cuda},
-    {"cublaslt", look_cublaslt},
-    {"cudnn", look_cudnn},
-    {"nccl", look_nccl},
-    {"cupti", look_cupti},
-    {"nvml", look_nvml},
+    {"cublaslt", look_library, PK_LIB_CUBLASLT},
+    {"cudnn", look_library, PK_LIB_CUDNN},
+    {"nccl", look_library, PK_LIB_NCCL},
+    {"cupti", look_library, PK_LIB_CUPTI},
+    {"nvml", look_library, PK_LIB_NVML},
     {"mpi", look_mpi},
     {"onednn", look_onednn},
     {NULL, NULL},

@@ -22,36 +22,20 @@ static const char *const states[] = {
     [PK_SOURCE_UNAVAILABLE] = "unavailable",
 };
 
-static void print(struct doctor *d, const struct pk_source *s, const struct pk_source_found *f)
-{
-    struct pk_row *row = pk_row_begin(d->app->out);
-    pk_put_text(row, "name", s->name);
-    pk_put_text(row, "state", states[f->state]);
-    pk_put_text(row, "found", pk_doctor_words(d, f->why, f->fix));
-    if (f->error)
-        pk_put_int(row, "error", f->error);
-    pk_put_text(row, "advice", f->fix);
-    pk_row_end(row);
-}
-
 enum pk_code pk_doctor_sources(struct doctor *d, struct pk_err *err)
 {
     enum pk_code rc = PK_OK;
     pk_out_table(d->app->out, "sources", "What can be counted here", PK_COLUMNS(columns));
     for (const struct pk_source *const *s = pk_sources; !rc && *s; s++) {
-        const bool required = pk_doctor_requires(d, (*s)->name);
+        const struct doctor_options *o = d->app->options;
         struct pk_source_found f;
-        if (!strcmp((*s)->name, "fake") && !required)
+        if (!strcmp((*s)->name, "fake") && !pk_texts_has(&o->require, (*s)->name))
             continue;
         rc = pk_source_selftest(&pk_native_provider, (*s)->name, pk_clock_ns() + PATIENCE_S * PK_NS_PER_S,
                                 &pk_stop_flag, d->app->arena, &f, err);
-        if (rc)
-            break;
-        if (f.state != PK_SOURCE_OK)
-            pk_doctor_unmet(d, (*s)->name, f.why, f.fix);
-        if (f.state == PK_SOURCE_OK || !pk_doctor_said(d, (*s)->name, f.why, f.fix))
-            print(d, *s, &f);
+        if (!rc)
+            pk_doctor_put(d, (*s)->name, states[f.state], f.why, f.fix, f.error);
     }
-    pk_doctor_note_said(d);
+    pk_doctor_end_table(d);
     return rc;
 }

@@ -2,10 +2,9 @@
  * pages are reported without advice. */
 #include "cmd/doctor/doctor.h"
 
-#include "base/text/words.h"
-
 #include "base/clock.h"
 #include "base/text/units.h"
+#include "base/text/words.h"
 #include "machine/bind.h"
 #include "machine/state.h"
 
@@ -14,11 +13,6 @@
 
 #define ARENA(d) ((d)->app->arena)
 #define SPIN_NS  (50 * PK_NS_PER_MS)
-
-static const char *or_hidden(const char *text)
-{
-    return *text ? text : "not shown here";
-}
 
 /* Of the CPUs that we may use. */
 static struct pk_state state_now(struct doctor *d, struct pk_cpus *cpus)
@@ -29,13 +23,14 @@ static struct pk_state state_now(struct doctor *d, struct pk_cpus *cpus)
     return s;
 }
 
-static struct pk_finding state_text(struct doctor *d, enum pk_state_text text)
+struct pk_finding pk_look_state(struct doctor *d, int which)
 {
     struct pk_cpus cpus;
-    return (struct pk_finding){FOUND_OK, or_hidden(state_now(d, &cpus).text[text]), NULL};
+    const char *text = state_now(d, &cpus).text[which];
+    return (struct pk_finding){FOUND_OK, *text ? text : "not shown here", NULL};
 }
 
-struct pk_finding pk_look_virtualisation(struct doctor *d)
+struct pk_finding pk_look_virtualisation(struct doctor *d, int which)
 {
     if (strcmp(d->machine.virt, "none") == 0)
         return (struct pk_finding){FOUND_OK, "none", NULL};
@@ -45,30 +40,15 @@ struct pk_finding pk_look_virtualisation(struct doctor *d)
 }
 
 /* Power management moves the clock while we measure. */
-struct pk_finding pk_look_governor(struct doctor *d)
+struct pk_finding pk_look_governor(struct doctor *d, int which)
 {
-    struct pk_finding f = state_text(d, PK_STATE_GOVERNOR);
+    struct pk_finding f = pk_look_state(d, PK_STATE_GOVERNOR);
     if (*d->machine.governor && strcmp(d->machine.governor, "performance") != 0)
         return (struct pk_finding){FOUND_WARN, f.found, "sudo cpupower frequency-set -g performance"};
     return f;
 }
 
-struct pk_finding pk_look_turbo(struct doctor *d)
-{
-    return state_text(d, PK_STATE_TURBO);
-}
-
-struct pk_finding pk_look_smt(struct doctor *d)
-{
-    return state_text(d, PK_STATE_SMT);
-}
-
-struct pk_finding pk_look_thp(struct doctor *d)
-{
-    return state_text(d, PK_STATE_THP);
-}
-
-struct pk_finding pk_look_cgroup(struct doctor *d)
+struct pk_finding pk_look_cgroup(struct doctor *d, int which)
 {
     struct pk_cpus cpus;
     struct pk_limits l;
@@ -86,20 +66,15 @@ struct pk_finding pk_look_cgroup(struct doctor *d)
         "a quota stops threads in the middle of a sample: assign whole CPUs (cpuset) instead"};
 }
 
-static double seconds_up(void)
-{
-    struct timespec up;
-    clock_gettime(CLOCK_BOOTTIME, &up);
-    return (double)up.tv_sec + 1;
-}
-
-struct pk_finding pk_look_steal(struct doctor *d)
+struct pk_finding pk_look_steal(struct doctor *d, int which)
 {
     struct pk_cpus cpus;
     const double steal_ns = state_now(d, &cpus).value[PK_STATE_STEAL_NS];
     if (isnan(steal_ns))
         return (struct pk_finding){FOUND_NO, "/proc/stat cannot be read", NULL};
-    const double share = steal_ns / (seconds_up() * (double)PK_NS_PER_S * cpus.n);
+    struct timespec up;
+    clock_gettime(CLOCK_BOOTTIME, &up);
+    const double share = steal_ns / (((double)up.tv_sec + 1) * (double)PK_NS_PER_S * cpus.n);
     const char *found =
         pk_printf(ARENA(d), "%.2f %% of the time since boot was taken by the host", share * 100);
     if (share < 0.01)
@@ -109,7 +84,7 @@ struct pk_finding pk_look_steal(struct doctor *d)
 }
 
 /* While one thread of ours keeps a CPU busy. */
-struct pk_finding pk_look_pressure(struct doctor *d)
+struct pk_finding pk_look_pressure(struct doctor *d, int which)
 {
     struct pk_cpus cpus;
     struct pk_noise n = {0};
@@ -132,7 +107,7 @@ struct pk_finding pk_look_pressure(struct doctor *d)
                                "other processes are running: measure when they have ended (see `top`)"};
 }
 
-struct pk_finding pk_look_noise(struct doctor *d)
+struct pk_finding pk_look_noise(struct doctor *d, int which)
 {
     char gap[32];
     struct pk_noise n = {0};

@@ -14,62 +14,23 @@ static const char *const when[] = {"auto", "always", "never", NULL};
 static const char *const progress[] = {"auto", "plain", "none", NULL};
 
 const struct pk_opt pk_global_rows[] = {
-    {.name = "db",
-     .type = PK_OPT_TEXT,
-     .offset = O(db),
-     .arg = "FILE",
-     .group = "Every command",
+    {"db", 0, PK_OPT_TEXT, O(db), "FILE", .group = "Every command",
      .help = "the store (default: $XDG_DATA_HOME/perfkit/perfkit.db)"},
-    {.name = "format",
-     .type = PK_OPT_CHOICE,
-     .offset = O(format),
-     .arg = "FORMAT",
-     .choices = pk_format_names,
-     .def = "table",
+    {"format", 0, PK_OPT_CHOICE, O(format), "FORMAT", .choices = pk_format_names, .def = "table",
      .help = "output format of results"},
-    {.name = "output",
-     .letter = 'o',
-     .type = PK_OPT_TEXT,
-     .offset = O(output),
-     .arg = "FILE",
-     .cli_only = true,
+    {"output", 'o', PK_OPT_TEXT, O(output), "FILE", .cli_only = true,
      .help = "write results to this file instead of standard output; it appears when they are complete"},
-    {.name = "color",
-     .type = PK_OPT_CHOICE,
-     .offset = O(color),
-     .arg = "WHEN",
-     .choices = when,
-     .def = "auto",
+    {"color", 0, PK_OPT_CHOICE, O(color), "WHEN", .choices = when, .def = "auto",
      .help = "colour on a terminal (auto), always or never; NO_COLOR and FORCE_COLOR are respected"},
-    {.name = "width",
-     .type = PK_OPT_INT,
-     .offset = O(width),
-     .arg = "N",
-     .min = -1,
-     .max = 10000,
-     .def = "-1",
+    {"width", 0, PK_OPT_INT, O(width), "N", -1, 10000, .def = "-1",
      .help = "maximum width of tables in characters; 0: no limit; -1: the width of the terminal, no limit "
              "elsewhere"},
-    {.name = "progress",
-     .type = PK_OPT_CHOICE,
-     .offset = O(progress),
-     .arg = "HOW",
-     .choices = progress,
-     .def = "auto",
+    {"progress", 0, PK_OPT_CHOICE, O(progress), "HOW", .choices = progress, .def = "auto",
      .help = "progress on standard error: one redrawn line on a terminal (auto), plain lines, or none"},
-    {.name = "quiet",
-     .letter = 'q',
-     .type = PK_OPT_FLAG,
-     .offset = O(quiet),
+    {"quiet", 'q', PK_OPT_FLAG, O(quiet),
      .help = "print no notes on standard error, only errors and warnings"},
     {0},
 };
-
-static bool set_in_environment(const char *name)
-{
-    const char *v = getenv(name);
-    return v && *v;
-}
 
 /* Launchers give their processes a terminal, whatever their own output is. */
 static bool to_terminal(const struct pk_globals *g)
@@ -80,29 +41,25 @@ static bool to_terminal(const struct pk_globals *g)
 /* The flag beats NO_COLOR beats FORCE_COLOR beats what standard output is. */
 static bool wants_color(const struct pk_globals *g)
 {
-    const char *term = getenv("TERM"), *force = getenv("FORCE_COLOR");
+    const char *term = getenv("TERM"), *force = getenv("FORCE_COLOR"), *never = getenv("NO_COLOR");
     if (strcmp(g->color, "auto"))
         return !strcmp(g->color, "always");
-    if (set_in_environment("NO_COLOR"))
+    if (never && *never)
         return false;
     if (force && *force)
         return strcmp(force, "0");
     return to_terminal(g) && term && *term && strcmp(term, "dumb");
 }
 
-static unsigned width_of(const struct pk_globals *g)
-{
-    struct winsize w;
-    if (g->width >= 0)
-        return (unsigned)g->width;
-    if (!to_terminal(g))
-        return 0;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || !w.ws_col ? 80 : w.ws_col;
-}
-
 struct pk_out_options pk_out_options_of(const struct pk_globals *g, enum pk_format format)
 {
-    return (struct pk_out_options){.format = format, .color = wants_color(g), .width = width_of(g)};
+    struct winsize w;
+    unsigned width = 0;
+    if (g->width >= 0)
+        width = (unsigned)g->width;
+    else if (to_terminal(g))
+        width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || !w.ws_col ? 80 : w.ws_col;
+    return (struct pk_out_options){.format = format, .color = wants_color(g), .width = width};
 }
 
 bool pk_for_people(const struct pk_app *app)

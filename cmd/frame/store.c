@@ -54,9 +54,10 @@ enum pk_code pk_open_run(struct pk_app *app, const char *ref, struct pk_store **
     return pk_store_open_ref(path, ref, &wait, s, run_id, err);
 }
 
-enum pk_code pk_open_runs(struct pk_app *app, const char *ref, const struct pk_entry_name *of,
-                          struct pk_store **s, int64_t **ids, size_t *n, struct pk_err *err)
+enum pk_code pk_open_runs(void *of_app, const char *ref, const struct pk_entry_name *of, struct pk_store **s,
+                          int64_t **ids, size_t *n, struct pk_err *err)
 {
+    struct pk_app *app = of_app;
     const struct pk_store_wait wait = wait_of(app);
     const char *path;
     if (pk_run_ref(app, &ref, err) || pk_store_path(app->arena, app->globals->db, &path, err))

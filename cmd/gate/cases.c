@@ -8,11 +8,8 @@
 static enum pk_code plan_side(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
 {
     struct pk_run *r = &s->run;
-    enum pk_code rc = pk_run_choose_device(r, err);
-    if (!rc)
-        rc = pk_run_make_plan(r, err);
-    if (rc)
-        return rc;
+    if (pk_run_choose_device(r, err) || pk_run_make_plan(r, err))
+        return err->code;
     struct pk_texts axes = r->o->axes, variants = r->o->variants;
     *r->o = e->o->run; /* with what the preset says */
     r->o->axes = axes;
@@ -77,28 +74,17 @@ struct pk_rule pk_gate_rule(const struct gate_options *o)
     return r;
 }
 
-static bool is_typed(const struct gate *g)
-{
-    return g->o->verdict.thresholds.n && /* calibrate has no such option */
-           pk_opt_source_of(&g->app->tables[1], "threshold") > PK_OPT_SUITE_ENTRY;
-}
-
 struct pk_criteria pk_gate_criteria(const struct gate *g, const struct gate_entry *e)
 {
     const bool own_effect = pk_entry_gives(e->of, "min-effect");
-    return (struct pk_criteria){.own = e->thresholds,
-                                .n_own = e->n_thresholds,
-                                .min_effect = own_effect ? e->o->verdict.min_effect : 0,
-                                .all = g->thresholds,
-                                .n_all = g->o->verdict.thresholds.n,
-                                .typed = is_typed(g)};
-}
-
-static bool is_this_program(const struct gate_side *s, struct pk_arena *a)
-{
-    struct stat own, its;
-    return !stat("/proc/self/exe", &own) && !stat(pk_program_path(s->argv[0], a), &its) &&
-           own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+    return (struct pk_criteria){
+        .own = e->thresholds,
+        .n_own = e->n_thresholds,
+        .min_effect = own_effect ? e->o->verdict.min_effect : 0,
+        .all = g->thresholds,
+        .n_all = g->o->verdict.thresholds.n,
+        .typed = pk_opt_source_of(&g->app->tables[1], "threshold") > PK_OPT_SUITE_ENTRY,
+    };
 }
 
 /* A row is of both sides, so that it is enough to know one of them: another perfkit may have other metrics. */
@@ -106,7 +92,8 @@ static bool is_known(const struct gate_entry *e)
 {
     bool known = false;
     for (int i = 0; e->probe && i < PK_SIDES; i++)
-        known |= e->side[i].is_settings || is_this_program(&e->side[i], e->app->arena);
+        known |= e->side[i].is_settings ||
+                 pk_same_file("/proc/self/exe", pk_program_path(e->side[i].argv[0], e->app->arena));
     return known;
 }
 

@@ -61,8 +61,7 @@ enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err)
     const char *const *list = e->probe ? of_commands : names;
     size_t n = e->probe ? 2 : sizeof names / sizeof *names;
     for (size_t i = 0; i < n; i++) {
-        const char *origin = pk_opt_origin(&e->app->tables[1], 1, list[i]);
-        if (!origin || strcmp(origin, "command line") != 0)
+        if (pk_opt_source_of(&e->app->tables[1], list[i]) != PK_OPT_COMMAND_LINE)
             continue;
         pk_fail(err, PK_E_USAGE, "--%s has no effect here", list[i]);
         pk_why(err,
@@ -157,27 +156,17 @@ static void warn_once(void *user, const char *text)
     pk_warn(g->app, "%s", text);
 }
 
-/* Of equal sides all pairs are one screening. */
-static struct pk_rule rule_of(const struct gate_options *o)
-{
-    struct pk_rule r = pk_gate_rule(o);
-    if (o->pairs) {
-        r.screen_pairs = (size_t)o->pairs;
-        r.confirm_pairs = 0;
-    }
-    return r;
-}
-
 static enum pk_code measure(struct gate *g, struct pk_err *err)
 {
     const struct gate_options *o = g->o;
-    const struct pk_gate_options options = {
-        .rule = rule_of(o),
-        .budget_ns = o->run.budget_ns,
-        .seed = (uint64_t)o->run.seed,
-    };
+    struct pk_gate_options options = {
+        .rule = pk_gate_rule(o), .budget_ns = o->run.budget_ns, .seed = (uint64_t)o->run.seed};
     const struct pk_gate_events events = {show_progress, g};
     struct pk_progress progress;
+    if (o->pairs) { /* of equal sides all pairs are one screening */
+        options.rule.screen_pairs = (size_t)o->pairs;
+        options.rule.confirm_pairs = 0;
+    }
     pk_progress_begin(&progress, g->app);
     enum pk_code rc =
         pk_gate_run(g->parts, g->n_entries, &g->samples, &options, &events, g->app->arena, &g->result, err);
@@ -202,14 +191,6 @@ static enum pk_code plan(struct gate *g, struct pk_err *err)
             return pk_entry_within(e->of, err);
     }
     return rc ? rc : pk_gate_check_criteria(g, err);
-}
-
-static enum pk_code calibrate(struct gate *g, struct pk_err *err)
-{
-    for (size_t i = 0; i < g->n_entries; i++)
-        if (g->entries[i].equal && pk_gate_calibrate(g, i, err))
-            return err->code;
-    return PK_OK;
 }
 
 /* Beside the samples that were judged. That they cannot be written is no reason not to answer: they can be judged again. */
@@ -248,43 +229,31 @@ static enum pk_code with_stores(struct gate *g, pk_gate_answer_fn *answer, struc
         return ended ? pk_another_error(ended, err, &late) : rc;
     if (ended)
         return *err = late, ended;
-    if (calibrate(g, err))
-        return err->code;
+    for (size_t i = 0; i < g->n_entries; i++)
+        if (g->entries[i].equal && pk_gate_calibrate(g, i, err))
+            return err->code;
     record_verdicts(g);
     return answer(g, err);
 }
 
 /* A store per side: each is the recorder of one run. */
-static enum pk_code open_stores(struct gate_entry *e, const struct pk_session_events *heard,
-                                struct pk_err *err)
-{
-    for (int i = 0; i < PK_SIDES; i++) {
-        e->side[i].experiment.events = heard;
-        if (pk_open_store(e->app, e->o->run.no_save ? ":memory:" : NULL, PK_STORE_WRITE,
-                          &e->side[i].run.store, err))
-            return err->code;
-    }
-    return PK_OK;
-}
-
-static void close_stores(struct gate_entry *e)
-{
-    for (int i = 0; i < PK_SIDES; i++) {
-        pk_recorder_free(e->side[i].run.recorder);
-        pk_store_close(e->side[i].run.store);
-    }
-}
-
 enum pk_code pk_gate_measure(struct gate *g, pk_gate_answer_fn *answer, struct pk_err *err)
 {
-    const struct pk_session_events heard = {.warning = warn_once, .user = g};
+    const struct pk_session_events events = {.warning = warn_once, .user = g};
     enum pk_code rc = PK_OK;
-    for (size_t i = 0; !rc && i < g->n_entries; i++)
-        rc = open_stores(&g->entries[i], &heard, err);
+    for (size_t i = 0; !rc && i < PK_SIDES * g->n_entries; i++) {
+        struct gate_entry *e = &g->entries[i / PK_SIDES];
+        struct gate_side *s = &e->side[i % PK_SIDES];
+        s->experiment.events = &events;
+        rc = pk_open_store(e->app, e->o->run.no_save ? ":memory:" : NULL, PK_STORE_WRITE, &s->run.store, err);
+    }
     if (!rc)
         rc = with_stores(g, answer, err);
-    for (size_t i = 0; i < g->n_entries; i++)
-        close_stores(&g->entries[i]);
+    for (size_t i = 0; i < PK_SIDES * g->n_entries; i++) {
+        struct pk_run *r = &g->entries[i / PK_SIDES].side[i % PK_SIDES].run;
+        pk_recorder_free(r->recorder);
+        pk_store_close(r->store);
+    }
     return rc;
 }
 

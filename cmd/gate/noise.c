@@ -11,36 +11,22 @@
 
 /* --- what is known ------------------------------------------------------------------------------------------------------ */
 
-/* All of the store that is written to, or would be. That there is none, or that it cannot be read, is no reason not to measure. */
-static void read_all(const struct gate_entry *e, struct pk_calibration **all, size_t *n)
-{
-    struct pk_err ignored;
-    struct pk_store *s = e->side[PK_BASE].run.store;
-    const char *experiment = e->probe ? e->probe->name : "exec";
-    *n = 0;
-    if (!e->o->run.no_save) {
-        if (pk_store_calibrations(s, experiment, e->app->arena, all, n, &ignored))
-            *n = 0;
-        return;
-    }
-    if (pk_open_store(e->app, NULL, PK_STORE_READ, &s, &ignored))
-        return;
-    if (pk_store_calibrations(s, experiment, e->app->arena, all, n, &ignored))
-        *n = 0;
-    pk_store_close(s);
-}
-
 enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
     const struct pk_rule rule = pk_gate_rule(e->o);
-    const char *origin = pk_opt_origin(&e->app->tables[1], 1, "min-effect");
-    const bool asked = origin && strcmp(origin, "default") != 0;
+    const bool given = pk_opt_source_of(&e->app->tables[1], "min-effect") != PK_OPT_DEFAULT;
+    PK_STORE_CLEANUP struct pk_store *own =
+        NULL; /* without a record: of the store that would be written to */
     struct pk_calibration *all = NULL;
     struct pk_run_info info = {0};
+    struct pk_err ignored;
     size_t n;
-    read_all(e, &all, &n);
-    if (!n)
+    /* That there is none, or that it cannot be read, is no reason not to measure. */
+    if ((e->o->run.no_save && pk_open_store(e->app, NULL, PK_STORE_READ, &own, &ignored)) ||
+        pk_store_calibrations(own ? own : e->side[PK_BASE].run.store, e->probe ? e->probe->name : "exec", a,
+                              &all, &n, &ignored) ||
+        !n)
         return PK_OK;
     if (pk_run_info_fill(&info, g->app->argc, g->app->argv, a, err))
         return err->code;
@@ -57,22 +43,10 @@ enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_
         e->probe ? pk_run_settings(&e->side[PK_NEW].run) : pk_printf(a, "{\"warmup\": %d}", PK_GATE_WARMUP);
     e->n_known = pk_noise_known(all, n, &of, a, &e->known);
     const struct pk_criteria of_rows = pk_gate_criteria(g, e);
-    return pk_noise_check(e->known, e->n_known, &of_rows, &rule, asked, err);
+    return pk_noise_check(e->known, e->n_known, &of_rows, &rule, given, err);
 }
 
 /* --- what is found ------------------------------------------------------------------------------------------------------ */
-
-/* As the case was recorded: a gate's cases are shown without what a side sets. */
-static void name_cases(const struct gate_entry *e, struct pk_calibrated *v, size_t n)
-{
-    const struct gate_side *base = &e->side[PK_BASE];
-    for (size_t i = 0; i < n && e->probe; i++) {
-        const struct pk_case_info x =
-            pk_planned_info(&base->run.plan, (size_t)v[i].ordinal - base->experiment.first, e->app->arena);
-        v[i].variant = x.variant;
-        v[i].axes = x.axes;
-    }
-}
 
 enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err)
 {
@@ -91,7 +65,13 @@ enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err)
     if (g->result.interrupted)
         return PK_OK;
     e->n_calibrated = pk_calibrated_rows(&of_part, &rule, g->app->arena, &v);
-    name_cases(e, v, e->n_calibrated);
+    for (size_t i = 0; i < e->n_calibrated && e->probe; i++) { /* a gate's cases lack what a side sets */
+        const size_t first = e->side[PK_BASE].experiment.first;
+        const struct pk_case_info x =
+            pk_planned_info(&base->plan, (size_t)v[i].ordinal - first, e->app->arena);
+        v[i].variant = x.variant;
+        v[i].axes = x.axes;
+    }
     return pk_store_calibrate(base->store, base->run_id, v, e->n_calibrated, err);
 }
 
@@ -152,17 +132,6 @@ static const char *known_note(const struct gate_entry *e)
                      below ? pk_printf(a, ", above --min-effect in %s", pk_plural(below, "row", a)) : "");
 }
 
-static const char *note_of(const struct gate_entry *e)
-{
-    if (e->equal)
-        return "equal: both sides are the same program with the same arguments, or settings that give the "
-               "same cases. Differences are noise: they are kept as a calibration, and nothing is judged.";
-    if (e->n_known)
-        return known_note(e);
-    return pk_printf(e->app->arena, "The noise floor here is unknown: `%s` measures it.",
-                     how_to_calibrate(e));
-}
-
 /* Two fresh pairs are enough for a t with one degree of freedom, which sees next to nothing. */
 static const char *few_note(const struct gate_entry *e)
 {
@@ -177,16 +146,20 @@ static const char *few_note(const struct gate_entry *e)
                      rule.screen_pairs + FEW, FEW);
 }
 
-static void note(const struct gate_entry *e, const char *text, struct pk_out *out)
-{
-    if (text)
-        pk_out_note(out, e->of->name ? pk_printf(e->app->arena, "[%s] %s", e->of->name, text) : text);
-}
-
 void pk_gate_note_noise(const struct gate *g, struct pk_out *out)
 {
     for (size_t i = 0; i < g->n_entries; i++) {
-        note(&g->entries[i], note_of(&g->entries[i]), out);
-        note(&g->entries[i], few_note(&g->entries[i]), out);
+        const struct gate_entry *e = &g->entries[i];
+        const char *in = e->of->name ? pk_printf(g->app->arena, "[%s] ", e->of->name) : "";
+        const char *noise =
+            e->equal
+                ? "equal: both sides are the same program with the same arguments, or settings that give the "
+                  "same cases. Differences are noise: they are kept as a calibration, and nothing is judged."
+            : e->n_known ? known_note(e)
+                         : pk_printf(g->app->arena, "The noise floor here is unknown: `%s` measures it.",
+                                     how_to_calibrate(e));
+        pk_out_note(out, pk_printf(g->app->arena, "%s%s", in, noise));
+        if (few_note(e))
+            pk_out_note(out, pk_printf(g->app->arena, "%s%s", in, few_note(e)));
     }
 }

@@ -13,12 +13,8 @@ struct options {
 };
 
 static const struct pk_opt options[] = {
-    {.name = "all",
-     .letter = 'a',
-     .type = PK_OPT_FLAG,
-     .offset = offsetof(struct options, all),
-     .help = "experiments, counters: include those that only test perfkit",
-     .group = "Listing"},
+    {"all", 'a', PK_OPT_FLAG, offsetof(struct options, all), .group = "Listing",
+     .help = "experiments, counters: include those that only test perfkit"},
     {0},
 };
 
@@ -66,13 +62,11 @@ static enum pk_code list_counters(struct pk_app *app, const char *name, struct p
 
 static enum pk_code list_runs(struct pk_app *app, const char *name, struct pk_err *err)
 {
-    struct pk_store *s;
+    PK_STORE_CLEANUP struct pk_store *s = NULL;
     if (pk_open_store(app, NULL, PK_STORE_READ, &s, err))
         return err->code;
     const struct pk_param file = pk_param_text(":path", pk_store_file(s));
-    enum pk_code rc = pk_table_print(s, NULL, "runs", &file, 1, app->out, err);
-    pk_store_close(s);
-    return rc;
+    return pk_table_print(s, NULL, "runs", &file, 1, app->out, err);
 }
 
 static const struct subject {

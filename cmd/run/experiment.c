@@ -29,8 +29,7 @@ static const char *closing_note(const struct pk_run *r)
                                  pk_plural(s->samples, "sample", a), took);
     if (r->o->no_save)
         return pk_printf(a, "%s; not recorded", what);
-    const char *origin = pk_opt_origin(pk_run_app(r)->tables, 2, "db");
-    bool elsewhere = origin && !strcmp(origin, "command line");
+    const bool elsewhere = pk_opt_source_of(pk_run_app(r)->tables, "db") == PK_OPT_COMMAND_LINE;
     return pk_printf(a, "run %lld%s%s: %s; `perfkit show %lld%s%s` prints it again", (long long)r->run_id,
                      r->o->label ? " " : "", r->o->label ? r->o->label : "", what, (long long)r->run_id,
                      elsewhere ? " --db " : "", elsewhere ? pk_run_app(r)->globals->db : "");

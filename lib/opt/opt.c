@@ -59,8 +59,7 @@ const char *pk_opt_origin(const struct pk_opt_table *tables, size_t n_tables, co
 enum pk_opt_source pk_opt_source_of(const struct pk_opt_table *table, const char *name)
 {
     const struct pk_opt *row = pk_opt_row(table->rows, name);
-    pk_assert(row);
-    return table->origins[row - table->rows].source;
+    return row ? table->origins[row - table->rows].source : PK_OPT_DEFAULT;
 }
 
 /* --- options that bind each other: a least and a most, and those that do not go together ----------------- */

@@ -158,7 +158,7 @@ const char *pk_opt_help(const struct pk_opt_table *tables, size_t n_tables, bool
 
 /* Where a value came from, as text: for settings and `doctor`. NULL when no table has the name. */
 const char *pk_opt_origin(const struct pk_opt_table *tables, size_t n_tables, const char *name);
-/* What kind of place that is; of a row that the table has. */
+/* What kind of place that is; PK_OPT_DEFAULT when the table does not have the name. */
 enum pk_opt_source pk_opt_source_of(const struct pk_opt_table *table, const char *name);
 
 /* --- a command line in the text of an option (words.c) --- */

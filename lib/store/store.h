@@ -42,6 +42,11 @@ enum pk_code pk_store_open(const char *path, enum pk_store_mode mode, const stru
 /* What opening with PK_STORE_WRITE would meet: its error, or PK_OK. Creates and migrates nothing; waits a second for a lock. */
 enum pk_code pk_store_try(const char *path, struct pk_err *err) PK_MUST_CHECK;
 void pk_store_close(struct pk_store *s); /* NULL is allowed */
+static inline void pk_store_cleanup(struct pk_store **s)
+{
+    pk_store_close(*s);
+}
+#define PK_STORE_CLEANUP __attribute__((cleanup(pk_store_cleanup)))
 
 /* How long a call waits for another process's lock before it fails; 60 s after opening. */
 void pk_store_patience(struct pk_store *s, int64_t ms);

@@ -23,17 +23,9 @@ static const char *folder_of(const char *path, struct pk_arena *a)
     return !slash ? "." : slash == path ? "/" : pk_strndup(a, path, (size_t)(slash - path));
 }
 
-static bool same_words(const char *const *x, const char *const *y)
-{
-    for (; *x && *y; x++, y++)
-        if (strcmp(*x, *y) != 0)
-            return false;
-    return !*x && !*y;
-}
-
 /* --- files -------------------------------------------------------------------------------------------------------------- */
 
-static bool one_file(const char *x, const char *y)
+bool pk_same_file(const char *x, const char *y)
 {
     struct stat s, t;
     return !stat(x, &s) && !stat(y, &t) && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
@@ -52,11 +44,6 @@ static bool equal_bytes(const char *x, const char *y)
     return n == 0;
 }
 
-static bool same_file(const char *x, const char *y)
-{
-    return one_file(x, y) || equal_bytes(x, y);
-}
-
 /* --- copies ------------------------------------------------------------------------------------------------------------- */
 
 /* "libm.so.6 => /lib/libm.so.6" of one program and of the other. */
@@ -66,7 +53,7 @@ static bool same_library(const char *x, const char *y)
     if (strcmp(x, y) == 0)
         return true;
     return file_x && file_y && file_x - x == file_y - y && !strncmp(x, y, (size_t)(file_x - x)) &&
-           same_file(file_x + 3, file_y + 3);
+           (pk_same_file(file_x + 3, file_y + 3) || equal_bytes(file_x + 3, file_y + 3));
 }
 
 /* Of a script nothing is known: it may source what lies beside it. */
@@ -97,7 +84,10 @@ static bool same_commit(const char *x, const char *y, struct pk_arena *a)
 bool pk_same_program(const char *const *a_words, const char *const *b_words, struct pk_arena *a)
 {
     const char *x = pk_program_path(a_words[0], a), *y = pk_program_path(b_words[0], a);
-    if (!same_words(a_words + 1, b_words + 1) || strcmp(name_of(a_words[0]), name_of(b_words[0])) != 0)
+    size_t i = 1;
+    while (a_words[i] && b_words[i] && strcmp(a_words[i], b_words[i]) == 0)
+        i++;
+    if (a_words[i] || b_words[i] || strcmp(name_of(a_words[0]), name_of(b_words[0])) != 0)
         return false; /* a program may do by its name what it does */
-    return one_file(x, y) || (equal_bytes(x, y) && same_libraries(x, y, a) && same_commit(x, y, a));
+    return pk_same_file(x, y) || (equal_bytes(x, y) && same_libraries(x, y, a) && same_commit(x, y, a));
 }

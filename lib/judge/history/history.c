@@ -11,17 +11,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- setups: runs that were measured under the same conditions --- */
-
-static bool same_text(const struct pk_run_facts *x, const struct pk_run_facts *y)
+enum pk_code pk_history_read(struct pk_store *s, const struct pk_run_wanted *wanted, const int64_t *ids,
+                             size_t n, struct pk_arena *a, struct pk_history_run **runs, struct pk_err *err)
 {
-    return !strcmp(x->machine, y->machine) && !strcmp(x->settings, y->settings) && !strcmp(x->said, y->said);
+    if (n < 2) {
+        pk_fail(err, PK_E_NOTHING, "%s has no history yet", wanted->experiment);
+        pk_why(err, "%s of it%s%s is complete, and a history needs two", n ? "one run" : "no run",
+               wanted->label ? " with this label" : "", wanted->gates ? "" : ", without sides of gates,");
+        return pk_fix(err, wanted->gates ? "measure it once more" : "measure it once more, or add --gates");
+    }
+    *runs = pk_new_n(a, struct pk_history_run, n);
+    for (size_t i = 0; i < n; i++) {
+        struct pk_history_run *r = &(*runs)[i];
+        struct pk_figures *v;
+        if (pk_store_run_facts(s, ids[i], a, &r->facts, err) ||
+            pk_store_figures(s, ids[i], a, &v, &r->figures.n, &r->facts.cases_ok, err))
+            return err->code;
+        r->figures.v = v;
+    }
+    return PK_OK;
 }
+
+/* --- setups: runs that were measured under the same conditions --- */
 
 static bool same_setup(const struct pk_run_facts *x, const struct pk_run_facts *y, struct pk_arena *a)
 {
     const char *const *differences;
-    return same_text(x, y) || !pk_compare_setups(x, y, a, &differences);
+    return (!strcmp(x->machine, y->machine) && !strcmp(x->settings, y->settings) &&
+            !strcmp(x->said, y->said)) ||
+           !pk_compare_setups(x, y, a, &differences);
 }
 
 static size_t setups_of(const struct pk_history_run *runs, size_t n, size_t *setup_of, struct pk_arena *a,
@@ -139,14 +157,6 @@ struct ranked {
     size_t order;
 };
 
-static double largest_step(const struct pk_history_series *s)
-{
-    double most = 0;
-    for (size_t i = 0; i < s->n_steps; i++)
-        most = fmax(most, isnan(s->steps[i].change) ? INFINITY : fabs(log1p(s->steps[i].change)));
-    return most;
-}
-
 static int by_importance(const void *x, const void *y)
 {
     const struct ranked *a = x, *b = y;
@@ -160,22 +170,17 @@ static int by_importance(const void *x, const void *y)
 static void sort(struct pk_history_series *v, size_t n, struct pk_arena *a)
 {
     struct ranked *r = pk_new_n(a, struct ranked, n + 1);
-    for (size_t i = 0; i < n; i++)
-        r[i] = (struct ranked){v[i], largest_step(&v[i]), fabs(v[i].creep), i};
+    for (size_t i = 0; i < n; i++) {
+        double largest = 0;
+        for (size_t k = 0; k < v[i].n_steps; k++) {
+            const double change = v[i].steps[k].change;
+            largest = fmax(largest, isnan(change) ? INFINITY : fabs(log1p(change)));
+        }
+        r[i] = (struct ranked){v[i], largest, fabs(v[i].creep), i};
+    }
     qsort(r, n, sizeof *r, by_importance);
     for (size_t i = 0; i < n; i++)
         v[i] = r[i].s;
-}
-
-static const char *find_places(struct pk_history_series *v, size_t n, struct pk_arena *a)
-{
-    struct pk_compared *rows = pk_new_n(a, struct pk_compared, n);
-    for (size_t i = 0; i < n; i++)
-        rows[i].new_ = v[i].newest;
-    const char *common = pk_compare_places(rows, n, NULL, a);
-    for (size_t i = 0; i < n; i++)
-        v[i].place = rows[i].place;
-    return common;
 }
 
 /* --- all of it -------------------------------------------------------------------------------------------------------- */
@@ -238,7 +243,12 @@ enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const 
     out->left_out = g.n - out->n;
     if (!out->n)
         return nothing(n, experiment, &g, out->n_setups, o->filter, err);
-    out->common = find_places(out->v, out->n, a);
+    struct pk_compared *rows = pk_new_n(a, struct pk_compared, out->n);
+    for (size_t i = 0; i < out->n; i++)
+        rows[i].new_ = out->v[i].newest;
+    out->common = pk_compare_places(rows, out->n, NULL, a);
+    for (size_t i = 0; i < out->n; i++)
+        out->v[i].place = rows[i].place;
     sort(out->v, out->n, a);
     return PK_OK;
 }
@@ -249,13 +259,6 @@ static const struct pk_run_facts *run_at(const struct pk_history_series *s, cons
                                          size_t point)
 {
     return &runs[s->points[point].run].facts;
-}
-
-static void name_run(struct pk_buf *b, const struct pk_run_facts *r)
-{
-    pk_buf_printf(b, "run %" PRId64, r->run_id);
-    if (r->git_commit)
-        pk_buf_printf(b, " (commit %s)", r->git_commit);
 }
 
 /* "+7.2 %, worse", or the two levels where a change has no ratio. */
@@ -271,15 +274,6 @@ static void say_change(struct pk_buf *b, const struct pk_history_series *s, cons
                   isnan(gain) ? ""
                   : gain > 1  ? ", better"
                               : ", worse");
-}
-
-static void say_last_level(struct pk_buf *b, const struct pk_history_series *s)
-{
-    char percent[32];
-    if (s->creep != 0)
-        pk_buf_printf(b, "since then creeping, %s %%", pk_format_percent(s->creep, percent, sizeof percent));
-    else
-        pk_buf_str(b, "since then stable");
 }
 
 static const char *without_steps(const struct pk_history_series *s, double min_effect, struct pk_arena *a)
@@ -299,19 +293,24 @@ const char *pk_history_words(const struct pk_history_series *s, const struct pk_
                              double min_effect, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
+    char percent[32];
     if (!s->n_steps)
         return without_steps(s, min_effect, a);
     for (size_t i = 0; i < s->n_steps; i++) {
         const struct pk_step *step = &s->steps[i];
-        pk_buf_str(&b, i ? "; " : "");
-        name_run(&b, run_at(s, runs, step->at));
+        const struct pk_run_facts *run = run_at(s, runs, step->at);
+        pk_buf_printf(&b, "%srun %" PRId64, i ? "; " : "", run->run_id);
+        if (run->git_commit)
+            pk_buf_printf(&b, " (commit %s)", run->git_commit);
         pk_buf_str(&b, ": ");
         say_change(&b, s, step);
-        pk_buf_str(&b, ", ");
-        if (step->until == s->n)
-            say_last_level(&b, s);
+        if (step->until < s->n)
+            pk_buf_printf(&b, ", until run %" PRId64, run_at(s, runs, step->until - 1)->run_id);
+        else if (s->creep != 0)
+            pk_buf_printf(&b, ", since then creeping, %s %%",
+                          pk_format_percent(s->creep, percent, sizeof percent));
         else
-            pk_buf_printf(&b, "until run %" PRId64, run_at(s, runs, step->until - 1)->run_id);
+            pk_buf_str(&b, ", since then stable");
     }
     return pk_buf_text(&b);
 }

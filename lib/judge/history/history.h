@@ -54,6 +54,11 @@ struct pk_history {
     size_t n, left_out; /* left_out: series of one point */
 };
 
+/* The runs `ids`, those that are wanted of the store. PK_E_NOTHING for fewer than two. */
+enum pk_code pk_history_read(struct pk_store *s, const struct pk_run_wanted *wanted, const int64_t *ids,
+                             size_t n, struct pk_arena *a, struct pk_history_run **runs,
+                             struct pk_err *err) PK_MUST_CHECK;
+
 /* Runs in time order. PK_E_USAGE for an unknown metric, axis or value; PK_E_NOTHING when fewer than two runs measured the same. */
 enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const char *experiment,
                              const struct pk_history_options *o, struct pk_arena *a, struct pk_history *out,

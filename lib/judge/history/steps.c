@@ -53,49 +53,33 @@ static void merge(struct pieces *p, double min_effect)
     }
 }
 
-static void find_pieces(struct pieces *p, size_t n, struct pk_arena *a)
-{
-    enum { LEAST = 3 };
-    double *logs = pk_new_n(a, double, n);
-    pk_log_or_copy(logs, p->v, n);
-    p->n = pk_find_changes(logs, n, 3 * log((double)n), LEAST, p->starts);
-    p->starts[p->n] = n;
-}
-
-static void every_change(struct pieces *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!i || p->v[i] != p->v[i - 1])
-            p->starts[p->n++] = i;
-    p->starts[p->n] = n;
-}
-
-static struct pk_step step_at(const struct pieces *p, size_t i, bool exact)
-{
-    double before = level(p, i - 1), after = level(p, i);
-    return (struct pk_step){.at = p->starts[i],
-                            .until = p->starts[i + 1],
-                            .before = before,
-                            .after = after,
-                            .change = before > 0 && after > 0 ? after / before - 1 : NAN,
-                            .p = exact ? NAN : doubt(p, i, 0)};
-}
-
 size_t pk_find_steps(const double *v, size_t n, double min_effect, bool exact, struct pk_arena *a,
                      const struct pk_step **steps)
 {
+    enum { LEAST = 3 };
     struct pieces p = {.v = v, .starts = pk_new_n(a, size_t, n + 2), .scratch = pk_new_n(a, double, n + 1)};
+    double *logs = pk_new_n(a, double, n + 1);
     if (!n)
         return 0;
-    if (exact) {
-        every_change(&p, n);
-    } else {
-        find_pieces(&p, n, a);
+    pk_log_or_copy(logs, v, n);
+    if (!exact)
+        p.n = pk_find_changes(logs, n, 3 * log((double)n), LEAST, p.starts);
+    for (size_t i = 0; exact && i < n; i++)
+        if (!i || v[i] != v[i - 1])
+            p.starts[p.n++] = i;
+    p.starts[p.n] = n;
+    if (!exact)
         merge(&p, min_effect);
-    }
     struct pk_step *found = pk_new_n(a, struct pk_step, p.n);
-    for (size_t i = 1; i < p.n; i++)
-        found[i - 1] = step_at(&p, i, exact);
+    for (size_t i = 1; i < p.n; i++) {
+        const double before = level(&p, i - 1), after = level(&p, i);
+        found[i - 1] = (struct pk_step){.at = p.starts[i],
+                                        .until = p.starts[i + 1],
+                                        .before = before,
+                                        .after = after,
+                                        .change = before > 0 && after > 0 ? after / before - 1 : NAN,
+                                        .p = exact ? NAN : doubt(&p, i, 0)};
+    }
     *steps = found;
     return p.n - 1;
 }

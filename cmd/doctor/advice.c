@@ -1,0 +1,56 @@
+/* Doctor, advice: a row of either table. Advice that several rows share is printed once, and what --require needs is kept for the exit
+ * status. */
+#include "cmd/doctor/doctor.h"
+
+#include <string.h>
+
+static bool equal_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* Whether an earlier row has this text, so that people need not read it again. */
+static bool is_repeated(struct doctor *d, const char *name, const char *found, const char *advice)
+{
+    for (size_t i = 0; i < d->n_shown; i++) {
+        struct pk_shown *s = &d->shown[i];
+        if (!equal_text(s->found, found) || !equal_text(s->advice, advice))
+            continue;
+        s->others = s->others ? pk_printf(d->app->arena, "%s, %s", s->others, name) : name;
+        return true;
+    }
+    if (d->n_shown < PK_SHOWN_MOST)
+        d->shown[d->n_shown++] = (struct pk_shown){.name = name, .found = found, .advice = advice};
+    return false;
+}
+
+void pk_doctor_put(struct doctor *d, const char *name, const char *state, const char *found,
+                   const char *advice, int error)
+{
+    const struct doctor_options *o = d->app->options;
+    const bool ok = strcmp(state, "ok") == 0;
+    for (size_t i = 0; i < o->require.n && !ok; i++)
+        if (strcmp(o->require.v[i], name) == 0)
+            d->unmet[i] = (struct pk_unmet){found, advice};
+    if (!ok && d->people && is_repeated(d, name, found, advice))
+        return;
+    struct pk_row *row = pk_row_begin(d->app->out);
+    pk_put_text(row, "name", name);
+    pk_put_text(row, "state", state);
+    pk_put_text(row, "found",
+                d->people && advice ? pk_printf(d->app->arena, "%s → %s", found, advice) : found);
+    if (error)
+        pk_put_int(row, "error", error);
+    pk_put_text(row, "advice", advice);
+    pk_row_end(row);
+}
+
+void pk_doctor_end_table(struct doctor *d)
+{
+    for (size_t i = 0; i < d->n_shown; i++) {
+        struct pk_shown *s = &d->shown[i];
+        if (s->others)
+            pk_out_note(d->app->out, pk_printf(d->app->arena, "As %s: %s.", s->name, s->others));
+        s->others = NULL;
+    }
+}
