@@ -92,16 +92,6 @@ static struct pk_interval ended_interval(double lo, double hi)
     return (struct pk_interval){isfinite(lo) ? lo : NAN, isfinite(hi) ? hi : NAN};
 }
 
-static struct pk_fit cost_row(const struct pk_link_fit *c)
-{
-    return (struct pk_fit){.n = c->sizes,
-                           .slope = 1e9 / c->link_bytes_per_s,
-                           .slope_ci = ended_interval(1e9 / c->link_ci.hi, 1e9 / c->link_ci.lo),
-                           .intercept = c->launch_ns,
-                           .intercept_ci = ended_interval(c->launch_ci.lo, c->launch_ci.hi),
-                           .r2 = NAN};
-}
-
 static struct pk_fit rate_row(const struct setting *v, struct pk_arena *a)
 {
     double *x = pk_new_n(a, double, v->n), bytes = 0;
@@ -132,7 +122,13 @@ static enum pk_code store_fits(struct pk_store *s, int64_t run_id, const struct 
     fits[1].name = "reduce_cost";
     fits[1].metric = "reduce_ns";
     fits[1].axis = "bytes";
-    fits[1].fit = cost_row(&v->cost);
+    fits[1].fit =
+        (struct pk_fit){.n = v->cost.sizes,
+                        .slope = 1e9 / v->cost.link_bytes_per_s,
+                        .slope_ci = ended_interval(1e9 / v->cost.link_ci.hi, 1e9 / v->cost.link_ci.lo),
+                        .intercept = v->cost.launch_ns,
+                        .intercept_ci = ended_interval(v->cost.launch_ci.lo, v->cost.launch_ci.hi),
+                        .r2 = NAN};
     return pk_store_fits(s, run_id, fits, isnan(v->cost.launch_ns) ? 1 : 2, err);
 }
 
@@ -166,36 +162,29 @@ static enum pk_code store_predictions(struct pk_store *s, const struct setting *
     return pk_store_works(s, w, n, err);
 }
 
-static enum pk_code record_setting(struct pk_store *s, int64_t run_id, struct setting *v, struct pk_arena *a,
-                                   struct pk_err *err)
-{
-    v->least_bytes = INFINITY;
-    for (size_t i = 0; i < v->n; i++) {
-        v->least_bytes = fmin(v->least_bytes, (double)cell(v, i, CAP)->i);
-        v->most_bytes = fmax(v->most_bytes, (double)cell(v, i, CAP)->i);
-    }
-    fit_cost(v, a);
-    if (!find_readiness(v, a))
-        return PK_OK;
-    enum pk_code rc = store_fits(s, run_id, v, a, err);
-    return rc || isnan(v->cost.launch_ns) ? rc : store_predictions(s, v, a, err);
-}
-
-/* --- settings --- */
-
-static enum pk_code record_from(struct pk_store *s, int64_t run_id, const struct pk_rows *r, size_t from,
-                                size_t *n, struct pk_err *err)
+/* The slices of one setting from row `from` on, *n of them. */
+static enum pk_code record_setting(struct pk_store *s, int64_t run_id, const struct pk_rows *r, size_t from,
+                                   size_t *n, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct setting v = {.cells = r->cells + from * r->n_cols, .columns = r->n_cols};
-    for (v.n = 1; from + v.n < r->n && (!strcmp(cell(&v, 0, FIXED)->s, cell(&v, v.n, FIXED)->s) &&
-                                        !strcmp(cell(&v, 0, DEVICE)->s, cell(&v, v.n, DEVICE)->s));)
+    struct setting v = {.cells = r->cells + from * r->n_cols, .columns = r->n_cols, .least_bytes = INFINITY};
+    for (v.n = 1; from + v.n < r->n && !strcmp(cell(&v, 0, FIXED)->s, cell(&v, v.n, FIXED)->s) &&
+                  !strcmp(cell(&v, 0, DEVICE)->s, cell(&v, v.n, DEVICE)->s);)
         v.n++;
-    v.timeline = pk_new_n(&a, json_t *, v.n);
-    for (size_t i = 0; i < v.n; i++)
-        v.timeline[i] = json_loads(cell(&v, i, TIMELINE)->s, 0, NULL);
     *n = v.n;
-    enum pk_code rc = record_setting(s, run_id, &v, &a, err);
+    v.timeline = pk_new_n(&a, json_t *, v.n);
+    for (size_t i = 0; i < v.n; i++) {
+        v.timeline[i] = json_loads(cell(&v, i, TIMELINE)->s, 0, NULL);
+        v.least_bytes = fmin(v.least_bytes, (double)cell(&v, i, CAP)->i);
+        v.most_bytes = fmax(v.most_bytes, (double)cell(&v, i, CAP)->i);
+    }
+    fit_cost(&v, &a);
+    enum pk_code rc = PK_OK;
+    if (find_readiness(&v, &a)) {
+        rc = store_fits(s, run_id, &v, &a, err);
+        if (!rc && !isnan(v.cost.launch_ns))
+            rc = store_predictions(s, &v, &a, err);
+    }
     for (size_t i = 0; i < v.n; i++)
         json_decref(v.timeline[i]);
     return rc;
@@ -208,7 +197,7 @@ enum pk_code pk_derive_allreduce_fit(struct pk_store *s, int64_t run_id, struct 
     struct pk_rows r;
     enum pk_code rc = pk_query(s, "allreduce_timelines", &run, 1, a, &r, err);
     for (size_t i = 0, n; !rc && i < r.n; i += n)
-        rc = record_from(s, run_id, &r, i, &n, err);
+        rc = record_setting(s, run_id, &r, i, &n, err);
     return rc;
 }
 

@@ -58,7 +58,7 @@ struct pk_timed_reduce {
 struct pk_link_fit {
     size_t sizes; /* different ones in the window */
     double launch_ns,
-        link_bytes_per_s; /* o, w: NaN with fewer than three sizes, or when time does not grow with them */
+        link_bytes_per_s; /* o, w: NaN for want of sizes, or where time does not grow with them */
     struct pk_interval launch_ci, link_ci; /* 95 %; infinite where the slope's interval reaches 0 */
 };
 

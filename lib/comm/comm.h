@@ -43,8 +43,7 @@ struct pk_comm_options {
     unsigned ranks;           /* link: virtual ranks, 0 = 2; otherwise the expected number, 0 = any */
     uint64_t timeout_ns;      /* 0 = a minute */
     struct pk_comm_link link; /* of PK_COMM_LINK alone */
-    struct pk_comm *
-        world; /* only for PK_COMM_NCCL: the processes, connected over MPI; NULL: one process. Outlives the comm */
+    struct pk_comm *world;    /* of PK_COMM_NCCL: the processes, connected over MPI; NULL: one */
 };
 
 struct pk_part {

@@ -154,14 +154,6 @@ static int find_witness(const struct pk_rank_heartbeats *r, uint64_t now_ns)
     return witness;
 }
 
-/* It went silent in a call, or others are further than it is. */
-static bool is_absent(const struct seen *s, const struct seen *witness)
-{
-    if (!s->calls)
-        return false;
-    return s->waits ? !waits_awake(s) : witness && s->calls < witness->calls;
-}
-
 const char *pk_rank_heartbeats_absent(const struct pk_rank_heartbeats *r, struct pk_arena *a)
 {
     const uint64_t now_ns = pk_clock_ns();
@@ -173,9 +165,9 @@ const char *pk_rank_heartbeats_absent(const struct pk_rank_heartbeats *r, struct
     const struct seen witness = waiting < 0 ? (struct seen){0} : read_heartbeat(r, (unsigned)waiting, now_ns);
     for (unsigned i = 0; i < r->ranks; i++) {
         const struct seen s = read_heartbeat(r, i, now_ns);
-        if (!is_absent(&s, waiting < 0 ? NULL : &witness))
-            continue;
-        pk_buf_printf(&names, "%s%u", absent++ ? ", " : "", i);
+        /* It went silent in a call, or others are further than it is. */
+        if (s.calls && (s.waits ? !waits_awake(&s) : waiting >= 0 && s.calls < witness.calls))
+            pk_buf_printf(&names, "%s%u", absent++ ? ", " : "", i);
     }
     if (!absent)
         return NULL;

@@ -40,29 +40,22 @@ static struct pk_flight_slot *slot_of(const struct pk_flight *f, uint64_t number
     return &f->v[number % PK_FLIGHT_MOST];
 }
 
-/* In the first step, which is not a measured one. */
-static enum pk_code make(struct pk_device *dev, struct pk_flight_slot *s, struct pk_err *err)
-{
-    s->made = true;
-    if (pk_moment_make(dev, &s->asked, err) || pk_moment_make(dev, &s->began, err))
-        return err->code;
-    return pk_moment_make(dev, &s->ended, err);
-}
-
 enum pk_code pk_flight_begin(struct pk_flight *f, struct pk_reduce *r, struct pk_err *err)
 {
     struct pk_device *dev = f->c->dev;
     struct pk_flight_slot *s = slot_of(f, f->n);
-    enum pk_code rc = s->made ? PK_OK : make(dev, s, err);
-    if (!rc)
-        rc = pk_moment_record(dev, PK_LANE_COMPUTE, &s->asked, err);
-    if (!rc)
-        rc = pk_lane_await(dev, PK_LANE_COMM, &s->asked, err);
-    if (!rc)
-        rc = pk_moment_record(dev, PK_LANE_COMM, &s->began, err);
     r->number = f->n++;
     s->r = r;
-    return rc;
+    if (!s->made) { /* in the first step, which is not a measured one */
+        s->made = true;
+        if (pk_moment_make(dev, &s->asked, err) || pk_moment_make(dev, &s->began, err) ||
+            pk_moment_make(dev, &s->ended, err))
+            return err->code;
+    }
+    if (pk_moment_record(dev, PK_LANE_COMPUTE, &s->asked, err) ||
+        pk_lane_await(dev, PK_LANE_COMM, &s->asked, err))
+        return err->code;
+    return pk_moment_record(dev, PK_LANE_COMM, &s->began, err);
 }
 
 enum pk_code pk_flight_end(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err)

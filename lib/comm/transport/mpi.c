@@ -17,9 +17,13 @@ struct reduce_job {
     const struct pk_reduce *r;
 };
 
-/* What one blocking call needs. */
+/* A blocking call, and what it needs. */
+struct call {
+    struct pk_job job;
+    struct mpi *m;
+    enum { NOTHING, INIT, FINALIZE, BARRIER, BCAST, GATHER_SIZES, GATHER } kind;
+};
 struct bytes {
-    const struct pk_mpi_module *lib;
     const void *mine;
     void *p;
     size_t n;
@@ -34,47 +38,35 @@ struct mpi {
     struct reduce_job ring[ALL_REDUCES]; /* of the all-reduce numbered n: ring[n % ALL_REDUCES] */
     uint64_t posted;
     struct pk_staged *staged; /* of a device whose lanes are queues: made by the first all-reduce */
-    struct pk_job *call;      /* the last blocking one, and what it needs */
+    struct call *call;        /* the last blocking one */
     struct bytes bytes;
     struct pk_arena gathered; /* of the last gather */
 };
 
 /* --- one blocking call --- */
 
-static int call_init(void *user)
+static int run_call(void *user)
 {
-    struct mpi *m = user;
-    return m->lib->init(&m->rank, &m->size);
-}
-
-static int call_finalize(void *user)
-{
-    const struct mpi *m = user;
-    return m->lib->finalize();
-}
-
-static int call_barrier(void *user)
-{
-    const struct mpi *m = user;
-    return m->lib->barrier();
-}
-
-static int call_bcast(void *user)
-{
-    const struct bytes *b = user;
-    return b->lib->bcast(b->p, b->n);
-}
-
-static int call_gather_sizes(void *user)
-{
-    const struct bytes *b = user;
-    return b->lib->gather_sizes((int)b->n, b->sizes);
-}
-
-static int call_gather(void *user)
-{
-    const struct bytes *b = user;
-    return b->lib->gather(b->mine, (int)b->n, b->p, b->sizes, b->offsets);
+    const struct call *c = user;
+    struct mpi *m = c->m;
+    const struct bytes *b = &m->bytes;
+    switch (c->kind) {
+    case NOTHING:
+        return 0;
+    case INIT:
+        return m->lib->init(&m->rank, &m->size);
+    case FINALIZE:
+        return m->lib->finalize();
+    case BARRIER:
+        return m->lib->barrier();
+    case BCAST:
+        return m->lib->bcast(b->p, b->n);
+    case GATHER_SIZES:
+        return m->lib->gather_sizes((int)b->n, b->sizes);
+    case GATHER:
+        return m->lib->gather(b->mine, (int)b->n, b->p, b->sizes, b->offsets);
+    }
+    return 0;
 }
 
 static void divide(void *data, size_t n, enum pk_dtype type, float by)
@@ -134,28 +126,19 @@ static enum pk_code await(struct mpi *m, struct pk_job *j, const char *what, str
 }
 
 /* A job that is not over in time is the engine's for good: so it is not on this stack, and no second one has its place. */
-static enum pk_code make_call(struct mpi *m, int (*call)(void *), void *user, const char *what,
-                              struct pk_err *err)
+static enum pk_code make_call(struct mpi *m, int kind, const char *what, struct pk_err *err)
 {
-    if (!m->call || !pk_job_over(m->call))
-        m->call = pk_new(&m->c->arena, struct pk_job);
-    struct pk_job *j = m->call;
-    j->call = call;
-    j->user = user;
-    pk_engine_post(&m->engine, j);
-    return await(m, j, what, err);
+    if (!m->call || !pk_job_over(&m->call->job))
+        m->call = pk_new(&m->c->arena, struct call);
+    m->call->m = m;
+    m->call->kind = kind;
+    m->call->job.call = run_call;
+    m->call->job.user = m->call;
+    pk_engine_post(&m->engine, &m->call->job);
+    return await(m, &m->call->job, what, err);
 }
 
 /* --- what the comm calls --- */
-
-static enum pk_code check_ranks(const struct mpi *m, unsigned wanted, struct pk_err *err)
-{
-    if (!wanted || wanted == (unsigned)m->size)
-        return PK_OK;
-    pk_fail(err, PK_E_USAGE, "%u ranks were requested and %d were started", wanted, m->size);
-    pk_why(err, "under mpirun or srun the launcher sets the number of ranks");
-    return pk_fix(err, "omit the number, or start the same number: mpirun -n %u", wanted);
-}
 
 /* A thread that is stuck in a call cannot be ended and still has this memory, which stays; the process is about to end. */
 static void end_thread(struct mpi *m, bool stuck)
@@ -170,14 +153,17 @@ static enum pk_code begin(struct mpi *m, unsigned wanted, struct pk_err *err)
 {
     if (pk_engine_start(&m->engine, err))
         return err->code;
-    if (make_call(m, call_init, m, "starting MPI", err)) {
+    if (make_call(m, INIT, "starting MPI", err)) {
         end_thread(m, err->code == PK_E_TIMEOUT);
         return err->code;
     }
-    if (!check_ranks(m, wanted, err))
+    if (!wanted || wanted == (unsigned)m->size)
         return PK_OK;
     struct pk_err second;
-    end_thread(m, make_call(m, call_finalize, m, "ending MPI", &second) == PK_E_TIMEOUT);
+    pk_fail(err, PK_E_USAGE, "%u ranks were requested and %d were started", wanted, m->size);
+    pk_why(err, "under mpirun or srun the launcher sets the number of ranks");
+    pk_fix(err, "omit the number, or start the same number: mpirun -n %u", wanted);
+    end_thread(m, make_call(m, FINALIZE, "ending MPI", &second) == PK_E_TIMEOUT);
     return err->code;
 }
 
@@ -198,11 +184,6 @@ static enum pk_code open_mpi(struct pk_comm *c, const struct pk_comm_options *o,
     return PK_OK;
 }
 
-static int call_nothing(void *user)
-{
-    return 0;
-}
-
 static void close_mpi(struct pk_comm *c)
 {
     struct mpi *m = c->impl;
@@ -211,8 +192,7 @@ static void close_mpi(struct pk_comm *c)
         pk_staged_close(m->staged);
     if (c->broken)
         c->timeout_ns = STUCK_NS;
-    const bool stuck =
-        make_call(m, c->broken ? call_nothing : call_finalize, m, "ending MPI", &err) == PK_E_TIMEOUT;
+    const bool stuck = make_call(m, c->broken ? NOTHING : FINALIZE, "ending MPI", &err) == PK_E_TIMEOUT;
     end_thread(m, stuck);
     if (!stuck)
         pk_arena_free(&m->gathered);
@@ -281,14 +261,14 @@ static enum pk_code settle(struct pk_comm *c, struct pk_err *err)
 
 static enum pk_code barrier(struct pk_comm *c, struct pk_err *err)
 {
-    return make_call(c->impl, call_barrier, c->impl, "a barrier", err);
+    return make_call(c->impl, BARRIER, "a barrier", err);
 }
 
 static enum pk_code bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err)
 {
     struct mpi *m = c->impl;
-    m->bytes = (struct bytes){.lib = m->lib, .p = p, .n = bytes};
-    return make_call(m, call_bcast, &m->bytes, "a broadcast", err);
+    m->bytes = (struct bytes){.p = p, .n = bytes};
+    return make_call(m, BCAST, "a broadcast", err);
 }
 
 static enum pk_code gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
@@ -297,11 +277,11 @@ static enum pk_code gather(struct pk_comm *c, const char *line, struct pk_arena 
     struct mpi *m = c->impl;
     struct bytes *b = &m->bytes;
     const size_t ranks = m->rank == 0 ? (size_t)m->size : 0;
-    *b = (struct bytes){.lib = m->lib, .mine = line, .n = strlen(line)};
+    *b = (struct bytes){.mine = line, .n = strlen(line)};
     pk_arena_free(&m->gathered);
     b->sizes = pk_new_n(&m->gathered, int, ranks + 1);
     b->offsets = pk_new_n(&m->gathered, int, ranks + 1);
-    if (make_call(m, call_gather_sizes, b, "gathering", err))
+    if (make_call(m, GATHER_SIZES, "gathering", err))
         return err->code;
     if (ranks) {
         size_t all = 0;
@@ -311,7 +291,7 @@ static enum pk_code gather(struct pk_comm *c, const char *line, struct pk_arena 
         }
         b->p = pk_alloc(&m->gathered, all + 1);
     }
-    if (make_call(m, call_gather, b, "gathering", err))
+    if (make_call(m, GATHER, "gathering", err))
         return err->code;
     for (size_t i = 0; i < ranks; i++)
         lines[i] = pk_strndup(a, (const char *)b->p + b->offsets[i], (size_t)b->sizes[i]);

@@ -24,18 +24,18 @@ struct nccl {
 static enum pk_code refused(const struct pk_comm *c, int rc, const char *what, struct pk_err *err)
 {
     const struct nccl *n = c->impl;
-    const char *said = n->lib.ncclGetLastError(n->comm);
-    const bool words = said && *said;
-    if (rc == PK_NCCL_INVALID_USAGE && words && strstr(said, "Duplicate GPU")) {
+    const char *message = n->lib.ncclGetLastError(n->comm);
+    const bool words = message && *message;
+    if (rc == PK_NCCL_INVALID_USAGE && words && strstr(message, "Duplicate GPU")) {
         pk_fail(err, PK_E_USAGE, "rank %u: NCCL refuses two ranks on one GPU", c->rank);
-        pk_why(err, "its message: %s", said);
+        pk_why(err, "its message: %s", message);
         return pk_fix(err,
                       "use --transport mpi, which goes through host memory; or give every rank its own GPU "
                       "with CUDA_VISIBLE_DEVICES");
     }
     pk_fail(err, PK_E_IO, "rank %u: %s failed", c->rank, what);
     pk_why(err, "message of NCCL %s: %s%s%s", n->lib.library.version, n->lib.ncclGetErrorString(rc),
-           words ? ": " : "", words ? said : "");
+           words ? ": " : "", words ? message : "");
     return pk_fix(
         err, rc == PK_NCCL_REMOTE_ERROR
                  ? "another rank has ended: see its message"
@@ -62,9 +62,9 @@ static enum pk_code finished(const struct pk_comm *c, int rc, const char *what, 
     const struct nccl *n = c->impl;
     const uint64_t began_ns = pk_clock_ns();
     while (rc == PK_NCCL_IN_PROGRESS) {
-        const int asked = n->lib.ncclCommGetAsyncError(n->comm, &rc);
-        if (asked)
-            rc = asked;
+        const int refusal = n->lib.ncclCommGetAsyncError(n->comm, &rc);
+        if (refusal)
+            rc = refusal;
         if (rc != PK_NCCL_IN_PROGRESS)
             break;
         const uint64_t waited_ns = pk_clock_ns() - began_ns;
@@ -80,68 +80,54 @@ static enum pk_code wrong(struct pk_comm *c, struct pk_err *err)
 {
     const struct nccl *n = c->impl;
     int rc = 0;
-    const int asked = n->lib.ncclCommGetAsyncError(n->comm, &rc);
-    if (asked)
-        rc = asked;
+    const int refusal = n->lib.ncclCommGetAsyncError(n->comm, &rc);
+    if (refusal)
+        rc = refusal;
     return rc && rc != PK_NCCL_IN_PROGRESS ? refused(c, rc, "an all-reduce", err) : PK_OK;
 }
 
 /* --- opening --- */
 
-static enum pk_code check_device(const struct pk_comm *c, struct pk_err *err)
+/* What this rank can do without the others. */
+static enum pk_code prepare(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err)
 {
-    if (c->dev->kind == PK_DEVICE_CUDA)
-        return PK_OK;
-    pk_fail(err, PK_E_UNAVAILABLE, "NCCL on device %s", c->dev->ops->kind);
-    pk_why(err, "NCCL averages arrays in the memory of NVIDIA GPUs");
-    return pk_fix(err, "--device cuda, or --transport mpi");
-}
-
-static enum pk_code open_library(struct nccl *n, struct pk_arena *a, struct pk_err *err)
-{
+    struct nccl *n = c->impl;
+    if (c->dev->kind != PK_DEVICE_CUDA) {
+        pk_fail(err, PK_E_UNAVAILABLE, "NCCL on device %s", c->dev->ops->kind);
+        pk_why(err, "NCCL averages arrays in the memory of NVIDIA GPUs");
+        return pk_fix(err, "--device cuda, or --transport mpi");
+    }
+    c->rank = o->world ? o->world->rank : 0;
+    c->size = c->processes = o->world ? o->world->size : 1;
+    if (o->ranks && o->ranks != c->size) {
+        PK_ARENA_CLEANUP struct pk_arena a = {0};
+        pk_fail(err, PK_E_USAGE, "%u ranks were requested and there %s %u", o->ranks,
+                pk_predicate(c->size, "are", &a), c->size);
+        pk_why(err, "NCCL's ranks are processes with a GPU each, which MPI starts");
+        return pk_fix(err, "mpirun -n %u perfkit run ..., or --ranks %u", o->ranks, c->size);
+    }
 #define SYMBOL(name, result, arguments) {#name, (void (**)(void)) & n->lib.name},
     const struct pk_symbol symbols[] = {PK_NCCL_CALLS(SYMBOL){0}};
 #undef SYMBOL
-    return pk_library_open(PK_LIB_NCCL, symbols, a, &n->lib.library, err);
+    return pk_library_open(PK_LIB_NCCL, symbols, &c->arena, &n->lib.library, err);
 }
 
-static enum pk_code place_self(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err)
-{
-    c->rank = o->world ? o->world->rank : 0;
-    c->size = c->processes = o->world ? o->world->size : 1;
-    if (!o->ranks || o->ranks == c->size)
-        return PK_OK;
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    pk_fail(err, PK_E_USAGE, "%u ranks were requested and there %s %u", o->ranks,
-            pk_predicate(c->size, "are", &a), c->size);
-    pk_why(err, "NCCL's ranks are processes with a GPU each, which MPI starts");
-    return pk_fix(err, "mpirun -n %u perfkit run ..., or --ranks %u", o->ranks, c->size);
-}
-
-/* Whether rank 0 has one is told with it: the others do not wait in vain. */
-static enum pk_code share_id(struct pk_comm *c, struct pk_nccl_id *id, struct pk_err *err)
-{
-    struct nccl *n = c->impl;
-    struct {
-        int rc;
-        struct pk_nccl_id id;
-    } told = {0};
-    if (c->rank == 0)
-        told.rc = n->lib.ncclGetUniqueId(&told.id);
-    if (n->world && pk_comm_bcast(n->world, &told, sizeof told, err))
-        return err->code;
-    *id = told.id;
-    return told.rc ? refused(c, told.rc, "creating the id by which ranks find each other", err) : PK_OK;
-}
-
+/* Rank 0 sends the others its id, or the error of making one: they do not wait in vain. */
 static enum pk_code open_communicator(struct pk_comm *c, struct pk_err *err)
 {
     struct nccl *n = c->impl;
-    struct pk_nccl_id id;
     struct pk_nccl_config config = {sizeof config, PK_NCCL_CONFIG_MAGIC, PK_NCCL_CONFIG_VERSION, 0};
-    if (share_id(c, &id, err))
+    struct {
+        int rc;
+        struct pk_nccl_id id;
+    } first = {0};
+    if (c->rank == 0)
+        first.rc = n->lib.ncclGetUniqueId(&first.id);
+    if (n->world && pk_comm_bcast(n->world, &first, sizeof first, err))
         return err->code;
-    const int rc = n->lib.ncclCommInitRankConfig(&n->comm, (int)c->size, id, (int)c->rank, &config);
+    if (first.rc)
+        return refused(c, first.rc, "creating the id by which ranks find each other", err);
+    const int rc = n->lib.ncclCommInitRankConfig(&n->comm, (int)c->size, first.id, (int)c->rank, &config);
     return finished(c, rc, "finding the other ranks", err);
 }
 
@@ -157,7 +143,7 @@ static enum pk_code open_nccl(struct pk_comm *c, const struct pk_comm_options *o
     struct nccl *n = pk_new(&c->arena, struct nccl);
     n->world = o->world;
     c->impl = n;
-    const bool opened = !check_device(c, err) && !place_self(c, o, err) && !open_library(n, &c->arena, err);
+    const bool opened = !prepare(c, o, err);
     if (pk_agree(n->world, opened ? PK_OK : err->code, err)) {
         if (opened)
             pk_library_close(&n->lib.library);
@@ -187,24 +173,19 @@ static void close_nccl(struct pk_comm *c)
 
 /* --- all-reduces --- */
 
-static int enqueue_reduce(const struct nccl *n, const struct pk_reduce *r, struct CUstream_st *lane)
-{
-    const int type = r->type == PK_BF16 ? PK_NCCL_BFLOAT16 : PK_NCCL_FLOAT32;
-    int rc = n->lib.ncclGroupStart();
-    for (size_t i = 0; !rc && i < r->n_parts; i++)
-        rc = n->lib.ncclAllReduce(r->parts[i].data, r->parts[i].data, r->parts[i].n, type, PK_NCCL_AVG,
-                                  n->comm, lane);
-    const int ended = n->lib.ncclGroupEnd();
-    return rc && rc != PK_NCCL_IN_PROGRESS ? rc : ended;
-}
-
 /* The kernel is in the lane when the call is over, not before: the end is recorded behind it. */
 static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
     struct nccl *n = c->impl;
-    if (pk_flight_begin(&n->flight, r, err) ||
-        finished(c, enqueue_reduce(n, r, pk_cuda_stream(c->dev, PK_LANE_COMM)), "starting an all-reduce",
-                 err))
+    const int type = r->type == PK_BF16 ? PK_NCCL_BFLOAT16 : PK_NCCL_FLOAT32;
+    if (pk_flight_begin(&n->flight, r, err))
+        return err->code;
+    int rc = n->lib.ncclGroupStart();
+    for (size_t i = 0; !rc && i < r->n_parts; i++)
+        rc = n->lib.ncclAllReduce(r->parts[i].data, r->parts[i].data, r->parts[i].n, type, PK_NCCL_AVG,
+                                  n->comm, pk_cuda_stream(c->dev, PK_LANE_COMM));
+    const int ended = n->lib.ncclGroupEnd();
+    if (finished(c, rc && rc != PK_NCCL_IN_PROGRESS ? rc : ended, "starting an all-reduce", err))
         return err->code;
     return pk_flight_end(&n->flight, r, err);
 }

@@ -14,9 +14,8 @@ enum { DEFAULT_RANKS = 2 };
 struct link {
     struct pk_comm_link shape;
     struct pk_rng rng;
-    uint64_t free_ns; /* when the link has done what was started */
-    struct pk_flight
-        flight; /* where lanes are queues: the link is the communication lane, which is kept busy */
+    uint64_t free_ns;        /* when the link has done what was started */
+    struct pk_flight flight; /* where lanes are queues: the link keeps the communication lane busy */
 };
 
 double pk_comm_link_ns(const struct pk_comm_link *l, unsigned ranks, double bytes)
