@@ -149,17 +149,6 @@ static void add_declared(struct pk_declared *to, struct pk_declared d)
     to->bytes += d.bytes;
 }
 
-/* Where no kernel is known as one of attention's products, those of gemm are theirs, too. */
-static bool fold(struct pk_family_time *f)
-{
-    struct pk_family_time *products = &f[PK_FAMILY_ATTENTION_MATMUL], *gemm = &f[PK_FAMILY_GEMM];
-    if (products->calls || !gemm->calls || !declares(products->declared))
-        return false;
-    add_declared(&gemm->declared, products->declared);
-    products->declared = (struct pk_declared){0};
-    return true;
-}
-
 /* What was declared, to the rows of the kernels; says whether anything was folded. */
 static bool declare(const struct pk_trace *asked, struct pk_family_time (*sums)[PK_FAMILIES])
 {
@@ -167,7 +156,14 @@ static bool declare(const struct pk_trace *asked, struct pk_family_time (*sums)[
     for (size_t i = 0; i < asked->n; i++)
         add_declared(&sums[row_of(asked->v[i].region)][asked->v[i].family].declared, asked->v[i].declared);
     for (size_t row = FIRST_REGION; row < ROWS; row++) {
-        folded |= fold(sums[row]);
+        struct pk_family_time *products = &sums[row][PK_FAMILY_ATTENTION_MATMUL];
+        struct pk_family_time *gemm = &sums[row][PK_FAMILY_GEMM];
+        /* Where no kernel is known as one of attention's products, those of gemm are theirs, too. */
+        if (!products->calls && gemm->calls && declares(products->declared)) {
+            add_declared(&gemm->declared, products->declared);
+            products->declared = (struct pk_declared){0};
+            folded = true;
+        }
         for (int k = 0; k < PK_FAMILIES; k++)
             add_declared(&sums[TOTAL][k].declared, sums[row][k].declared);
     }

@@ -40,20 +40,17 @@ struct pk_region_time {
     size_t calls, occurrences;
     uint64_t time_ns; /* summed over families */
     uint64_t busy_ns; /* union of the kernels' intervals */
-    uint64_t
-        gap_ns; /* idle between the first and the last kernel of an occurrence, summed over occurrences */
+    uint64_t gap_ns;  /* idle between first and last kernel of an occurrence, summed over occurrences */
     int64_t copied_bytes;
 };
 
 struct pk_breakdown {
     const struct pk_family_time *families; /* by region, the longest family first */
     size_t n_families;
-    const struct pk_region_time
-        *regions; /* PK_WHOLE first; PK_NO_REGION last, where there is such a kernel */
+    const struct pk_region_time *regions; /* PK_WHOLE first; PK_NO_REGION, if there is such a kernel, last */
     size_t n_regions;
-    bool whole; /* false: pieces were dropped, so times and gaps are not those of the iteration */
-    bool
-        folded; /* products of attention that stores scores are declared with gemm, as names of kernels do not tell */
+    bool whole;  /* false: pieces were dropped, so times and gaps are not those of the iteration */
+    bool folded; /* attention's products are declared with gemm: names of kernels do not tell them apart */
 };
 
 /* Of one iteration's kernels, in any order. The result is in the arena. busy_ns + gap_ns of PK_WHOLE is what the iteration's timing

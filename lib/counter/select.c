@@ -129,28 +129,6 @@ static bool countable(struct selection *s, const struct bundle *b, size_t i)
     return false;
 }
 
-/* The bundle's events of one source, all at once. */
-static enum pk_code plan_source(struct selection *s, const struct bundle *b, const struct pk_source *src,
-                                struct pk_err *err)
-{
-    const char **names = pk_new_n(s->arena, const char *, b->n);
-    const struct pk_source_plan *plans;
-    size_t n = 0, n_plans;
-    for (size_t i = 0; i < b->n; i++)
-        if (b->sources[i] == src)
-            names[n++] = b->names[i];
-    if (!n)
-        return PK_OK;
-    if (src->plan(src, s->env, names, n, s->arena, &plans, &n_plans, err))
-        return err->code;
-    struct pk_counters *out = s->out;
-    for (size_t i = 0; i < n_plans; i++) {
-        s->plans = pk_grow(s->arena, s->plans, sizeof *s->plans, out->n_plans, &s->plans_cap);
-        s->plans[out->n_plans++] = plans[i];
-    }
-    return PK_OK;
-}
-
 static struct pk_metric_input input_of(const struct selection *s, const char *name, size_t first_plan)
 {
     for (size_t p = first_plan; p < s->out->n_plans; p++)
@@ -246,9 +224,20 @@ static enum pk_code plan_bundle(struct selection *s, const struct bundle *wanted
             return PK_OK;
     if (s->command)
         add_twins(s, &b);
-    for (const struct pk_source *const *src = pk_sources; *src; src++)
-        if (plan_source(s, &b, *src, err))
+    const char **names = pk_new_n(s->arena, const char *, b.n);
+    for (const struct pk_source *const *src = pk_sources; *src; src++) { /* its events, all at once */
+        const struct pk_source_plan *plans;
+        size_t n = 0, n_plans = 0;
+        for (size_t i = 0; i < b.n; i++)
+            if (b.sources[i] == *src)
+                names[n++] = b.names[i];
+        if (n && (*src)->plan(*src, s->env, names, n, s->arena, &plans, &n_plans, err))
             return err->code;
+        for (size_t i = 0; i < n_plans; i++) {
+            s->plans = pk_grow(s->arena, s->plans, sizeof *s->plans, s->out->n_plans, &s->plans_cap);
+            s->plans[s->out->n_plans++] = plans[i];
+        }
+    }
     if (b.group)
         add_metrics(s, b.group, first_plan, true);
     return PK_OK;

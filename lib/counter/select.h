@@ -20,8 +20,7 @@ struct pk_counter_metric {
     const char *group, *name, *unit, *summary;
     const struct pk_formula *formula;
     const struct pk_metric_input *inputs; /* of formula->names */
-    const char *
-        apart; /* "" = what it is made of was counted at once; else a sentence: it was not, so its value is approximate */
+    const char *apart; /* why its value is approximate: not counted at once; "" = counted at once */
 };
 
 /* A group or event that is not counted here. */

@@ -43,8 +43,7 @@ struct pk_source_found {
     enum pk_source_state state;
     int error;       /* an errno or the vendor's code; 0 = none */
     const char *why; /* a sentence: what was found, or what is missing and why; never NULL */
-    const char
-        *fix; /* the exact command or setting that helps; NULL = nothing to do, or nothing can be done */
+    const char *fix; /* the command or setting that helps; NULL = nothing to do, or nothing can be done */
 };
 
 static inline struct pk_source_found pk_found(enum pk_source_state state, const char *why, const char *fix)
@@ -81,14 +80,11 @@ struct pk_event {
 /* One count. */
 struct pk_reading {
     int64_t integer;
-    double real;  /* where is_real */
-    bool is_real; /* the source gives no integers: percentages, watts */
-    bool
-        absent; /* not counted in this interval: never scheduled, not supported by this unit, no region of that name */
-    const char *
-        why; /* absent: a constant sentence, "a peak is that of the whole iteration"; NULL = it was not counted */
-    uint64_t enabled_ns,
-        running_ns; /* 0, 0 = always counted; running < enabled: `integer` is scaled to the whole */
+    double real;     /* where is_real */
+    bool is_real;    /* the source gives no integers: percentages, watts */
+    bool absent;     /* not counted: never scheduled, not supported by this unit, no region of that name */
+    const char *why; /* absent: a constant sentence, "a peak is that of the whole iteration"; NULL = none */
+    uint64_t enabled_ns, running_ns; /* 0, 0 = always counted; running < enabled: `integer` is scaled */
 };
 
 enum pk_source_caps {
@@ -106,10 +102,9 @@ struct pk_source_plan {
     const struct pk_source *source;
     const struct pk_event *events;
     size_t n;
-    unsigned passes; /* of the work, for all its events; known before anything runs */
-    void *state;     /* the source's own */
-    const char *
-        unit; /* what counts it; plans of one source for different ones can be counted at once. NULL = the only one */
+    unsigned passes;  /* of the work, for all its events; known before anything runs */
+    void *state;      /* the source's own */
+    const char *unit; /* what counts it: different units count at once. NULL = there is only one */
 };
 
 struct pk_source {

@@ -10,13 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Its handle stays open: the driver is never unloaded. */
-static void (*driver_function(const char *name))(void)
-{
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-    return driver ? (void (*)(void))dlsym(driver, name) : NULL;
-}
-
 enum pk_code pk_cupti_open(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_cupti **out,
                            struct pk_err *err)
 {
@@ -32,7 +25,9 @@ enum pk_code pk_cupti_open(const struct pk_counter_env *env, struct pk_arena *a,
         return err->code;
     c->path = l.path;
     c->version = l.version;
-    c->cuCtxGetCurrent = (__typeof__(c->cuCtxGetCurrent))driver_function("cuCtxGetCurrent");
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW); /* stays open: the driver is never unloaded */
+    if (driver)
+        c->cuCtxGetCurrent = (__typeof__(c->cuCtxGetCurrent))dlsym(driver, "cuCtxGetCurrent");
     return PK_OK;
 }
 

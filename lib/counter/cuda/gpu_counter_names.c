@@ -111,15 +111,10 @@ enum pk_code pk_gpu_event_looks(const char *name, struct pk_arena *a, struct pk_
     return pk_fix(err, "perfkit list counters");
 }
 
-static bool ends_in(const char *s, const char *end)
-{
-    const size_t n = strlen(s), k = strlen(end);
-    return n >= k && !strcmp(s + n - k, end);
-}
-
 /* What is summed over units can be summed over occurrences. */
 static struct pk_gpu_event raw_event(const char *name, const char *summary, struct pk_arena *a)
 {
+    const size_t n = strlen(name);
     const bool percent = strstr(name, ".pct") != NULL;
     const bool level = percent || strstr(name, ".ratio") || strstr(name, ".per_");
     return (struct pk_gpu_event){
@@ -132,7 +127,7 @@ static struct pk_gpu_event raw_event(const char *name, const char *summary, stru
                   .quality = PK_QUALITY_EXACT,
                   .note = "",
                   .kind = level ? PK_EVENT_LEVEL : PK_EVENT_SUM},
-        .adds = ends_in(name, ".sum"),
+        .adds = n >= 4 && !strcmp(name + n - 4, ".sum"),
         .scale = percent ? 0.01 : 1,
         .outside = !strncmp(name, "pcie", 4) || !strncmp(name, "nvl", 3),
     };

@@ -313,20 +313,12 @@ static const char *copy_name(uint8_t kind)
     return kind < sizeof names / sizeof *names && names[kind] ? names[kind] : "copy";
 }
 
-/* A call of the host's: when it asked for what has the same correlation. Without it a kernel has no region. */
-static void add_asked(struct pk_gpu_trace *t, const CUpti_ActivityAPI *r)
-{
-    if (t->n_asked == t->cap_asked)
-        t->into->dropped++;
-    else
-        t->asked[t->n_asked++] = (struct asked){r->correlationId, device_ns(t, r->start)};
-}
-
 static void add_record(struct pk_gpu_trace *t, const CUpti_Activity *r)
 {
     const CUpti_ActivityMemcpy6 *copy = (const void *)r;
     const CUpti_ActivityMemcpyPtoP4 *peer = (const void *)r;
     const CUpti_ActivityMemset4 *fill = (const void *)r;
+    const CUpti_ActivityAPI *call = (const void *)r;
     t->n_records++;
     switch ((int)r->kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
@@ -343,7 +335,11 @@ static void add_record(struct pk_gpu_trace *t, const CUpti_Activity *r)
         break;
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER:
-        add_asked(t, (const void *)r);
+        /* Of the host's: when it asked for what has the same correlation. Without it a kernel has no region. */
+        if (t->n_asked == t->cap_asked)
+            t->into->dropped++;
+        else
+            t->asked[t->n_asked++] = (struct asked){call->correlationId, device_ns(t, call->start)};
         break;
     default:
         break;

@@ -113,7 +113,7 @@ static const char *file_of(const char *name, size_t n, struct pk_arena *a)
 
 const char *pk_kernel_name(const char *symbol, struct pk_arena *a)
 {
-    const char *at = symbol + 2, *said = NULL, *name;
+    const char *at = symbol + 2, *text = NULL, *name;
     size_t n;
     if (strncmp(symbol, "_Z", 2) != 0)
         return pk_strdup(a, symbol);
@@ -121,10 +121,10 @@ const char *pk_kernel_name(const char *symbol, struct pk_arena *a)
     while (component(&at, &name, &n)) {
         const char *file = file_of(name, n, a);
         const char *part = file ? pk_printf(a, "%s:", file) : pk_strndup(a, name, n);
-        const bool joined = said && !strchr(said, ':') && !file;
-        said = !said
+        const bool joined = text && !strchr(text, ':') && !file;
+        text = !text
                    ? part
-                   : pk_printf(a, "%s%s%s", said, joined || said[strlen(said) - 1] != ':' ? "::" : "", part);
+                   : pk_printf(a, "%s%s%s", text, joined || text[strlen(text) - 1] != ':' ? "::" : "", part);
     }
-    return said ? said : pk_strdup(a, symbol);
+    return text ? text : pk_strdup(a, symbol);
 }

@@ -115,39 +115,25 @@ enum pk_code pk_ranges_open(struct pk_ranges *r, const struct pk_cupti *c, struc
     return rc;
 }
 
-/* CUPTI's own answer, so that a refusal can be tried again with fewer ranges. */
-static CUptiResult set_config(const struct pk_ranges *r)
-{
-    PK_CUPTI_PARAMS(RangeProfiler_SetConfig, set);
-    set.pRangeProfilerObject = r->profiler;
-    set.counterDataImageSize = r->data_bytes;
-    set.pCounterDataImage = r->data;
-    set.configSize = r->config.image_bytes;
-    set.pConfig = r->config.image;
-    set.range = CUPTI_UserRange;
-    set.replayMode = CUPTI_UserReplay;
-    set.maxRangesPerPass = r->room;
-    set.numNestingLevels = set.minNestingLevel = set.targetNestingLevel = 1;
-    return r->c->cuptiRangeProfilerSetConfig(&set);
-}
-
-static enum pk_code clear_data(const struct pk_ranges *r, struct pk_err *err)
-{
-    PK_CUPTI_PARAMS(RangeProfiler_CounterDataImage_Initialize, p);
-    p.pRangeProfilerObject = r->profiler;
-    p.counterDataSize = r->data_bytes;
-    p.pCounterData = r->data;
-    return pk_cupti_check(r->c, r->c->cuptiRangeProfilerCounterDataImageInitialize(&p), "clearing the counts",
-                          err);
-}
-
-/* Before the first pass. INVALID_OPERATION is what CUPTI answers to too many ranges, among other things. */
+/* Before the first pass. INVALID_OPERATION is what CUPTI answers to too many ranges, among other things: tried again with fewer. */
 static enum pk_code set_up(struct pk_ranges *r, struct pk_err *err)
 {
     for (;;) {
-        if (clear_data(r, err))
+        PK_CUPTI_PARAMS(RangeProfiler_CounterDataImage_Initialize, clear);
+        PK_CUPTI_PARAMS(RangeProfiler_SetConfig, set);
+        clear.pRangeProfilerObject = set.pRangeProfilerObject = r->profiler;
+        clear.counterDataSize = set.counterDataImageSize = r->data_bytes;
+        clear.pCounterData = set.pCounterDataImage = r->data;
+        if (pk_cupti_check(r->c, r->c->cuptiRangeProfilerCounterDataImageInitialize(&clear),
+                           "clearing the counts", err))
             return err->code;
-        const CUptiResult rc = set_config(r);
+        set.configSize = r->config.image_bytes;
+        set.pConfig = r->config.image;
+        set.range = CUPTI_UserRange;
+        set.replayMode = CUPTI_UserReplay;
+        set.maxRangesPerPass = r->room;
+        set.numNestingLevels = set.minNestingLevel = set.targetNestingLevel = 1;
+        const CUptiResult rc = r->c->cuptiRangeProfilerSetConfig(&set);
         if (rc != CUPTI_ERROR_INVALID_OPERATION || r->room == 1)
             return pk_cupti_check(r->c, rc, "choosing the counters", err);
         r->room /= 2;

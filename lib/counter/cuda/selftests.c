@@ -46,10 +46,10 @@ static enum pk_code copy(struct bench *b, struct pk_err *err)
 
 static struct pk_source_found judge(double counted, double expected, const char *what, struct pk_arena *a)
 {
-    const char *said = pk_printf(a, "%s: %.0f, expected %.0f", what, counted, expected);
+    const char *counts = pk_printf(a, "%s: %.0f, expected %.0f", what, counted, expected);
     if (fabs(counted / expected - 1) <= TOLERANCE)
-        return pk_found(PK_SOURCE_OK, said, NULL);
-    return pk_found(PK_SOURCE_DEGRADED, said,
+        return pk_found(PK_SOURCE_OK, counts, NULL);
+    return pk_found(PK_SOURCE_DEGRADED, counts,
                     "do not trust these counts; end other programs that use the GPU, and try again");
 }
 

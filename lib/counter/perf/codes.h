@@ -48,8 +48,7 @@ const struct pk_native *pk_native_of(const char *preset, const char *pmu);
 struct pk_processor {
     const struct pk_pmu *pmu; /* NULL = no presets for it */
     const char *what;         /* it is, when it is not known */
-    bool
-        hybrid; /* cores of two kinds: an event is of one of them, "cycles" of cpu_core, "cycles@cpu_atom" of the other */
+    bool hybrid; /* two kinds of cores: "cycles" is an event of cpu_core, "cycles@cpu_atom" of the other */
     struct pk_cores {
         const char *unit; /* the kernel's: "cpu_core", "cpu_atom" */
         uint32_t type;    /* likewise; 0 where there is one kind */

@@ -138,23 +138,6 @@ struct growing {
     size_t n;
 };
 
-static struct growing begin_plan(size_t events, size_t codes, const struct pk_cores *cores, bool user_only,
-                                 struct pk_arena *a)
-{
-    struct growing g = {.cores = cores,
-                        .perf = pk_new(a, struct pk_perf_plan),
-                        .events = pk_new_n(a, struct pk_event, events),
-                        .codes = pk_new_n(a, struct pk_perf_code, codes),
-                        .factors = pk_new_n(a, double, codes),
-                        .ends = pk_new_n(a, size_t, events)};
-    *g.perf = (struct pk_perf_plan){
-        .group = {.codes = g.codes, .user_only = user_only, .pinned = true, .part = cores},
-        .factors = g.factors,
-        .ends = g.ends,
-        .scope = user_only ? PK_PERF_USER : PK_PERF_KERNEL};
-    return g;
-}
-
 /* 0: it is in. Else an errno, and the plan is as it was. */
 static int add_event(const struct pk_counter_env *env, struct growing *g, const struct pk_encoded *e,
                      struct pk_arena *a)
@@ -187,7 +170,17 @@ static enum pk_code pack(const struct pk_counter_env *env, const struct pk_encod
     for (size_t i = 0; i < n; i++) {
         int error = g.n && g.cores == all[i].cores ? add_event(env, &g, &all[i], a) : ENOSPC;
         if (error) {
-            g = begin_plan(n, codes, all[i].cores, user_only, a);
+            g = (struct growing){.cores = all[i].cores,
+                                 .perf = pk_new(a, struct pk_perf_plan),
+                                 .events = pk_new_n(a, struct pk_event, n),
+                                 .codes = pk_new_n(a, struct pk_perf_code, codes),
+                                 .factors = pk_new_n(a, double, codes),
+                                 .ends = pk_new_n(a, size_t, n)};
+            *g.perf = (struct pk_perf_plan){
+                .group = {.codes = g.codes, .user_only = user_only, .pinned = true, .part = all[i].cores},
+                .factors = g.factors,
+                .ends = g.ends,
+                .scope = user_only ? PK_PERF_USER : PK_PERF_KERNEL};
             error = add_event(env, &g, &all[i], a);
             (*n_plans)++;
         }

@@ -160,17 +160,6 @@ static int read_group(const struct pk_perf_reader *r, const struct opened *o)
     return got == (ssize_t)bytes ? 0 : got < 0 ? errno : EBUSY; /* end of file: pinned, and had to give way */
 }
 
-/* Opened is not counting: the kernel's watchdog or somebody else may hold a counter. */
-static int try_it(const struct pk_perf_reader *r)
-{
-    const struct opened *own = &r->groups[0];
-    const uint64_t until = pk_clock_ns() + TRY_NS;
-    while (pk_clock_ns() < until)
-        ;
-    int error = read_group(r, own);
-    return error ? error : own->now[RUNNING] || r->group->part ? 0 : EBUSY;
-}
-
 static int open_cpus(struct pk_perf_reader *r, size_t *which)
 {
     const struct pk_perf_group *g = r->group;
@@ -185,8 +174,16 @@ static int open_cpus(struct pk_perf_reader *r, size_t *which)
 static int open_process(struct pk_perf_reader *r, const char *root, size_t *which)
 {
     int error = open_group(r, &(struct place){0, -1, NULL}, which);
-    if (!error && r->group->pinned)
-        error = try_it(r);
+    if (!error &&
+        r->group
+            ->pinned) { /* opened is not counting: the kernel's watchdog or somebody else may hold a counter */
+        const uint64_t until = pk_clock_ns() + TRY_NS;
+        while (pk_clock_ns() < until)
+            ;
+        error = read_group(r, &r->groups[0]);
+        if (!error && !r->groups[0].now[RUNNING] && !r->group->part)
+            error = EBUSY;
+    }
     return error ? error : open_threads(r, root, which);
 }
 
@@ -242,20 +239,14 @@ int pk_perf_try(const struct pk_counter_env *env, const struct pk_perf_group *g,
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */
 
-static void read_all(struct pk_perf_reader *r)
-{
-    for (size_t i = 0; i < r->n_groups; i++) {
-        int error = read_group(r, &r->groups[i]);
-        if (error)
-            r->error = error;
-    }
-}
-
 /* What is read at its begin is subtracted from a span's sums, what is read at its end added: so spans may lie within each other.
  * Counters of 64 bits may wrap; differences do not mind. */
 static void add(struct pk_perf_reader *r, unsigned span, bool at_end)
 {
-    read_all(r);
+    for (size_t i = 0; i < r->n_groups; i++) {
+        int error = read_group(r, &r->groups[i]);
+        r->error = error ? error : r->error;
+    }
     for (size_t i = 0; i < r->n_groups; i++) {
         const struct opened *o = &r->groups[i];
         uint64_t *sum = o->sums + span * r->words;
@@ -291,14 +282,6 @@ void pk_perf_reader_end(struct pk_perf_reader *r, unsigned region)
     add(r, region, true);
 }
 
-/* raw * enabled / running does not fit 64 bits. */
-static int64_t scaled(uint64_t raw, uint64_t enabled, uint64_t running)
-{
-    if (running >= enabled)
-        return (int64_t)raw;
-    return (int64_t)((unsigned __int128)raw * enabled / running);
-}
-
 int pk_perf_reader_read(const struct pk_perf_reader *r, int region, size_t i, struct pk_perf_count *out)
 {
     const unsigned span = region < 0 ? WHOLE : (unsigned)region;
@@ -310,8 +293,10 @@ int pk_perf_reader_read(const struct pk_perf_reader *r, int region, size_t i, st
         out->enabled_ns += sum[ENABLED];
         out->running_ns += sum[RUNNING];
         out->absent |= sum[ENABLED] && !sum[RUNNING];
-        if (sum[RUNNING])
-            out->value += scaled(sum[FIRST + i], sum[ENABLED], sum[RUNNING]);
+        if (sum[RUNNING] && sum[RUNNING] >= sum[ENABLED])
+            out->value += (int64_t)sum[FIRST + i];
+        else if (sum[RUNNING]) /* the product does not fit 64 bits */
+            out->value += (int64_t)((unsigned __int128)sum[FIRST + i] * sum[ENABLED] / sum[RUNNING]);
     }
     if (r->group->part && out->enabled_ns) {
         out->value = (int64_t)out->raw;

@@ -63,8 +63,7 @@ struct pk_perf_group {
     const struct pk_perf_code *codes; /* the leader first */
     size_t n;
     bool user_only; /* leave kernel mode out */
-    bool
-        pinned; /* a core's counters: all of them at once or none, and that is tried when the group is opened */
+    bool pinned;    /* a core's counters: all at once or none, which is tried when the group is opened */
     const int *cpus;
     size_t n_cpus;         /* 0 = this process */
     const uint32_t *types; /* with cpus: units that each count the codes, in place of their type */

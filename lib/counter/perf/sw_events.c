@@ -34,7 +34,7 @@ static const uint64_t configs[EVENTS] = {
 static const struct row {
     bool known;
     bool in_kernel; /* happens in kernel mode only: of user mode alone it would read 0 */
-    bool split;     /* user mode and kernel mode are told apart */
+    bool split;     /* user mode and kernel mode are results apart */
     const char *unit;
 } rows[] = {
     [PERF_COUNT_SW_CPU_CLOCK] = {true, false, false, "ns"},
@@ -97,7 +97,7 @@ static struct pk_source_found selftest(const struct pk_source *s, const struct p
 {
     const struct pk_source_found found = check(s, env, a);
     const bool user_only = try_event(env, SWITCHES, false, a) != 0;
-    struct pk_buf told = {.arena = a};
+    struct pk_buf results = {.arena = a};
     for (size_t i = 0; i < KNOWNS; i++) {
         const struct known *k = &knowns[i];
         const struct pk_perf_code code = {.type = PERF_TYPE_SOFTWARE, .config = configs[k->event]};
@@ -107,14 +107,14 @@ static struct pk_source_found selftest(const struct pk_source *s, const struct p
             continue;
         if (!pk_perf_count_work(env, &g, k->work, NULL, a, &n))
             return found;
-        pk_buf_str(&told, told.n ? ", " : "");
-        pk_buf_printf(&told, k->words, (double)k->done / k->scale, (double)n.value / k->scale);
+        pk_buf_str(&results, results.n ? ", " : "");
+        pk_buf_printf(&results, k->words, (double)k->done / k->scale, (double)n.value / k->scale);
         if (n.value < k->least || n.value > k->most)
-            return pk_found(PK_SOURCE_UNAVAILABLE, pk_printf(a, "dead counter: %s", pk_buf_text(&told)),
+            return pk_found(PK_SOURCE_UNAVAILABLE, pk_printf(a, "dead counter: %s", pk_buf_text(&results)),
                             NULL);
     }
     return (struct pk_source_found){found.state, found.error,
-                                    pk_printf(a, "%s; %s", found.why, pk_buf_text(&told)), found.fix};
+                                    pk_printf(a, "%s; %s", found.why, pk_buf_text(&results)), found.fix};
 }
 
 /* A name of the table, or libpfm's of an event in software; *config is the kernel's number. */

@@ -75,8 +75,7 @@ struct obstacle {
     const char *why;       /* NULL = it can be */
     const char *fix;       /* what makes it countable; NULL = nothing */
     const char *otherwise; /* what to do where nothing helps; NULL = that is all there is to say */
-    bool
-        unit_is_there; /* but it is dead, or reading it is forbidden: says more than an event that this machine has not */
+    bool unit_is_there;    /* but dead, or forbidden: says more than an event that this machine has not */
 };
 
 /* A virtual machine has what its host gives it; on bare metal a module may be missing. */
