@@ -18,15 +18,6 @@ static bool is_measuring(unsigned long cpu, const unsigned *cpus, unsigned n)
     return false;
 }
 
-/* "cpu3 user nice system idle iowait irq softirq steal ..." */
-static int64_t line_steal(const char *numbers)
-{
-    char *end = (char *)numbers;
-    for (int field = 0; field < 7; field++)
-        strtoll(end, &end, 10);
-    return strtoll(end, NULL, 10);
-}
-
 int64_t pk_steal_ticks(const char *stat, const unsigned *cpus, unsigned n)
 {
     int64_t sum = 0;
@@ -35,7 +26,9 @@ int64_t pk_steal_ticks(const char *stat, const unsigned *cpus, unsigned n)
         char *end;
         unsigned long cpu = strtoul(line + 3, &end, 10);
         if (end != line + 3 && line[3] != ' ' && is_measuring(cpu, cpus, n)) {
-            sum += line_steal(end);
+            for (int field = 0; field < 7; field++) /* user nice system idle iowait irq softirq, then steal */
+                strtoll(end, &end, 10);
+            sum += strtoll(end, NULL, 10);
             found = true;
         }
         line = strchr(line, '\n');

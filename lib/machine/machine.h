@@ -15,8 +15,7 @@ struct pk_machine {
     unsigned sockets, cores, threads, numa_nodes; /* of the machine, not of what we may use */
     int64_t memory_bytes;
     int64_t l1d_bytes, l2_bytes, l3_bytes; /* of one core, of one core, of one socket; 0 = unknown */
-    const char
-        *governor; /* cpufreq's; "mixed" when policies differ; "" = no cpufreq, as in most virtual machines */
+    const char *governor; /* cpufreq's; "mixed" when policies differ; "" without cpufreq, as in most VMs */
     const char *turbo;    /* "on", "off" */
     const char *thp;      /* transparent huge pages: "always", "madvise", "never" */
     const char *virt;     /* "kvm", "docker", "kvm+docker", ...; "none" = no sign of one */

@@ -130,27 +130,24 @@ static void set_pair(json_t *out, const char *name, double before, double after)
         json_object_set_new(out, name, json_pack("[o, o]", pk_json_real(before), pk_json_real(after)));
 }
 
-static void set_noise(json_t *out, const struct pk_noise *before, const struct pk_noise *after)
+const char *pk_state_json(const struct pk_state_span *s, struct pk_arena *a)
 {
     static const char *const gaps[PK_GAP_CLASSES] = {"noise_gaps_1us", "noise_gaps_10us", "noise_gaps_100us",
                                                      "noise_gaps_1ms", "noise_gaps_10ms"};
-    if (!before->spun_ns && !after->spun_ns)
-        return;
-    set_pair(out, "noise_lost", pk_noise_lost(before), pk_noise_lost(after));
-    set_pair(out, "noise_worst_ns", (double)before->worst_ns, (double)after->worst_ns);
-    for (size_t i = 0; i < PK_GAP_CLASSES; i++)
-        set_pair(out, gaps[i], (double)before->gaps[i], (double)after->gaps[i]);
-}
-
-const char *pk_state_json(const struct pk_state_span *s, struct pk_arena *a)
-{
+    const struct pk_noise *before = &s->noise_before, *after = &s->noise_after;
+    const bool probed = before->spun_ns || after->spun_ns;
     PK_JSON_CLEANUP json_t *out = json_object();
     for (size_t i = 0; i < PK_STATE_TEXTS; i++)
         if (*s->before.text[i] || *s->after.text[i])
             json_object_set_new(out, texts[i], json_pack("[s, s]", s->before.text[i], s->after.text[i]));
     for (size_t i = 0; i < PK_STATE_VALUES; i++)
         set_pair(out, values[i].name, s->before.value[i], s->after.value[i]);
-    set_noise(out, &s->noise_before, &s->noise_after);
+    if (probed) {
+        set_pair(out, "noise_lost", pk_noise_lost(before), pk_noise_lost(after));
+        set_pair(out, "noise_worst_ns", (double)before->worst_ns, (double)after->worst_ns);
+    }
+    for (size_t i = 0; probed && i < PK_GAP_CLASSES; i++)
+        set_pair(out, gaps[i], (double)before->gaps[i], (double)after->gaps[i]);
     return pk_json_text(a, out, PK_JSON_CANON);
 }
 

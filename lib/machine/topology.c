@@ -129,14 +129,6 @@ unsigned pk_topology_by_core(hwloc_topology_t t, const struct pk_cpu_mask *allow
     return n;
 }
 
-static unsigned by_index(const struct pk_cpu_mask *allowed, unsigned *cpus, unsigned cap)
-{
-    unsigned n = 0;
-    for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++)
-        add_allowed(allowed, cpu, cpus, cap, &n);
-    return n;
-}
-
 unsigned pk_topology_allowed(unsigned *cpus, unsigned cap)
 {
     struct pk_cpu_mask allowed = {0};
@@ -145,7 +137,10 @@ unsigned pk_topology_allowed(unsigned *cpus, unsigned cap)
         CPU_SET_S(0, sizeof allowed, allowed.sets);
     unsigned n =
         pk_topology_open(NULL, NULL, false, &t) == 0 ? pk_topology_by_core(t, &allowed, cpus, cap) : 0;
-    return n ? n : by_index(&allowed, cpus, cap);
+    const bool by_index = n == 0;
+    for (unsigned cpu = 0; by_index && cpu < CPUS_MAX; cpu++)
+        add_allowed(&allowed, cpu, cpus, cap, &n);
+    return n;
 }
 
 unsigned pk_machine_cpus(unsigned *cpus, unsigned cap)

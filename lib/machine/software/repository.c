@@ -9,9 +9,9 @@
 static const uint64_t PATIENCE_NS = 2 * PK_NS_PER_S;
 
 /* NULL without one. */
-static const char *first_line(const char *said, struct pk_arena *a)
+static const char *first_line(const char *output, struct pk_arena *a)
 {
-    return said && *said && *said != '\n' ? pk_strndup(a, said, strcspn(said, "\n")) : NULL;
+    return output && *output && *output != '\n' ? pk_strndup(a, output, strcspn(output, "\n")) : NULL;
 }
 
 void pk_machine_repository(const char *folder, struct pk_arena *a, const char **commit, int *dirty)

@@ -52,11 +52,11 @@ const char *pk_machine_python_module(const char *python, const char *module, str
 const char *pk_machine_libraries(const char *program, struct pk_arena *a)
 {
     const char *const ldd[] = {"ldd", program, NULL};
-    const char *said = pk_program_output(ldd, 2 * PK_NS_PER_S, a);
+    const char *output = pk_program_output(ldd, 2 * PK_NS_PER_S, a);
     struct pk_buf out = {.arena = a};
-    if (!said || strlen(said) >= PK_PROGRAM_OUTPUT_BYTES)
+    if (!output || strlen(output) >= PK_PROGRAM_OUTPUT_BYTES)
         return NULL;
-    for (const char *rest = said, *line; rest && (line = pk_next_part(&rest, '\n', a));) {
+    for (const char *rest = output, *line; rest && (line = pk_next_part(&rest, '\n', a));) {
         line += strspn(line, "\t ");
         if (*line)
             pk_buf_printf(&out, "%.*s\n", (int)(strcspn(line, "(") - (strstr(line, " (") != NULL)), line);
