@@ -5,13 +5,6 @@
 #include "model/averaging_parts.h"
 #include "ops/ops.h"
 
-/* A training's own array has the first gradient at its end; other buckets without an array are of one gradient. */
-static char *bucket_data(const struct pk_averaging *v, size_t bucket)
-{
-    const struct pk_bucket *b = &v->buckets.v[bucket];
-    return v->flat ? pk_averaging_slot(v, b->first) : v->grad[b->first + b->n - 1];
-}
-
 static enum pk_code copy(struct pk_averaging *v, char *dst, const char *src, size_t t, struct pk_err *err)
 {
     return pk_device_copy(v->dev, PK_LANE_COMPUTE, PK_COPY_ON_DEVICE, dst, src,
@@ -20,8 +13,10 @@ static enum pk_code copy(struct pk_averaging *v, char *dst, const char *src, siz
 
 static enum pk_code start_bucket(struct pk_averaging *v, size_t i, struct pk_err *err)
 {
-    return pk_comm_start(v->comm, &v->reduces[i], bucket_data(v, i), v->buckets.v[i].elements, v->o.type,
-                         err);
+    /* A training's own array has the first gradient at its end; other buckets without an array are of one gradient. */
+    const struct pk_bucket *b = &v->buckets.v[i];
+    char *data = v->flat ? pk_averaging_slot(v, b->first) : v->grad[b->first + b->n - 1];
+    return pk_comm_start(v->comm, &v->reduces[i], data, b->elements, v->o.type, err);
 }
 
 /* The compute lane is here. */

@@ -49,8 +49,7 @@ struct pk_averaging_options {
     size_t cap, first_cap; /* BUCKET: elements, as in pk_buckets_plan */
     enum pk_averaging_work work;
     uint64_t forward_ns, backward_ns; /* TIMER */
-    struct pk_training
-        *training; /* TRANSFORMER: whose layout has no gaps; outlives the averaging, which sets its hook */
+    struct pk_training *training;     /* TRANSFORMER: outlives the averaging, which sets its hook */
 };
 
 bool pk_averaging_contiguous(enum pk_averaging_way way);
@@ -74,8 +73,8 @@ struct pk_averaging {
     uint64_t backward_began_ns, backward_ended_ns; /* of the last step, by the device's clock */
     uint64_t *made_ns;                             /* when each gradient was complete, since it began */
     uint64_t *least_ns;                            /* [reduces] the shortest since new, from began to ended */
-    uint64_t comm_ns,
-        exposed_ns; /* of the last step: all-reduces added up; from the end of backward, or of flatten, to the last one's */
+    uint64_t comm_ns;                              /* of the last step: all-reduces added up */
+    uint64_t exposed_ns; /* from the end of backward, or of flatten, to the end of the last all-reduce */
     uint64_t reduces_n, reduced_bytes;
 };
 

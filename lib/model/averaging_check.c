@@ -53,18 +53,17 @@ enum pk_code pk_averaging_fill(struct pk_averaging *v, struct pk_arena *a, struc
     return rc;
 }
 
-/* The mean of the ranks' numbers: ranks 0 .. processes-1 add their own to what is equal; virtual ranks are this one. */
-static double expected_rank(const struct pk_averaging *v)
+static enum pk_code check_part(struct pk_averaging *v, size_t t, size_t at, size_t n, void *host,
+                               struct pk_err *err)
 {
-    return v->o.way == PK_AVERAGE_NONE ? v->comm->rank : (v->comm->processes - 1) / 2.0;
-}
-
-static enum pk_code compare(const struct pk_averaging *v, size_t t, size_t at, const void *host, size_t n,
-                            struct pk_err *err)
-{
+    const size_t size = pk_dtype_bytes(v->o.type);
     const double tolerance = tolerance_of(v);
+    /* The mean of the ranks' numbers: ranks 0 .. processes-1 add their own to what is equal; virtual ranks are this one. */
+    const double rank = v->o.way == PK_AVERAGE_NONE ? v->comm->rank : (v->comm->processes - 1) / 2.0;
+    if (pk_device_copy_now(v->dev, PK_COPY_DEVICE_TO_HOST, host, v->grad[t] + at * size, n * size, err))
+        return err->code;
     for (size_t i = 0; i < n; i++) {
-        const double is = load(host, i, v->o.type), should = pk_averaging_value(t, at + i, expected_rank(v));
+        const double is = load(host, i, v->o.type), should = pk_averaging_value(t, at + i, rank);
         if (fabs(is - should) <= tolerance * fabs(should))
             continue;
         pk_fail(err, PK_E_CHECK, "rank %u: element %zu of the gradient of %s is %g", v->comm->rank, at + i,
@@ -72,25 +71,6 @@ static enum pk_code compare(const struct pk_averaging *v, size_t t, size_t at, c
         return pk_why(err, "the mean over %u ranks is %g", v->comm->size, should);
     }
     return PK_OK;
-}
-
-static enum pk_code check_part(struct pk_averaging *v, size_t t, size_t at, size_t n, void *host,
-                               struct pk_err *err)
-{
-    const size_t size = pk_dtype_bytes(v->o.type);
-    enum pk_code rc =
-        pk_device_copy_now(v->dev, PK_COPY_DEVICE_TO_HOST, host, v->grad[t] + at * size, n * size, err);
-    return rc ? rc : compare(v, t, at, host, n, err);
-}
-
-static enum pk_code check_sent(const struct pk_averaging *v, struct pk_err *err)
-{
-    const size_t bytes = v->gradients->elements * pk_dtype_bytes(v->o.type);
-    const size_t should = v->o.way == PK_AVERAGE_NONE ? 0 : bytes;
-    if (v->reduced_bytes == should)
-        return PK_OK;
-    pk_fail(err, PK_E_CHECK, "a step sent %llu bytes of gradients", (unsigned long long)v->reduced_bytes);
-    return pk_why(err, "every gradient sent once would be %zu bytes", should);
 }
 
 /* --- of a transformer: against the gradients of every rank, made again by this process --- */
@@ -107,20 +87,6 @@ struct checker {
     struct sample *of; /* [tensors] */
     void *host;        /* of the largest gradient */
 };
-
-static void choose(struct checker *k, size_t t, bool full, struct pk_rng *rng, struct pk_arena *a)
-{
-    const size_t elements = k->v->gradients->v[t].elements;
-    struct sample *s = &k->of[t];
-    s->n = full ? elements : SAMPLES;
-    s->is = pk_new_n(a, float, s->n);
-    s->should = pk_new_n(a, double, s->n);
-    if (full)
-        return;
-    s->at = pk_new_n(a, size_t, s->n);
-    for (size_t i = 0; i < s->n; i++)
-        s->at[i] = i ? pk_rng_below(rng, elements) : elements - 1;
-}
 
 static enum pk_code to_host(struct checker *k, size_t t, const void *src, enum pk_dtype type,
                             struct pk_err *err)
@@ -197,8 +163,13 @@ static enum pk_code check_training(struct pk_averaging *v, bool full, uint64_t s
     struct checker k = {.v = v, .of = pk_new_n(a, struct sample, v->gradients->n)};
     size_t most = 0;
     for (size_t t = 0; t < v->gradients->n; t++) {
-        choose(&k, t, full, &rng, a);
-        most = v->gradients->v[t].elements > most ? v->gradients->v[t].elements : most;
+        const size_t elements = v->gradients->v[t].elements, n = full ? elements : SAMPLES;
+        struct sample *s = &k.of[t];
+        *s = (struct sample){n, full ? NULL : pk_new_n(a, size_t, n), pk_new_n(a, float, n),
+                             pk_new_n(a, double, n)};
+        for (size_t i = 0; s->at && i < n; i++)
+            s->at[i] = i ? pk_rng_below(&rng, elements) : elements - 1;
+        most = elements > most ? elements : most;
     }
     k.host = pk_new_n(a, float, most);
     const bool alone = v->o.way == PK_AVERAGE_NONE || v->comm->processes == 1;
@@ -215,9 +186,15 @@ enum pk_code pk_averaging_check(struct pk_averaging *v, bool full, uint64_t seed
 {
     struct pk_rng rng = {seed};
     void *host = pk_new_n(a, float, CHUNK);
-    enum pk_code rc = check_sent(v, err);
-    if (rc || v->o.training)
-        return rc ? rc : check_training(v, full, seed, a, err);
+    const size_t bytes = v->gradients->elements * pk_dtype_bytes(v->o.type);
+    const size_t should = v->o.way == PK_AVERAGE_NONE ? 0 : bytes;
+    if (v->reduced_bytes != should) {
+        pk_fail(err, PK_E_CHECK, "a step sent %llu bytes of gradients", (unsigned long long)v->reduced_bytes);
+        return pk_why(err, "every gradient sent once would be %zu bytes", should);
+    }
+    if (v->o.training)
+        return check_training(v, full, seed, a, err);
+    enum pk_code rc = PK_OK;
     for (size_t t = 0; !rc && t < v->gradients->n; t++) {
         const size_t n = v->gradients->v[t].elements;
         for (size_t at = 0; full && !rc && at < n; at += CHUNK)

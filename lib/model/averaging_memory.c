@@ -57,15 +57,6 @@ int64_t pk_averaging_bytes(const struct pk_averaging_options *o, const struct pk
 
 /* --- set-up --- */
 
-/* NULL where memory is refused. */
-static char *place_of(struct pk_averaging *v, size_t t)
-{
-    if (has_own(&v->o))
-        return pk_device_alloc(v->dev, v->gradients->v[t].elements * pk_dtype_bytes(v->o.type),
-                               PK_TAG_GRADIENTS);
-    return in_place(&v->o) ? (char *)pk_averaging_source(v, t) : pk_averaging_slot(v, t);
-}
-
 static enum pk_code take_memory(struct pk_averaging *v, struct pk_err *err)
 {
     if (has_flat(&v->o)) {
@@ -75,10 +66,13 @@ static enum pk_code take_memory(struct pk_averaging *v, struct pk_err *err)
             return pk_device_oom(v->dev, err);
     }
     for (size_t t = 0; t < v->gradients->n; t++) {
-        v->grad[t] = place_of(v, t);
+        const size_t n = v->gradients->v[t].elements;
+        v->grad[t] = has_own(&v->o) ? pk_device_alloc(v->dev, n * pk_dtype_bytes(v->o.type), PK_TAG_GRADIENTS)
+                     : in_place(&v->o) ? (char *)pk_averaging_source(v, t)
+                                       : pk_averaging_slot(v, t);
         if (!v->grad[t])
             return pk_device_oom(v->dev, err);
-        v->parts[t] = (struct pk_part){v->grad[t], v->gradients->v[t].elements};
+        v->parts[t] = (struct pk_part){v->grad[t], n};
     }
     return PK_OK;
 }

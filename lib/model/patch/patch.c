@@ -163,8 +163,7 @@ struct traversal {
     struct pk_bump *bump;
     const struct pk_target *target, *end; /* the next one */
     const struct pk_node *const *with;
-    uint32_t
-        shared; /* from the last target until its way is left: steps that the next one's has in common with it */
+    uint32_t shared; /* steps that the next target has in common with the last one, until its way is left */
 };
 
 /* Is child i of a node at `depth` on the way to the next target, when that node was on the way to this one or the last? */

@@ -317,22 +317,19 @@ static enum pk_code check_dimensions(const struct check *c, int64_t tp)
     for (size_t k = 0; k < c->match.n; k++)
         for (uint32_t i = 0; i < c->match.v[k].node->arity; i++) {
             const struct pk_target *t = &c->match.v[k];
-            int d = divided_dimension(c, t, i);
-            if (d >= 0 && shape_of(c, t->node->child[i])->dim[d] % tp) {
-                const struct pk_shape *s = shape_of(c, t->node->child[i]);
-                pk_fail(c->err, PK_E_USAGE, "tp %lld does not divide dimension %d of %s.%s, which is %lld",
-                        (long long)tp, d, path_of(c, t), name_of(c, t->node, i), (long long)s->dim[d]);
-                pk_why(c->err, "%s, is %s-parallel and cuts its shape %s into tp equal pieces there",
-                       rule_of(c, t), pk_transform_names[c->plan->rules[t->rule].transform],
-                       shape_text(s, c->a));
-                const int64_t all = common_divisor(c);
-                if (all == 1)
-                    return pk_fix(
-                        c->err,
-                        "no tp divides every dimension of the plan: choose other sizes, or narrow the plan");
-                return pk_fix(c->err, "tp can be %s: it then divides every dimension of the plan",
-                              divisors_text(all, c->a));
-            }
+            const int d = divided_dimension(c, t, i);
+            const struct pk_shape *s = d < 0 ? NULL : shape_of(c, t->node->child[i]);
+            if (!s || s->dim[d] % tp == 0)
+                continue;
+            pk_fail(c->err, PK_E_USAGE, "tp %lld does not divide dimension %d of %s.%s, which is %lld",
+                    (long long)tp, d, path_of(c, t), name_of(c, t->node, i), (long long)s->dim[d]);
+            pk_why(c->err, "%s, is %s-parallel and cuts its shape %s into tp equal pieces there",
+                   rule_of(c, t), pk_transform_names[c->plan->rules[t->rule].transform], shape_text(s, c->a));
+            const int64_t all = common_divisor(c);
+            return all == 1 ? pk_fix(c->err, "no tp divides every dimension of the plan: choose other sizes, "
+                                             "or narrow the plan")
+                            : pk_fix(c->err, "tp can be %s: it then divides every dimension of the plan",
+                                     divisors_text(all, c->a));
         }
     return PK_OK;
 }

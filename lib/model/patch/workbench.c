@@ -6,24 +6,19 @@
 
 #include <string.h>
 
-/* The tree of a file lives where it was read; a BERT is made here, once, as the pristine one. */
-static enum pk_code open_tree(const struct pk_subject_options *o, struct pk_arena *a, struct pk_subject *s,
-                              struct pk_err *err)
-{
-    if (o->tree_file)
-        return pk_tree_read(o->tree_file, a, &s->tree, err);
-    struct pk_bump nodes;
-    s->bert = pk_bert_prepare(&o->bert, a);
-    pk_bump_init(&nodes, a, pk_bert_bytes(s->bert));
-    pk_bert_make(s->bert, false, &nodes, &s->tree);
-    return PK_OK;
-}
-
 enum pk_code pk_subject_open(const struct pk_subject_options *o, struct pk_arena *a, struct pk_subject *out,
                              struct pk_err *err)
 {
     *out = (struct pk_subject){.plan = pk_patch_plan_reports};
-    if (open_tree(o, a, out, err) || (o->plan_file && pk_patch_plan_read(o->plan_file, a, &out->plan, err)))
+    if (o->tree_file && pk_tree_read(o->tree_file, a, &out->tree, err))
+        return err->code;
+    if (!o->tree_file) { /* a BERT, made here, once, as the pristine one */
+        struct pk_bump nodes;
+        out->bert = pk_bert_prepare(&o->bert, a);
+        pk_bump_init(&nodes, a, pk_bert_bytes(out->bert));
+        pk_bert_make(out->bert, false, &nodes, &out->tree);
+    }
+    if (o->plan_file && pk_patch_plan_read(o->plan_file, a, &out->plan, err))
         return err->code;
     pk_tree_count(&out->tree, &out->count);
     out->match = pk_matched(&out->plan, &out->tree, a);

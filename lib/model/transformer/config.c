@@ -165,15 +165,6 @@ static enum pk_code how_to_fit(const struct pk_safetensors *f, const struct pk_t
                   of_file.layers, of_file.width, of_file.ff, of_file.vocab);
 }
 
-/* A parameter as the tensor that a file should have. */
-static struct pk_tensor tensor_of(const struct pk_parameter *p)
-{
-    struct pk_tensor t = {.name = p->name, .dimensions = 1, .shape = {p->cols}};
-    if (p->rows > 1)
-        t.dimensions = 2, t.shape[0] = p->rows, t.shape[1] = p->cols;
-    return t;
-}
-
 static bool same_shape(const struct pk_tensor *a, const struct pk_tensor *b)
 {
     bool same = a->dimensions == b->dimensions;
@@ -185,7 +176,11 @@ static bool same_shape(const struct pk_tensor *a, const struct pk_tensor *b)
 static enum pk_code check_tensor(const struct pk_safetensors *f, const struct pk_transformer_config *c,
                                  const struct pk_parameter *p, struct pk_arena *a, struct pk_err *err)
 {
-    const struct pk_tensor *has = pk_safetensors_find(f, p->name), wants = tensor_of(p);
+    const bool matrix = p->rows > 1;
+    const struct pk_tensor *has = pk_safetensors_find(f, p->name),
+                           wants = {.name = p->name,
+                                    .dimensions = matrix ? 2 : 1,
+                                    .shape = {matrix ? p->rows : p->cols, p->cols}};
     if (!has) {
         pk_fail(err, PK_E_USAGE, "%s has no tensor %s", f->path, p->name);
         pk_why(err, "this model needs one of %s; the file has %zu tensors", pk_tensor_shape_text(&wants, a),

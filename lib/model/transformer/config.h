@@ -19,22 +19,20 @@ enum pk_keep { PK_KEEP_NOTHING, PK_KEEP_INPUT, PK_KEEP_ALL };
 struct pk_transformer_config {
     size_t layers, width, heads, ff, vocab, seq, batch;
     enum pk_dtype
-        dtype; /* of weights as they are multiplied, and of activations; master weights, sums and the loss are fp32 */
+        dtype;         /* of multiplied weights and activations; master weights, sums and the loss are fp32 */
     enum pk_math math; /* of fp32 products */
     enum pk_attention_variant attention;
-    bool
-        fused; /* few, wide operations: norm with the residual sum, q k v and gate up as one product each, one pass of SwiGLU,
-                       cross-entropy and AdamW; else one per operation, as a framework launches them */
-    bool recompute; /* of a block only its input is kept, and the rest made again in backward */
+    /* fused: few, wide operations: norm with the residual sum, q k v and gate up as one product each, one pass of SwiGLU, cross-entropy and
+     * AdamW; else one per operation, as a framework launches them. recompute: of a block only its input is kept, the rest made again in
+     * backward. */
+    bool fused, recompute;
 };
 
 #define PK_NORM_EPS 1e-5f
 enum {
     PK_WIDTH_STEP = 8, /* rows of products start where 16-byte loads may */
     PK_CONTEXT_MAX =
-        1
-        << 20 /* tokens of a sequence: rotary positions have no trained length, and float64 angles are right to fp32
-                                this far */
+        1 << 20 /* tokens of a sequence: so far float64 angles of rotary positions are right to fp32 */
 };
 
 /* PK_E_USAGE where the shape cannot be: heads that do not divide the width, heads of odd width, widths that are no multiple of

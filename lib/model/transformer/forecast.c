@@ -10,12 +10,6 @@
 /* Of what no device could have: more than addresses can say. */
 #define BEYOND ((size_t)INT64_MAX)
 
-static unsigned threads_here(void)
-{
-    unsigned cpus[PK_CPUS_MAX];
-    return pk_machine_cpus(cpus, PK_CPUS_MAX);
-}
-
 struct dry {
     struct pk_device dev;
     struct pk_transformer t;
@@ -75,12 +69,13 @@ void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step
     const struct pk_device_options o = {.limit_bytes = INT64_MAX};
     struct dry d = {0};
     struct pk_err err;
+    unsigned cpus[PK_CPUS_MAX];
     *out = (struct pk_forecast){0};
     if (pk_transformer_valid(c, &err) || pk_device_open(&d.dev, "null", &o, &err))
         return;
     pk_null_play(&d.dev, (struct pk_null_part){kind, kind != PK_DEVICE_CPU ? 1
                                                      : threads             ? threads
-                                                                           : threads_here()});
+                                                               : pk_machine_cpus(cpus, PK_CPUS_MAX)});
     if (!pk_transformer_open(&d.t, &d.dev, c, pk_step_needs(mode), &a, &err))
         phases(&d, mode, out);
     else

@@ -59,14 +59,6 @@ void pk_transformer_close(struct pk_transformer *t)
     *t = (struct pk_transformer){0};
 }
 
-/* Factor that makes numbers uniform in [-1, 1) what a parameter starts with. */
-static float bound_of(const struct pk_transformer *t, const struct pk_parameter *w)
-{
-    const double variance =
-        w == pk_layout_embedding(&t->layout) ? 1 : 2 / ((double)w->rows + (double)w->cols);
-    return (float)sqrt(3 * variance);
-}
-
 /* x[0, n) = uniform * factor */
 static enum pk_code scale(struct pk_transformer *t, float factor, float *x, size_t n, struct pk_err *err)
 {
@@ -100,11 +92,13 @@ static enum pk_code draw_weights(struct pk_transformer *t, uint64_t seed, struct
     for (size_t i = 0; !rc && i < t->layout.n; i++) {
         const struct pk_parameter *w = &t->layout.v[i];
         const size_t n = w->rows * w->cols;
+        const double variance =
+            w == pk_layout_embedding(&t->layout) ? 1 : 2 / ((double)w->rows + (double)w->cols);
         rc = scale(t, 0, t->p + end, w->offset - end, err);
         if (!rc)
             rc = w->rows == 1 ? pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->p + w->offset, ones,
                                                    n * sizeof *ones, err)
-                              : scale(t, bound_of(t, w), t->p + w->offset, n, err);
+                              : scale(t, (float)sqrt(3 * variance), t->p + w->offset, n, err);
         end = w->offset + n;
     }
     return rc ? rc : scale(t, 0, t->p + end, t->layout.elements - end, err);
@@ -128,13 +122,6 @@ static enum pk_code copy_weights(struct pk_transformer *t, const struct pk_safet
     return rc;
 }
 
-static enum pk_code narrow_weights(struct pk_transformer *t, struct pk_err *err)
-{
-    const struct pk_adamw a = {
-        .n = t->layout.elements, .passes = PK_ADAMW_NARROW, .p = t->p, .narrow = t->narrow};
-    return t->narrow ? pk_op_adamw(t->dev, &a, err) : PK_OK;
-}
-
 static enum pk_code fill_turns(struct pk_transformer *t, struct pk_arena *a, struct pk_err *err)
 {
     const size_t dim = t->c.width / t->c.heads, n = t->c.seq * dim;
@@ -146,11 +133,13 @@ static enum pk_code fill_turns(struct pk_transformer *t, struct pk_arena *a, str
 enum pk_code pk_transformer_fill(struct pk_transformer *t, const struct pk_origin *from, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_adamw narrow = {
+        .n = t->layout.elements, .passes = PK_ADAMW_NARROW, .p = t->p, .narrow = t->narrow};
     enum pk_code rc;
     if ((rc = fill_turns(t, &a, err)) ||
         (rc = from->file ? copy_weights(t, from->file, &a, err) : draw_weights(t, from->seed, &a, err)) ||
-        (rc = narrow_weights(t, err)) || (rc = fill_zero(t, t->g, err)) || (rc = fill_zero(t, t->m, err)) ||
-        (rc = fill_zero(t, t->v, err)))
+        (t->narrow && (rc = pk_op_adamw(t->dev, &narrow, err))) || (rc = fill_zero(t, t->g, err)) ||
+        (rc = fill_zero(t, t->m, err)) || (rc = fill_zero(t, t->v, err)))
         return rc;
     if (t->adamw)
         rc = pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->adamw, &pk_adamw_defaults,
@@ -248,17 +237,6 @@ static struct pk_adamw part(const struct pk_transformer *t, size_t offset, size_
                              .narrow = t->narrow ? t->narrow + offset : NULL};
 }
 
-/* A parameter as a framework's plain loop takes it: pass after pass. */
-static void update_apart(struct pk_model_pass *p, const struct pk_parameter *one)
-{
-    const unsigned last = p->t->narrow ? PK_ADAMW_NARROW : PK_ADAMW_UPDATE;
-    struct pk_adamw a = part(p->t, one->offset, one->rows * one->cols);
-    a.scratch = pk_pass_take_fp32(p, a.n);
-    for (a.passes = PK_ADAMW_DECAY; a.passes <= last; a.passes <<= 1)
-        PK_PASS_RUN(p, pk_op_adamw(p->dev, &a, p->err));
-    PK_PASS_DROP(p, a.scratch);
-}
-
 enum pk_code pk_transformer_update(struct pk_transformer *t, struct pk_err *err)
 {
     struct pk_model_pass p = pk_pass_of(t, err);
@@ -268,7 +246,14 @@ enum pk_code pk_transformer_update(struct pk_transformer *t, struct pk_err *err)
         a.passes = PK_ADAMW_FUSED | (p.t->narrow ? PK_ADAMW_NARROW : 0);
         PK_PASS_RUN(&p, pk_op_adamw(p.dev, &a, p.err));
     }
-    for (size_t i = 0; !t->c.fused && i < t->layout.n; i++)
-        update_apart(&p, &t->layout.v[i]);
+    for (size_t i = 0; !t->c.fused && i < t->layout.n; i++) {
+        /* A parameter as a framework's plain loop takes it: pass after pass. */
+        const unsigned last = p.t->narrow ? PK_ADAMW_NARROW : PK_ADAMW_UPDATE;
+        struct pk_adamw a = part(p.t, t->layout.v[i].offset, t->layout.v[i].rows * t->layout.v[i].cols);
+        a.scratch = pk_pass_take_fp32(&p, a.n);
+        for (a.passes = PK_ADAMW_DECAY; a.passes <= last; a.passes <<= 1)
+            PK_PASS_RUN(&p, pk_op_adamw(p.dev, &a, p.err));
+        PK_PASS_DROP(&p, a.scratch);
+    }
     return p.rc;
 }

@@ -185,17 +185,6 @@ static uint32_t find_leaf(const struct pk_node *n, uint32_t leaf, uint32_t *step
     return 0;
 }
 
-static enum pk_code differs(const struct checker *c, size_t leaf, size_t row, size_t col, float got,
-                            float want)
-{
-    uint32_t step[PK_TREE_DEPTH_MAX], depth = find_leaf(c->t->root, (uint32_t)leaf, step, 0);
-    pk_fail(c->err, PK_E_CHECK, "%s[%zu][%zu] is %.9g, not %.9g", pk_tree_path(c->t, step, depth, c->a), row,
-            col, (double)got, (double)want);
-    pk_why(c->err, "every element follows from its place in the whole array");
-    return pk_fix(c->err,
-                  "weights are written or copied wrongly here: please report it with `perfkit doctor`");
-}
-
 /* Elements `at` to `at + n` of a leaf's piece, n <= STRETCH. */
 static enum pk_code check_stretch(const struct checker *c, size_t leaf, const struct pk_fill *f, size_t at,
                                   size_t n)
@@ -205,8 +194,14 @@ static enum pk_code check_stretch(const struct checker *c, size_t leaf, const st
     for (size_t i = 0; i < n; i++) {
         size_t row = (at + i) / f->cols, col = (at + i) % f->cols;
         float want = pk_fill_value(f->seed, row * f->columns + col);
-        if (!(c->got[i] == want))
-            return differs(c, leaf, row, col, c->got[i], want);
+        if (!(c->got[i] == want)) {
+            uint32_t step[PK_TREE_DEPTH_MAX], depth = find_leaf(c->t->root, (uint32_t)leaf, step, 0);
+            pk_fail(c->err, PK_E_CHECK, "%s[%zu][%zu] is %.9g, not %.9g",
+                    pk_tree_path(c->t, step, depth, c->a), row, col, (double)c->got[i], (double)want);
+            pk_why(c->err, "every element follows from its place in the whole array");
+            return pk_fix(
+                c->err, "weights are written or copied wrongly here: please report it with `perfkit doctor`");
+        }
     }
     return PK_OK;
 }
