@@ -132,15 +132,9 @@ struct state {
     void *q, *k, *v, *d_o;
 };
 
-static enum pk_math math_of(const struct pk_case *c)
-{
-    if (pk_case_int(c, DTYPE) == TF32)
-        return PK_MATH_TF32;
-    return pk_case_int(c, DTYPE) == FP32 && pk_case_int(c, MATH) == BY_3XTF32 ? PK_MATH_3XTF32 : PK_MATH_IEEE;
-}
-
 static struct pk_attention_shape shape_of(const struct pk_case *c)
 {
+    const int64_t dtype = pk_case_int(c, DTYPE);
     size_t dim = (size_t)(pk_case_int(c, D_MODEL) / pk_case_int(c, HEADS));
     return (struct pk_attention_shape){
         .problems = (size_t)(pk_case_int(c, BATCH) * pk_case_int(c, HEADS)),
@@ -148,8 +142,10 @@ static struct pk_attention_shape shape_of(const struct pk_case *c)
         .dim = dim,
         .causal = (int)pk_case_int(c, CAUSAL),
         .scale = 1.0f / sqrtf((float)dim),
-        .dtype = pk_case_int(c, DTYPE) == BF16 ? PK_BF16 : PK_FP32,
-        .math = math_of(c),
+        .dtype = dtype == BF16 ? PK_BF16 : PK_FP32,
+        .math = dtype == TF32                                        ? PK_MATH_TF32
+                : dtype == FP32 && pk_case_int(c, MATH) == BY_3XTF32 ? PK_MATH_3XTF32
+                                                                     : PK_MATH_IEEE,
     };
 }
 

@@ -345,13 +345,6 @@ static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_war
     return PK_OK;
 }
 
-static int64_t peak_bytes(const struct pk_case *c, enum pk_device_kind kind, const struct pk_gradients *g)
-{
-    const struct pk_averaging_options o = options_of(c);
-    const int64_t buckets = pk_averaging_bytes(&o, g), rest = (int64_t)forecast_of(c, kind).peak_bytes;
-    return rest > INT64_MAX - buckets ? INT64_MAX : rest + buckets;
-}
-
 static int64_t predict(const struct pk_case *c, enum pk_device_kind kind, unsigned gauge)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -361,8 +354,11 @@ static int64_t predict(const struct pk_case *c, enum pk_device_kind kind, unsign
         return -1;
     if (find_gradients(c, &a, &g, &err))
         return gauge == PK_PEAK_BYTES ? 0 : -1;
-    if (gauge == PK_PEAK_BYTES)
-        return peak_bytes(c, kind, &g);
+    if (gauge == PK_PEAK_BYTES) {
+        const struct pk_averaging_options o = options_of(c);
+        const int64_t buckets = pk_averaging_bytes(&o, &g), rest = (int64_t)forecast_of(c, kind).peak_bytes;
+        return rest > INT64_MAX - buckets ? INT64_MAX : rest + buckets;
+    }
     return gauge == TENSOR_COUNT ? (int64_t)g.n : (int64_t)(g.elements * pk_dtype_bytes(options_of(c).type));
 }
 
@@ -422,19 +418,6 @@ static enum pk_code open_training(struct pk_ctx *ctx, struct state *t, struct pk
     return pk_training_open(&t->training, ctx->dev, &m, ctx->seed, t->comm->rank, ctx->dry, ctx->arena, err);
 }
 
-static enum pk_code open_link(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
-{
-    const union pk_value *v = ctx->c->at.v;
-    const struct pk_comm_options o = {
-        .ranks = (unsigned)v[RANKS].i,
-        .link = {.latency_ns = (uint64_t)llround(v[LATENCY].f * 1e3),
-                 .bytes_per_s = (double)v[BANDWIDTH].i,
-                 .jitter = v[JITTER].f,
-                 .seed = ctx->seed},
-    };
-    return pk_comm_open(&t->own, PK_COMM_LINK, ctx->dev, &o, err);
-}
-
 static enum pk_code no_ranks(struct pk_err *err)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "ranks that are processes cannot run in this single process");
@@ -442,25 +425,30 @@ static enum pk_code no_ranks(struct pk_err *err)
     return pk_fix(err, "omit --once, or use --transport link");
 }
 
-static enum pk_code open_nccl(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
-{
-    const unsigned n = (unsigned)pk_case_int(ctx->c, RANKS);
-    if (n > 1 && !ctx->comm)
-        return no_ranks(err);
-    return pk_comm_open(&t->own, PK_COMM_NCCL, ctx->dev,
-                        &(struct pk_comm_options){.ranks = n, .world = ctx->comm}, err);
-}
-
 static enum pk_code find_comm(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
 {
     t->comm = &t->own;
     switch (pk_case_int(ctx->c, TRANSPORT)) {
-    case LINK:
-        return open_link(ctx, t, err);
+    case LINK: {
+        const union pk_value *v = ctx->c->at.v;
+        const struct pk_comm_options o = {
+            .ranks = (unsigned)v[RANKS].i,
+            .link = {.latency_ns = (uint64_t)llround(v[LATENCY].f * 1e3),
+                     .bytes_per_s = (double)v[BANDWIDTH].i,
+                     .jitter = v[JITTER].f,
+                     .seed = ctx->seed},
+        };
+        return pk_comm_open(&t->own, PK_COMM_LINK, ctx->dev, &o, err);
+    }
     case SELF:
         return pk_comm_open(&t->own, PK_COMM_SELF, ctx->dev, &(struct pk_comm_options){0}, err);
-    case NCCL:
-        return open_nccl(ctx, t, err);
+    case NCCL: {
+        const unsigned n = (unsigned)pk_case_int(ctx->c, RANKS);
+        if (n > 1 && !ctx->comm)
+            return no_ranks(err);
+        return pk_comm_open(&t->own, PK_COMM_NCCL, ctx->dev,
+                            &(struct pk_comm_options){.ranks = n, .world = ctx->comm}, err);
+    }
     default:
         t->comm = ctx->comm;
         return t->comm ? PK_OK : no_ranks(err);
@@ -480,17 +468,6 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
     return pk_averaging_new(ctx->dev, t->comm, &o, &t->gradients, ctx->dry, ctx->arena, &t->averaging, err);
 }
 
-static void tell_buckets(struct pk_ctx *ctx, const struct pk_averaging *v)
-{
-    const struct pk_bucket_sizes s = pk_buckets_sizes(&v->buckets);
-    const size_t size = pk_dtype_bytes(v->o.type);
-    pk_mark_value(ctx->dev, BUCKETS, (int64_t)v->buckets.n);
-    pk_mark_value(ctx->dev, LEAST_BUCKET, (int64_t)(s.least * size));
-    pk_mark_value(ctx->dev, MEAN_BUCKET, llround(s.mean * (double)size));
-    pk_mark_value(ctx->dev, MOST_BUCKET, (int64_t)(s.most * size));
-    pk_mark_value(ctx->dev, OVERSIZE, (int64_t)v->buckets.oversize);
-}
-
 static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 {
     struct pk_averaging *v = &((struct state *)ctx->state)->averaging;
@@ -500,8 +477,15 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
     pk_mark_value(ctx->dev, ALL_REDUCES, (int64_t)v->reduces_n);
     pk_mark_value(ctx->dev, GRADIENT_BYTES, (int64_t)(v->gradients->elements * pk_dtype_bytes(v->o.type)));
     pk_mark_value(ctx->dev, TENSOR_COUNT, (int64_t)v->gradients->n);
-    if (v->o.way == PK_AVERAGE_BUCKET)
-        tell_buckets(ctx, v);
+    if (v->o.way == PK_AVERAGE_BUCKET) {
+        const struct pk_bucket_sizes s = pk_buckets_sizes(&v->buckets);
+        const size_t size = pk_dtype_bytes(v->o.type);
+        pk_mark_value(ctx->dev, BUCKETS, (int64_t)v->buckets.n);
+        pk_mark_value(ctx->dev, LEAST_BUCKET, (int64_t)(s.least * size));
+        pk_mark_value(ctx->dev, MEAN_BUCKET, llround(s.mean * (double)size));
+        pk_mark_value(ctx->dev, MOST_BUCKET, (int64_t)(s.most * size));
+        pk_mark_value(ctx->dev, OVERSIZE, (int64_t)v->buckets.oversize);
+    }
     return rc;
 }
 

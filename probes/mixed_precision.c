@@ -294,11 +294,6 @@ struct state {
     json_t *found; /* the note, which setup and check fill */
 };
 
-static int32_t random_token(struct pk_rng *rng, size_t vocab)
-{
-    return (int32_t)(pk_rng_uniform(rng) * (double)vocab);
-}
-
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 {
     struct state *s = pk_new(ctx->arena, struct state);
@@ -319,8 +314,8 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
     s->tokens = pk_new_n(ctx->arena, int32_t, n);
     s->targets = pk_new_n(ctx->arena, int32_t, n);
     for (size_t i = 0; i < n; i++) {
-        s->tokens[i] = random_token(&rng, m.vocab);
-        s->targets[i] = random_token(&rng, m.vocab);
+        s->tokens[i] = (int32_t)(pk_rng_uniform(&rng) * (double)m.vocab);
+        s->targets[i] = (int32_t)(pk_rng_uniform(&rng) * (double)m.vocab);
     }
     rc = pk_transformer_fill(&s->t, &s->from, err);
     return rc ? rc : pk_transformer_batch(&s->t, s->tokens, s->targets, err);
@@ -384,17 +379,6 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 
 /* --- the check --- */
 
-/* By phase, as the ledger of a memory pass tells what was taken. Outside of them a step drops what forward kept, where no backward does. */
-static json_t *forecast_json(const struct pk_transformer_config *m, enum pk_step_mode mode,
-                             enum pk_device_kind kind, unsigned threads)
-{
-    struct pk_forecast f;
-    pk_transformer_forecast(m, mode, kind, threads, &f);
-    return json_pack("{s:I, s:I, s:I, s:I}", "forward", (json_int_t)f.forward.peak_bytes, "backward",
-                     (json_int_t)f.backward.peak_bytes, "optimizer", (json_int_t)f.update.peak_bytes,
-                     "outside", (json_int_t)f.forward.after_bytes);
-}
-
 /* Loss and gradient of the first step, for tables of drift; what each phase is predicted to take. */
 static enum pk_code find(struct pk_ctx *ctx, struct pk_err *err)
 {
@@ -404,8 +388,14 @@ static enum pk_code find(struct pk_ctx *ctx, struct pk_err *err)
     if (rc)
         return rc;
     json_object_set_new(s->found, "loss", json_real(loss));
+    /* By phase, as the ledger of a memory pass tells what was taken. Outside of them a step drops what forward kept, where no backward does. */
+    struct pk_forecast f;
+    pk_transformer_forecast(&s->t.c, mode_of(ctx->c), ctx->dev->kind, ctx->c->threads, &f);
     json_object_set_new(s->found, "predicted_peaks",
-                        forecast_json(&s->t.c, mode_of(ctx->c), ctx->dev->kind, ctx->c->threads));
+                        json_pack("{s:I, s:I, s:I, s:I}", "forward", (json_int_t)f.forward.peak_bytes,
+                                  "backward", (json_int_t)f.backward.peak_bytes, "optimizer",
+                                  (json_int_t)f.update.peak_bytes, "outside",
+                                  (json_int_t)f.forward.after_bytes));
     if (!s->t.g)
         return PK_OK;
     struct pk_sketch k;

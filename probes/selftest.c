@@ -221,15 +221,11 @@ static const struct behaviour {
 
 /* --- what the harness calls --- */
 
-static size_t rounded(int64_t bytes)
-{
-    return ((size_t)bytes + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN * PK_POOL_ALIGN;
-}
-
 /* All of it is live in an iteration, too. */
 static int64_t predict(const struct pk_case *c, enum pk_device_kind kind, unsigned gauge)
 {
-    return (int64_t)(2 * rounded(pk_case_int(c, MEMORY)));
+    const int64_t blocks = (pk_case_int(c, MEMORY) + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN;
+    return 2 * blocks * PK_POOL_ALIGN;
 }
 
 static int64_t copies(const struct pk_case *c)
@@ -293,15 +289,6 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
                                err);
 }
 
-static void busy_in_parts(struct pk_ctx *ctx, uint64_t ns)
-{
-    for (int i = 0; i < 3; i++) {
-        pk_mark_begin(ctx->dev, PART, PK_LANE_COMPUTE);
-        pk_device_delay(ctx->dev, PK_LANE_COMPUTE, ns / 3);
-        pk_mark_end(ctx->dev, PART, PK_LANE_COMPUTE);
-    }
-}
-
 /* The region's content. */
 static enum pk_code copy_and_stay_busy(struct pk_ctx *ctx, struct pk_err *err)
 {
@@ -316,10 +303,15 @@ static enum pk_code copy_and_stay_busy(struct pk_ctx *ctx, struct pk_err *err)
                             t->bytes - skipped, err);
     if (rc)
         return rc;
-    if (ctx->c->variant == INSTANCES)
-        busy_in_parts(ctx, ns);
-    else
+    if (ctx->c->variant == INSTANCES) {
+        for (int i = 0; i < 3; i++) {
+            pk_mark_begin(ctx->dev, PART, PK_LANE_COMPUTE);
+            pk_device_delay(ctx->dev, PK_LANE_COMPUTE, ns / 3);
+            pk_mark_end(ctx->dev, PART, PK_LANE_COMPUTE);
+        }
+    } else {
         pk_device_delay(ctx->dev, PK_LANE_COMPUTE, ns);
+    }
     return PK_OK;
 }
 

@@ -142,12 +142,6 @@ static bool has_weights(const struct pk_case *c)
     return op_of(c) == PATCH && pk_case_int(c, WEIGHTS) == REAL;
 }
 
-/* Of the host's tree: the old one is not needed. */
-static enum pk_patch_way way_of(const struct pk_case *c)
-{
-    return c->variant == RESIDENT ? PK_PATCH_IN_PLACE : (enum pk_patch_way)c->variant;
-}
-
 static bool on_the_host(const struct pk_case *c)
 {
     return c->variant != RESIDENT;
@@ -241,9 +235,10 @@ static const char *const check_points[] = {
 
 /* --- what a case is about --- */
 
-static struct pk_subject_options subject_options(const struct pk_case *c, struct pk_arena *a)
+static enum pk_code open_subject(const struct pk_case *c, struct pk_arena *a, struct pk_subject *s,
+                                 struct pk_err *err)
 {
-    return (struct pk_subject_options){
+    const struct pk_subject_options o = {
         .tree_file = pk_axis_file_path(c->at.v[TREE], a),
         .bert = {.layers = pk_case_int(c, LAYERS),
                  .hidden = pk_case_int(c, HIDDEN),
@@ -254,12 +249,6 @@ static struct pk_subject_options subject_options(const struct pk_case *c, struct
         .plan_file = pk_axis_file_path(c->at.v[PLAN], a),
         .patches = op_of(c) == PATCH ? (size_t)pk_case_int(c, PATCHES) : 0,
     };
-}
-
-static enum pk_code open_subject(const struct pk_case *c, struct pk_arena *a, struct pk_subject *s,
-                                 struct pk_err *err)
-{
-    const struct pk_subject_options o = subject_options(c, a);
     return pk_subject_open(&o, a, s, err);
 }
 
@@ -426,22 +415,18 @@ static enum pk_code set_up_weights(struct pk_ctx *ctx, struct state *t, struct p
     return pk_resident_new(ctx->dev, &t->whole, &t->pieces, ctx->arena, &t->resident, err);
 }
 
-/* The nodes are the host's memory, whatever the device. */
-static int64_t host_limit(const struct pk_device *dev)
-{
-    return dev->kind == PK_DEVICE_CPU ? (int64_t)dev->pool.limit : 0;
-}
-
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 {
     struct state *t = pk_new(ctx->arena, struct state);
-    const enum pk_patch_way way = way_of(ctx->c);
+    const enum pk_patch_way way =
+        ctx->c->variant == RESIDENT ? PK_PATCH_IN_PLACE : (enum pk_patch_way)ctx->c->variant;
     ctx->state = t;
     if (open_subject(ctx->c, ctx->arena, &t->bench.s, err))
         return err->code;
     if (op_of(ctx->c) != PATCH)
         pk_workbench_for_merge(&t->bench, way, ctx->arena);
-    else if (pk_workbench_room(&t->bench.s, way, host_limit(ctx->dev), err))
+    else if (pk_workbench_room(&t->bench.s, way,
+                               ctx->dev->kind == PK_DEVICE_CPU ? (int64_t)ctx->dev->pool.limit : 0, err))
         return err->code;
     else
         pk_workbench_for_patch(&t->bench, way, compile(ctx, t), ctx->arena);
@@ -478,34 +463,23 @@ static enum pk_code transform(struct pk_ctx *ctx, struct state *t, struct pk_err
     return rc;
 }
 
-/* The host's tree follows, untimed: check compares it. */
-static enum pk_code put_in_resident(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
-{
-    pk_mark_begin(ctx->dev, TREE_OP, PK_LANE_COMPUTE);
-    enum pk_code rc = pk_resident_patch(ctx->dev, &t->resident, err);
-    pk_mark_end(ctx->dev, TREE_OP, PK_LANE_COMPUTE);
-    pk_put_in(&t->bench);
-    return rc;
-}
-
 static enum pk_code patch(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
 {
     if (!patches(ctx->c))
         return PK_OK;
     pk_repeat(ctx, MATCH, pk_find_modules, &t->bench);
     enum pk_code rc = transform(ctx, t, err);
-    if (!rc && ctx->c->variant == RESIDENT)
-        return put_in_resident(ctx, t, err);
+    if (!rc && ctx->c->variant == RESIDENT) {
+        /* The host's tree follows, untimed: check compares it. */
+        pk_mark_begin(ctx->dev, TREE_OP, PK_LANE_COMPUTE);
+        rc = pk_resident_patch(ctx->dev, &t->resident, err);
+        pk_mark_end(ctx->dev, TREE_OP, PK_LANE_COMPUTE);
+        pk_put_in(&t->bench);
+        return rc;
+    }
     if (!rc)
         pk_repeat(ctx, TREE_OP, pk_put_in, &t->bench);
     return rc;
-}
-
-static void work_on(struct pk_ctx *ctx, struct pk_workbench *w)
-{
-    const bool merging = op_of(ctx->c) == COMBINE;
-    pk_repeat(ctx, merging ? PARTITION : TREE_OP, merging ? pk_partition : pk_flatten, w);
-    pk_repeat(ctx, merging ? TREE_OP : UNFLATTEN, merging ? pk_combine : pk_unflatten, w);
 }
 
 /* What one tree operation allocated: the difference since `before`, over how often it was repeated. */
@@ -532,8 +506,11 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
     enum pk_code rc = create(ctx, t, err);
     if (!rc && op_of(ctx->c) == PATCH)
         rc = patch(ctx, t, err);
-    else if (!rc)
-        work_on(ctx, &t->bench);
+    else if (!rc) {
+        const bool merging = op_of(ctx->c) == COMBINE;
+        pk_repeat(ctx, merging ? PARTITION : TREE_OP, merging ? pk_partition : pk_flatten, &t->bench);
+        pk_repeat(ctx, merging ? TREE_OP : UNFLATTEN, merging ? pk_combine : pk_unflatten, &t->bench);
+    }
     count(ctx, t, before, applied);
     return rc;
 }

@@ -246,14 +246,6 @@ static enum pk_code refuse(const struct pk_axis *x, const char *text, const char
     return pk_fix(err, "-a %s=%s", x->name, x->def);
 }
 
-static size_t count(const char *const *words)
-{
-    size_t n = 0;
-    while (words[n])
-        n++;
-    return n;
-}
-
 static enum pk_code find_choice(const struct pk_axis *x, const char *text, union pk_value *v,
                                 struct pk_err *err)
 {
@@ -263,25 +255,11 @@ static enum pk_code find_choice(const struct pk_axis *x, const char *text, union
             return PK_OK;
         }
     refuse(x, text, "is not one of its values", err);
-    const char *near = pk_suggest_also(text, x->choices, x->choices_also, count(x->choices));
+    size_t n = 0;
+    while (x->choices[n])
+        n++;
+    const char *near = pk_suggest_also(text, x->choices, x->choices_also, n);
     return near ? pk_fix(err, "did you mean -a %s=%s?", x->name, near) : err->code;
-}
-
-static enum pk_code find_bool(const struct pk_axis *x, const char *text, union pk_value *v,
-                              struct pk_err *err)
-{
-    for (size_t i = 0; i < sizeof words_of_bool / sizeof *words_of_bool; i++)
-        if (!strcmp(words_of_bool[i], text)) {
-            v->i = i % 2;
-            return PK_OK;
-        }
-    return refuse(x, text, "is neither on nor off", err);
-}
-
-/* A number was read: is it in range? */
-static enum pk_code check_range(const struct pk_axis *x, const char *text, double value, struct pk_err *err)
-{
-    return value >= x->min && value <= x->max ? PK_OK : refuse(x, text, "is out of range", err);
 }
 
 static enum pk_code parse_number(const struct pk_axis *x, const char *text, union pk_value *v,
@@ -300,8 +278,9 @@ static enum pk_code parse_number(const struct pk_axis *x, const char *text, unio
         pk_within(err, "axis %s", x->name);
         return in_bytes(x) ? err->code : pk_fix(err, "-a %s=%s", x->name, x->def);
     }
-    if (check_range(x, text, x->type == PK_AXIS_FLOAT ? got.f : (double)got.i, err))
-        return err->code;
+    const double value = x->type == PK_AXIS_FLOAT ? got.f : (double)got.i;
+    if (!(value >= x->min && value <= x->max))
+        return refuse(x, text, "is out of range", err);
     if (x->type == PK_AXIS_FLOAT && got.f == 0)
         got.f = 0; /* one zero, not two */
     *v = got;
@@ -320,7 +299,12 @@ enum pk_code pk_axis_value(const struct pk_axis *axis, const char *text, struct 
     case PK_AXIS_ENUM:
         return find_choice(axis, text, v, err);
     case PK_AXIS_BOOL:
-        return find_bool(axis, text, v, err);
+        for (size_t i = 0; i < sizeof words_of_bool / sizeof *words_of_bool; i++)
+            if (!strcmp(words_of_bool[i], text)) {
+                v->i = i % 2;
+                return PK_OK;
+            }
+        return refuse(axis, text, "is neither on nor off", err);
     case PK_AXIS_FILE:
         return read_file(axis, text, a, v, err);
     }

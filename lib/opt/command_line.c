@@ -39,20 +39,6 @@ static void speak(struct spoken *s, const char *name, char letter, bool takes_va
         s->names[s->n_names++] = name;
 }
 
-static void speak_row(struct spoken *s, struct pk_opt_table *t, size_t i, struct pk_arena *a)
-{
-    const struct pk_opt *row = &t->rows[i];
-    s->places[s->n_places++] = (struct pk_opt_place){t, i};
-    s->also[s->n_names] = row->also;
-    speak(s, row->name, row->letter, row->type != PK_OPT_FLAG, (int)s->n_places);
-    if (row->key && strcmp(row->key, row->name))
-        speak(s, row->key, 0, true, (int)s->n_places);
-    const bool no = !strncmp(row->name, "no-", 3);
-    const char *opposite = no ? row->name + 3 : pk_printf(a, "no-%s", row->name);
-    if (row->type == PK_OPT_FLAG && !pk_opt_row(t->rows, opposite))
-        speak(s, opposite, 0, false, (int)s->n_places + NEGATED);
-}
-
 static struct spoken speak_all(struct pk_opt_job *job)
 {
     size_t n = 0;
@@ -65,8 +51,18 @@ static struct spoken speak_all(struct pk_opt_job *job)
                        .names = pk_new_n(a, const char *, 2 * n + 1),
                        .also = pk_new_n(a, const char *, 2 * n + 1)};
     for (size_t t = 0; t < job->n_tables; t++)
-        for (size_t i = 0; job->tables[t].rows && job->tables[t].rows[i].name; i++)
-            speak_row(&s, &job->tables[t], i, a);
+        for (size_t i = 0; job->tables[t].rows && job->tables[t].rows[i].name; i++) {
+            const struct pk_opt *row = &job->tables[t].rows[i];
+            s.places[s.n_places++] = (struct pk_opt_place){&job->tables[t], i};
+            s.also[s.n_names] = row->also;
+            speak(&s, row->name, row->letter, row->type != PK_OPT_FLAG, (int)s.n_places);
+            if (row->key && strcmp(row->key, row->name))
+                speak(&s, row->key, 0, true, (int)s.n_places);
+            const bool no = !strncmp(row->name, "no-", 3);
+            const char *opposite = no ? row->name + 3 : pk_printf(a, "no-%s", row->name);
+            if (row->type == PK_OPT_FLAG && !pk_opt_row(job->tables[t].rows, opposite))
+                speak(&s, opposite, 0, false, (int)s.n_places + NEGATED);
+        }
     speak(&s, NULL, 'h', false, HELP_SHORT);
     speak(&s, "help", 0, false, HELP_FULL);
     return s;
@@ -81,27 +77,22 @@ static const char *who_knows(const struct pk_opt_known *known, const char *name)
     return NULL;
 }
 
-static enum pk_code unknown_option(const struct pk_opt_job *job, const struct spoken *s, const char *as_typed,
-                                   struct pk_err *err)
-{
-    const char *name = pk_strndup(job->arena, as_typed, strcspn(as_typed, "="));
-    const char *bare = name + strspn(name, "-");
-    const char *owner = who_knows(job->in->known, bare),
-               *near = pk_suggest_also(bare, s->names, s->also, s->n_names);
-    pk_fail(err, PK_E_USAGE, "there is no option %.200s", name);
-    pk_why(err, "`perfkit %s` does not have it%s%s", job->in->command,
-           owner ? ", but this has: perfkit " : "", owner ? owner : "");
-    if (near && !strncmp(name, "--", 2))
-        return pk_fix(err, "did you mean --%s?", near);
-    return pk_fix(err, "see perfkit %s --help", job->in->command);
-}
-
 static enum pk_code refuse(const struct pk_opt_job *job, const struct spoken *s, poptContext con, int rc,
                            struct pk_err *err)
 {
     const char *as_typed = poptBadOption(con, POPT_BADOPTION_NOALIAS);
-    if (rc == POPT_ERROR_BADOPT)
-        return unknown_option(job, s, as_typed, err);
+    if (rc == POPT_ERROR_BADOPT) {
+        const char *name = pk_strndup(job->arena, as_typed, strcspn(as_typed, "="));
+        const char *bare = name + strspn(name, "-");
+        const char *owner = who_knows(job->in->known, bare),
+                   *near = pk_suggest_also(bare, s->names, s->also, s->n_names);
+        pk_fail(err, PK_E_USAGE, "there is no option %.200s", name);
+        pk_why(err, "`perfkit %s` does not have it%s%s", job->in->command,
+               owner ? ", but this has: perfkit " : "", owner ? owner : "");
+        if (near && !strncmp(name, "--", 2))
+            return pk_fix(err, "did you mean --%s?", near);
+        return pk_fix(err, "see perfkit %s --help", job->in->command);
+    }
     if (rc == POPT_ERROR_NOARG) {
         pk_fail(err, PK_E_USAGE, "%.200s: its value is missing", as_typed);
         pk_why(err, "no value follows it");
@@ -252,18 +243,6 @@ static size_t column_of(const struct pk_opt_table *tables, size_t n_tables, stru
     return column;
 }
 
-static void add_row(struct pk_buf *b, const struct pk_opt *r, bool full, size_t column, size_t width)
-{
-    const char *left = spelling(r, b->arena);
-    size_t n = strlen(left);
-    pk_buf_str(b, left);
-    if (n + 2 > column)
-        pk_buf_printf(b, "\n%*s", (int)column, "");
-    else
-        pk_buf_printf(b, "%*s", (int)(column - n), "");
-    wrap(b, sentence(r, full, b->arena), column, column, width);
-}
-
 const char *pk_opt_help(const struct pk_opt_table *tables, size_t n_tables, bool full, unsigned width,
                         struct pk_arena *a)
 {
@@ -273,7 +252,14 @@ const char *pk_opt_help(const struct pk_opt_table *tables, size_t n_tables, bool
         for (const struct pk_opt *r = tables[t].rows; r && r->name; r++) {
             if (r->group)
                 pk_buf_printf(&b, "%s%s:\n", b.n ? "\n" : "", r->group);
-            add_row(&b, r, full, column, wide < NARROWEST ? NARROWEST : wide);
+            const char *left = spelling(r, b.arena);
+            size_t n = strlen(left);
+            pk_buf_str(&b, left);
+            if (n + 2 > column)
+                pk_buf_printf(&b, "\n%*s", (int)column, "");
+            else
+                pk_buf_printf(&b, "%*s", (int)(column - n), "");
+            wrap(&b, sentence(r, full, b.arena), column, column, wide < NARROWEST ? NARROWEST : wide);
         }
     return pk_buf_text(&b);
 }

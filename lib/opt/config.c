@@ -189,26 +189,6 @@ static int unknown_section(struct reading *r, const char *section)
                               : "add a line [" COMMON "] above it");
 }
 
-static int unknown_key(struct reading *r, const char *section, const char *key, const struct pk_texts *names)
-{
-    pk_fail(r->err, PK_E_USAGE, "%s:%d: there is no option '%.100s' in [%.100s]", r->path, r->line, key,
-            section);
-    pk_why(r->err, "keys are the long names of options");
-    const char *near = pk_suggest(key, names->v, names->n);
-    return refuse(r, near ? pk_printf(r->job->arena, "did you mean '%s'?", near)
-                          : "see perfkit help, or remove the line");
-}
-
-/* An option that this file, or any, must not set. */
-static int misplaced(struct reading *r, const struct pk_opt *row)
-{
-    pk_fail(r->err, PK_E_USAGE, "%s:%d: '%s' cannot stand in this file", r->path, r->line, row->name);
-    pk_why(r->err, row->cli_only
-                       ? "it applies to one call of the program"
-                       : "it names code to run, and a file in the working directory may belong to anyone");
-    return refuse(r, pk_printf(r->job->arena, "remove the line and give --%s", row->name));
-}
-
 static int on_key(void *user, const char *section, const char *key, const char *value)
 {
     struct reading *r = user;
@@ -219,10 +199,23 @@ static int on_key(void *user, const char *section, const char *key, const char *
     if (!command_exists(known, section))
         return unknown_section(r, section);
     const struct pk_opt *row = row_of(known, section, key, &names, r->job->arena);
-    if (!row)
-        return unknown_key(r, section, key, &names);
-    if (row->cli_only || (row->code && r->source == PK_OPT_FILE))
-        return misplaced(r, row);
+    if (!row) {
+        pk_fail(r->err, PK_E_USAGE, "%s:%d: there is no option '%.100s' in [%.100s]", r->path, r->line, key,
+                section);
+        pk_why(r->err, "keys are the long names of options");
+        const char *near = pk_suggest(key, names.v, names.n);
+        return refuse(r, near ? pk_printf(r->job->arena, "did you mean '%s'?", near)
+                              : "see perfkit help, or remove the line");
+    }
+    if (row->cli_only || (row->code && r->source == PK_OPT_FILE)) {
+        /* An option that this file, or any, must not set. */
+        pk_fail(r->err, PK_E_USAGE, "%s:%d: '%s' cannot stand in this file", r->path, r->line, row->name);
+        pk_why(r->err,
+               row->cli_only
+                   ? "it applies to one call of the program"
+                   : "it names code to run, and a file in the working directory may belong to anyone");
+        return refuse(r, pk_printf(r->job->arena, "remove the line and give --%s", row->name));
+    }
     struct pk_opt_place at;
     bool common = !strcmp(section, COMMON);
     if ((!common && strcmp(section, r->job->in->command)) || !pk_opt_find(r->job, key, &at))

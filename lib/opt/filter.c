@@ -169,19 +169,6 @@ enum pk_code pk_filter_parse(const struct pk_axis *axes, const char *text, struc
     return PK_OK;
 }
 
-/* order: negative, 0, positive as the point's value is below, at, above the filter's. */
-static bool in_order(enum op op, int order)
-{
-    return op == LESS ? order < 0 : op == AT_MOST ? order <= 0 : op == MORE ? order > 0 : order >= 0;
-}
-
-static int order_of(const struct pk_axis *x, union pk_value a, union pk_value b)
-{
-    if (x->type == PK_AXIS_FLOAT)
-        return (a.f > b.f) - (a.f < b.f);
-    return (a.i > b.i) - (a.i < b.i);
-}
-
 static bool part_matches(const struct part *p, const struct pk_point *at, const char *variant)
 {
     bool any = false; /* equal to an alternative */
@@ -193,8 +180,11 @@ static bool part_matches(const struct part *p, const struct pk_point *at, const 
     const struct pk_axis *x = &at->axes[p->axis];
     if (at->absent[p->axis])
         return p->op == DIFFERENT;
+    const union pk_value v = at->v[p->axis], limit = p->values[0];
+    const bool less = x->type == PK_AXIS_FLOAT ? v.f < limit.f : v.i < limit.i;
+    const bool more = x->type == PK_AXIS_FLOAT ? v.f > limit.f : v.i > limit.i;
     if (ordered(p->op))
-        return in_order(p->op, order_of(x, at->v[p->axis], p->values[0]));
+        return p->op == LESS ? less : p->op == AT_MOST ? !more : p->op == MORE ? more : !less;
     for (size_t i = 0; i < p->n; i++)
         any |= pk_axis_same(x, at->v[p->axis], p->values[i]);
     return any == (p->op == EQUAL);

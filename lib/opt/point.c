@@ -46,12 +46,6 @@ static json_t *value_json(const struct pk_axis *x, union pk_value v)
     pk_assert(!"axis type");
 }
 
-/* What of a value makes it another case. */
-static json_t *identity_json(const struct pk_axis *x, union pk_value v)
-{
-    return x->type == PK_AXIS_FILE ? json_string(pk_axis_file_name(v)) : value_json(x, v);
-}
-
 static bool is_born_value(const struct pk_axis *x, union pk_value v)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -75,7 +69,10 @@ const char *pk_point_identity(const struct pk_point *p, struct pk_arena *a)
     PK_JSON_CLEANUP json_t *obj = json_object();
     for (size_t i = 0; i < p->n; i++)
         if (pk_point_has(p, i) && !is_born_value(&p->axes[i], p->v[i]))
-            pk_assert(!json_object_set_new(obj, p->axes[i].name, identity_json(&p->axes[i], p->v[i])));
+            pk_assert(!json_object_set_new(obj, p->axes[i].name,
+                                           p->axes[i].type == PK_AXIS_FILE
+                                               ? json_string(pk_axis_file_name(p->v[i]))
+                                               : value_json(&p->axes[i], p->v[i])));
     return pk_json_text(a, obj, PK_JSON_CANON);
 }
 
@@ -194,16 +191,15 @@ struct expansion {
 
 static bool same_point(const struct pk_point *p, const struct pk_point *q)
 {
-    for (size_t i = 0; i < p->n; i++)
-        if (pk_point_has(p, i) != pk_point_has(q, i) ||
-            (pk_point_has(p, i) && !pk_axis_same(&p->axes[i], p->v[i], q->v[i])))
-            return false;
-    return true;
+    size_t i = 0;
+    while (i < p->n && same_at(p, q, i))
+        i++;
+    return i == p->n;
 }
 
-/* Over the bits of the values, or what counts of a file. */
-static uint64_t hash_point(const struct pk_point *p)
+static size_t *slot_of(const struct expansion *x, const struct pk_point *p)
 {
+    /* Over the bits of the values, or what counts of a file. */
     uint64_t h = PK_FNV1A_EMPTY;
     for (size_t i = 0; i < p->n; i++) {
         if (!pk_point_has(p, i))
@@ -211,29 +207,20 @@ static uint64_t hash_point(const struct pk_point *p)
         const char *file = p->axes[i].type == PK_AXIS_FILE ? pk_axis_file_name(p->v[i]) : NULL;
         h = file ? pk_fnv1a(h, file, strlen(file)) : pk_fnv1a(h, &p->v[i], sizeof p->v[i]);
     }
-    return h;
-}
-
-static size_t *slot_of(const struct expansion *x, const struct pk_point *p)
-{
-    size_t k = hash_point(p) & (x->n_slots - 1);
+    size_t k = h & (x->n_slots - 1);
     while (x->slots[k] && !same_point(&x->points[x->slots[k] - 1], p))
         k = (k + 1) & (x->n_slots - 1);
     return &x->slots[k];
 }
 
-static void more_slots(struct expansion *x)
-{
-    x->n_slots = x->n_slots ? x->n_slots * 4 : 64;
-    x->slots = pk_new_n(x->arena, size_t, x->n_slots);
-    for (size_t i = 0; i < x->n; i++)
-        *slot_of(x, &x->points[i]) = i + 1;
-}
-
 static enum pk_code add_point(struct expansion *x)
 {
-    if (x->n * 2 >= x->n_slots)
-        more_slots(x);
+    if (x->n * 2 >= x->n_slots) {
+        x->n_slots = x->n_slots ? x->n_slots * 4 : 64;
+        x->slots = pk_new_n(x->arena, size_t, x->n_slots);
+        for (size_t i = 0; i < x->n; i++)
+            *slot_of(x, &x->points[i]) = i + 1;
+    }
     size_t *slot = slot_of(x, &x->at);
     if (*slot)
         return PK_OK;

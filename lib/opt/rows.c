@@ -89,19 +89,10 @@ static enum pk_code check_range(const struct pk_opt *row, const char *text, doub
                         : pk_fix(err, "--%s %s or less", row->name, hi);
 }
 
-static enum pk_code parse_integer(const struct pk_opt *row, const char *text, int64_t *value,
-                                  struct pk_err *err)
-{
-    enum pk_code rc = row->type == PK_OPT_SIZE       ? pk_parse_size(text, value, err)
-                      : row->type == PK_OPT_RATE     ? pk_parse_rate(text, value, err)
-                      : row->type == PK_OPT_DURATION ? pk_parse_duration(text, value, err)
-                                                     : pk_parse_int(text, value, err);
-    return rc ? rc : check_range(row, text, (double)*value, err);
-}
-
 static enum pk_code parse_into(const struct pk_opt *row, const char *text, void *field, struct pk_arena *a,
                                struct pk_err *err)
 {
+    enum pk_code rc;
     switch (row->type) {
     case PK_OPT_FLAG:
         return parse_flag(text, field, err);
@@ -109,7 +100,11 @@ static enum pk_code parse_into(const struct pk_opt *row, const char *text, void 
     case PK_OPT_SIZE:
     case PK_OPT_RATE:
     case PK_OPT_DURATION:
-        return parse_integer(row, text, field, err);
+        rc = row->type == PK_OPT_SIZE       ? pk_parse_size(text, field, err)
+             : row->type == PK_OPT_RATE     ? pk_parse_rate(text, field, err)
+             : row->type == PK_OPT_DURATION ? pk_parse_duration(text, field, err)
+                                            : pk_parse_int(text, field, err);
+        return rc ? rc : check_range(row, text, (double)*(int64_t *)field, err);
     case PK_OPT_RATIO:
         return pk_parse_ratio(text, field, err) ? err->code : check_range(row, text, *(double *)field, err);
     case PK_OPT_CHOICE:

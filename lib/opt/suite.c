@@ -90,15 +90,6 @@ static void begin_section(struct reading *r, const char *line)
     r->section = had;
 }
 
-/* Called when the next line is read, and at the end. */
-static void end_line(struct reading *r)
-{
-    if (r->open)
-        wrong(r, "this line is not understood",
-              "a line is [section], key = value, or a comment that begins with # or ;", "correct the line");
-    r->open = false;
-}
-
 /* As inih sees it: a comment may stand before the bracket. */
 static bool is_section(const char *line)
 {
@@ -133,7 +124,11 @@ static const char *next_line(struct reading *r, size_t room)
 static char *read_line(char *s, int room, void *user)
 {
     struct reading *r = user;
-    end_line(r);
+    /* Called when the next line is read, and at the end. */
+    if (r->open)
+        wrong(r, "this line is not understood",
+              "a line is [section], key = value, or a comment that begins with # or ;", "correct the line");
+    r->open = false;
     if (r->rest == r->end)
         return NULL;
     const char *line = next_line(r, (size_t)room);
@@ -237,13 +232,6 @@ static enum pk_code unknown(const struct placing *p, struct pk_err *err)
                 : pk_fix(err, "see docs/suites.md, or remove the line");
 }
 
-static enum pk_code misplaced(const struct placing *p, struct pk_err *err)
-{
-    at_key(p, err, pk_printf(p->arena, "'%.100s' cannot stand in this file", p->key->name));
-    pk_why(err, "it applies to one call of the program");
-    return pk_fix(err, "remove the line and give --%s", p->key->name);
-}
-
 /* The same key above it, which it would silently replace. */
 static enum pk_code check_repeat(const struct placing *p, struct pk_err *err)
 {
@@ -290,8 +278,11 @@ static enum pk_code set_key(const struct placing *p, struct pk_err *err)
     }
     if (!known)
         return unknown(p, err);
-    if (of_a_call)
-        return misplaced(p, err);
+    if (of_a_call) {
+        at_key(p, err, pk_printf(p->arena, "'%.100s' cannot stand in this file", p->key->name));
+        pk_why(err, "it applies to one call of the program");
+        return pk_fix(err, "remove the line and give --%s", p->key->name);
+    }
     if (!list && check_repeat(p, err))
         return err->code;
     for (size_t t = 0; t < p->n_tables; t++) {

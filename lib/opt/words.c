@@ -22,11 +22,6 @@ static void note_special(struct scan *s)
         s->special = s->at;
 }
 
-static void copy_char(struct scan *s)
-{
-    *s->out++ = *s->at++;
-}
-
 /* From quote to quote; false when there is no second one. */
 static bool read_quoted(struct scan *s)
 {
@@ -36,14 +31,9 @@ static bool read_quoted(struct scan *s)
             s->at++;
         else if (quote == '"' && expands(s->at))
             note_special(s);
-        copy_char(s);
+        *s->out++ = *s->at++;
     }
     return *s->at && s->at++;
-}
-
-static bool is_special(const char *s, bool begins_word)
-{
-    return strchr("|&;<>()*?[", *s) || expands(s) || (begins_word && strchr("~#", *s));
 }
 
 static bool read_word(struct scan *s)
@@ -57,9 +47,9 @@ static bool read_word(struct scan *s)
         }
         if (*s->at == '\\' && s->at[1])
             s->at++;
-        else if (is_special(s->at, s->at == begin))
+        else if (strchr("|&;<>()*?[", *s->at) || expands(s->at) || (s->at == begin && strchr("~#", *s->at)))
             note_special(s);
-        copy_char(s);
+        *s->out++ = *s->at++;
     }
     *s->out++ = '\0';
     return true;
