@@ -51,18 +51,17 @@ static enum pk_code read_setting(struct gate_entry *e, struct gate_side *s, cons
 {
     struct pk_arena *a = e->app->arena;
     struct pk_run_options *own = s->run.o;
-    struct pk_sweep sweep = {.n = 1};
-    size_t axis;
+    struct pk_axis_sweep setting = {.sweep = {.n = 1}};
     bool variant = strncmp(text, "variant=", 8) == 0;
     if (variant)
         own->variants = (struct pk_texts){0};
     if (variant)
         pk_texts_add(&own->variants, text + 8, a);
-    else if (pk_axis_assign(e->probe->axes, text, a, &axis, &sweep, err))
+    else if (pk_axis_assign(e->probe->axes, text, a, &setting, err))
         return within_side(err, s);
     else
         pk_texts_add(&own->axes, text, a);
-    if (sweep.n == 1 && !(variant && strchr(text, ',')))
+    if (setting.sweep.n == 1 && !(variant && strchr(text, ',')))
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "--%s %s has several values", s->option, text);
     pk_why(err, "a side of a gate is one setting");

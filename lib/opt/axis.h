@@ -103,13 +103,20 @@ const char *pk_axis_file_name(union pk_value v);
 enum pk_code pk_axis_parse(const struct pk_axis *axis, const char *text, struct pk_arena *a,
                            struct pk_sweep *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* "name=text" -> index of the axis and its sweep; an unknown name gets a did-you-mean. */
-enum pk_code pk_axis_assign(const struct pk_axis *axes, const char *assignment, struct pk_arena *a,
-                            size_t *index, struct pk_sweep *out, struct pk_err *err) PK_MUST_CHECK;
+/* A sweep that was asked for: it is parsed once, and then carried in this form. */
+struct pk_axis_sweep {
+    size_t axis; /* index in the table */
+    struct pk_sweep sweep;
+    const char *text; /* as it was written: "seq_len=256:1024:*2" */
+};
 
-/* One "axis=sweep" into sweeps[axis]. Unknown axes, bad values and an axis that has a sweep already are usage errors. */
-enum pk_code pk_sweeps_assign(const struct pk_axis *axes, const char *assignment, struct pk_arena *a,
-                              struct pk_sweep *sweeps, struct pk_err *err) PK_MUST_CHECK;
+/* Parses "name=values". Unknown axes (with a did-you-mean) and bad values are usage errors. The text is borrowed. */
+enum pk_code pk_axis_assign(const struct pk_axis *axes, const char *text, struct pk_arena *a,
+                            struct pk_axis_sweep *out, struct pk_err *err) PK_MUST_CHECK;
+
+/* Puts s into sweeps[s->axis]; an axis that has a sweep already is a usage error. */
+enum pk_code pk_sweeps_add(const struct pk_axis *axes, const struct pk_axis_sweep *s, struct pk_sweep *sweeps,
+                           struct pk_err *err) PK_MUST_CHECK;
 /* Every assignment of "axis=sweep axis=sweep", as probes write presets and check points. */
 enum pk_code pk_sweeps_assign_all(const struct pk_axis *axes, const char *text, struct pk_arena *a,
                                   struct pk_sweep *sweeps, struct pk_err *err) PK_MUST_CHECK;

@@ -91,20 +91,15 @@ static enum pk_code parse_step(const struct pk_axis *x, const char *text, struct
     return rc ? refuse_range(x, text, inner.why, err) : PK_OK;
 }
 
-/* Steps of reals carry rounding: three steps of 0.1 are 0.3, and reach it. */
-static double twelve_digits(double f)
-{
-    char buf[32];
-    snprintf(buf, sizeof buf, "%.12g", f);
-    return strtod(buf, NULL);
-}
-
 /* The value after v; false when there is none: it does not fit, or is no larger. */
 static bool next_value(const struct pk_axis *x, const struct step *s, union pk_value *v)
 {
     union pk_value old = *v;
     if (is_real(x)) {
-        v->f = twelve_digits(s->multiply ? old.f * s->by.f : old.f + s->by.f);
+        /* Steps of reals carry rounding: three steps of 0.1 are 0.3, and reach it. */
+        char buf[32];
+        snprintf(buf, sizeof buf, "%.12g", s->multiply ? old.f * s->by.f : old.f + s->by.f);
+        v->f = strtod(buf, NULL);
         return v->f > old.f;
     }
     bool overflow = s->multiply ? __builtin_mul_overflow(old.i, s->by.i, &v->i)
@@ -178,35 +173,30 @@ const char *pk_sweep_text(const struct pk_axis *axis, const struct pk_sweep *s, 
     return pk_buf_text(&b);
 }
 
-enum pk_code pk_axis_assign(const struct pk_axis *axes, const char *assignment, struct pk_arena *a,
-                            size_t *index, struct pk_sweep *out, struct pk_err *err)
+enum pk_code pk_axis_assign(const struct pk_axis *axes, const char *text, struct pk_arena *a,
+                            struct pk_axis_sweep *out, struct pk_err *err)
 {
-    const char *eq = strchr(assignment, '=');
-    if (!eq || eq == assignment) {
-        pk_fail(err, PK_E_USAGE, "'%.200s' does not set an axis", assignment);
+    const char *eq = strchr(text, '=');
+    if (!eq || eq == text) {
+        pk_fail(err, PK_E_USAGE, "'%.200s' does not set an axis", text);
         pk_why(err, "an axis is set by NAME=VALUES");
         return pk_fix(err, "write for example -a NAME=1,2,4");
     }
-    const char *name = pk_strndup(a, assignment, (size_t)(eq - assignment));
-    if (pk_axis_find(axes, name, index, err))
+    out->text = text;
+    if (pk_axis_find(axes, pk_strndup(a, text, (size_t)(eq - text)), &out->axis, err))
         return err->code;
-    return pk_axis_parse(&axes[*index], eq + 1, a, out, err);
+    return pk_axis_parse(&axes[out->axis], eq + 1, a, &out->sweep, err);
 }
 
-enum pk_code pk_sweeps_assign(const struct pk_axis *axes, const char *assignment, struct pk_arena *a,
-                              struct pk_sweep *sweeps, struct pk_err *err)
+enum pk_code pk_sweeps_add(const struct pk_axis *axes, const struct pk_axis_sweep *s, struct pk_sweep *sweeps,
+                           struct pk_err *err)
 {
-    size_t axis;
-    struct pk_sweep sweep;
-    enum pk_code rc = pk_axis_assign(axes, assignment, a, &axis, &sweep, err);
-    if (rc)
-        return rc;
-    if (sweeps[axis].n) {
-        pk_fail(err, PK_E_USAGE, "axis %s is given twice", axes[axis].name);
-        pk_why(err, "%s adds values to those given before", assignment);
-        return pk_fix(err, "write all values together, separated by commas: %s=A,B", axes[axis].name);
+    if (sweeps[s->axis].n) {
+        pk_fail(err, PK_E_USAGE, "axis %s is given twice", axes[s->axis].name);
+        pk_why(err, "%s adds values to those given before", s->text);
+        return pk_fix(err, "write all values together, separated by commas: %s=A,B", axes[s->axis].name);
     }
-    sweeps[axis] = sweep;
+    sweeps[s->axis] = s->sweep;
     return PK_OK;
 }
 
@@ -214,10 +204,10 @@ enum pk_code pk_sweeps_assign_all(const struct pk_axis *axes, const char *text, 
                                   struct pk_sweep *sweeps, struct pk_err *err)
 {
     for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
-        size_t len = strcspn(at, " ");
-        enum pk_code rc = pk_sweeps_assign(axes, pk_strndup(a, at, len), a, sweeps, err);
-        if (rc)
-            return rc;
+        const size_t len = strcspn(at, " ");
+        struct pk_axis_sweep s;
+        if (pk_axis_assign(axes, pk_strndup(a, at, len), a, &s, err) || pk_sweeps_add(axes, &s, sweeps, err))
+            return err->code;
         at += len;
     }
     return PK_OK;

@@ -98,18 +98,24 @@ static enum pk_code check_peers(struct planner *p)
 
 static enum pk_code parse_overrides(struct planner *p, struct pk_plan *out)
 {
-    for (size_t i = 0; i < p->r->n_axes; i++)
-        if (pk_sweeps_assign(p->probe->axes, p->r->axes[i], p->arena, p->overrides, p->err))
-            return p->err->code;
-    /* What the axes that were asked for say of others. */
     const struct pk_axis *axes = p->probe->axes;
-    for (size_t i = pk_axes_count(axes); i-- > 0;) {
-        const char *text = p->overrides[i].n ? axes[i].implies : NULL;
-        if (!text || p->overrides[pk_axis_index(axes, pk_strndup(p->arena, text, strcspn(text, "=")))].n)
-            continue;
-        if (pk_sweeps_assign(axes, text, p->arena, p->overrides, p->err))
+    out->sweeps = pk_new_n(p->arena, struct pk_axis_sweep, p->r->n_axes);
+    for (size_t i = 0; i < p->r->n_axes; i++) {
+        struct pk_axis_sweep *s = &out->sweeps[out->n_sweeps++];
+        if (pk_axis_assign(axes, p->r->axes[i], p->arena, s, p->err) ||
+            pk_sweeps_add(axes, s, p->overrides, p->err))
             return p->err->code;
-        pk_texts_add(&out->implied, text, p->arena);
+    }
+    for (size_t i = pk_axes_count(axes); i-- > 0;) { /* what these axes imply for others */
+        struct pk_axis_sweep implied;
+        if (!p->overrides[i].n || !axes[i].implies)
+            continue;
+        if (pk_axis_assign(axes, axes[i].implies, p->arena, &implied, p->err))
+            return p->err->code;
+        if (p->overrides[implied.axis].n)
+            continue;
+        p->overrides[implied.axis] = implied.sweep;
+        pk_texts_add(&out->implied, implied.text, p->arena);
     }
     return PK_OK;
 }

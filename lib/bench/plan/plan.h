@@ -9,7 +9,7 @@
 struct pk_plan_request {
     const struct pk_probe *probe;
     const char *preset;      /* NULL = the probe's first whose cases all fit and are sound, else its first */
-    const char *const *axes; /* -a texts, "name=sweep": each replaces the axis in every block of the preset */
+    const char *const *axes; /* of -a, "name=values": each replaces the axis in every block of the preset */
     size_t n_axes;
     const char *const *variants; /* --variant names, commas allowed; none = all that have a case here */
     size_t n_variants;
@@ -47,7 +47,9 @@ struct pk_plan {
     int64_t limit_bytes; /* as requested */
     size_t n;
     struct pk_planned *v;
-    struct pk_texts implied;  /* "transport=mpi": axes that others imply which were asked for */
+    struct pk_axis_sweep *sweeps; /* those of the request, in its order */
+    size_t n_sweeps;
+    struct pk_texts implied;  /* "transport=mpi": what the request's axes imply for others */
     struct pk_texts warnings; /* of the probe's validate, each once, in the order of the cases */
     bool differ[PK_AXES_MAX]; /* axes in which the cases are not all equal */
 };
@@ -73,5 +75,6 @@ const char *pk_plan_common_text(const struct pk_plan *plan, struct pk_arena *a);
 /* A random order of n cases for one invocation; equal for equal (seed, invocation). In the arena. */
 const size_t *pk_plan_order(size_t n, uint64_t seed, int invocation, struct pk_arena *a);
 
-/* A sentence about "axis=sweep" when the axis applies to no case of the plan, which says where it would; NULL when the axis is used. */
-const char *pk_plan_unused_axis(const struct pk_plan *plan, const char *assignment, struct pk_arena *a);
+/* A sentence about a sweep whose axis applies to no case of the plan, with what would make it apply; NULL when the axis is used. */
+const char *pk_plan_unused_axis(const struct pk_plan *plan, const struct pk_axis_sweep *s,
+                                struct pk_arena *a);

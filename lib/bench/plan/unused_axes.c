@@ -5,14 +5,6 @@
 
 #include <string.h>
 
-static bool in_use(const struct pk_plan *plan, size_t axis)
-{
-    for (size_t i = 0; i < plan->n; i++)
-        if (!plan->v[i].c.at.absent[axis])
-            return true;
-    return false;
-}
-
 /* Values of axis `x` worth a try: every word; of numbers the least, the usual and the most. Returns how many; v holds 64. */
 static size_t candidates(const struct pk_axis *x, struct pk_arena *a, union pk_value *v)
 {
@@ -51,15 +43,15 @@ static const char *what_brings(const struct pk_point *at, size_t axis, struct pk
     return NULL;
 }
 
-const char *pk_plan_unused_axis(const struct pk_plan *plan, const char *assignment, struct pk_arena *a)
+const char *pk_plan_unused_axis(const struct pk_plan *plan, const struct pk_axis_sweep *s, struct pk_arena *a)
 {
-    const struct pk_axis *axes = plan->probe->axes;
-    const char *name = pk_strndup(a, assignment, strcspn(assignment, "="));
-    int axis = pk_axis_index(axes, name);
-    if (axis < 0 || !plan->n || in_use(plan, (size_t)axis))
+    const char *name = plan->probe->axes[s->axis].name;
+    for (size_t i = 0; i < plan->n; i++)
+        if (!plan->v[i].c.at.absent[s->axis])
+            return NULL;
+    if (!plan->n)
         return NULL;
-    const char *needs = what_brings(&plan->v[0].c.at, (size_t)axis, a);
-    return needs ? pk_printf(a, "-a %s changes nothing: %s applies to none of these cases, but would with %s",
-                             assignment, name, needs)
-                 : pk_printf(a, "-a %s changes nothing: %s applies to none of these cases", assignment, name);
+    const char *needs = what_brings(&plan->v[0].c.at, s->axis, a);
+    return pk_printf(a, "-a %s changes nothing: %s applies to none of these cases%s%s", s->text, name,
+                     needs ? ", but would with " : "", needs ? needs : "");
 }

@@ -145,10 +145,10 @@ enum pk_code pk_run_make_plan(struct pk_run *r, struct pk_err *err)
         rc = pk_opt_preset(table, settings[i], r->arena, err);
     if (!rc)
         rc = check_bounds(r, err);
-    for (size_t i = 0; !rc && i < o->axes.n; i++) {
-        const char *idle = pk_plan_unused_axis(&r->plan, o->axes.v[i], r->arena);
-        if (idle && !(r->said && pk_plan_unused_axis(r->said, o->axes.v[i], r->arena)))
-            pk_run_warn(r, "%s", idle);
+    for (size_t i = 0; !rc && i < r->plan.n_sweeps; i++) {
+        const char *unused = pk_plan_unused_axis(&r->plan, &r->plan.sweeps[i], r->arena);
+        if (unused && !(r->said && pk_plan_unused_axis(r->said, &r->plan.sweeps[i], r->arena)))
+            pk_run_warn(r, "%s", unused);
     }
     return rc;
 }

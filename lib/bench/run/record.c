@@ -18,17 +18,11 @@ static json_t *texts_json(const struct pk_texts *t)
 /* Axes as they were written, files with their digests: who goes on with the run must find them as they were. */
 static json_t *axes_json(const struct pk_run *r)
 {
-    struct pk_arena *a = r->arena;
-    const struct pk_axis *axes = r->probe->axes;
     json_t *array = json_array();
-    for (size_t i = 0; i < r->o->axes.n; i++) {
-        const char *text = r->o->axes.v[i];
-        struct pk_sweep sweep;
-        struct pk_err err;
-        size_t k;
-        if (!pk_axis_assign(axes, text, a, &k, &sweep, &err) && axes[k].type == PK_AXIS_FILE)
-            text = pk_printf(a, "%s=%s", axes[k].name, pk_sweep_text(&axes[k], &sweep, a));
-        json_array_append_new(array, json_string(text));
+    for (const struct pk_axis_sweep *s = r->plan.sweeps; s < r->plan.sweeps + r->plan.n_sweeps; s++) {
+        const struct pk_axis *x = &r->probe->axes[s->axis];
+        const char *values = x->type == PK_AXIS_FILE ? pk_sweep_text(x, &s->sweep, r->arena) : NULL;
+        json_array_append_new(array, values ? json_sprintf("%s=%s", x->name, values) : json_string(s->text));
     }
     return array;
 }

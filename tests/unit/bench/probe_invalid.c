@@ -54,14 +54,13 @@ static const char *bad_head(const struct pk_probe *p, struct pk_arena *a)
 /* "axis=value" of another axis. */
 static const char *bad_implication(const struct pk_probe *p, size_t i, struct pk_arena *a)
 {
-    size_t other;
-    struct pk_sweep sweep;
+    struct pk_axis_sweep other;
     struct pk_err err;
     if (!p->axes[i].implies)
         return NULL;
-    if (pk_axis_assign(p->axes, p->axes[i].implies, a, &other, &sweep, &err))
+    if (pk_axis_assign(p->axes, p->axes[i].implies, a, &other, &err))
         return pk_printf(a, "implies: %s", err.what);
-    return other == i || sweep.n != 1 ? "implies must be one value of another axis" : NULL;
+    return other.axis == i || other.sweep.n != 1 ? "implies must be one value of another axis" : NULL;
 }
 
 /* Is there one text for each choice, no more and no less? */

@@ -138,15 +138,17 @@ static void sweeps_and_grids(void **state)
 {
     struct pk_sweep s[1][PK_AXES_MAX] = {0};
     struct pk_point *points;
-    size_t n, axis;
+    struct pk_axis_sweep tree, seq_len;
+    size_t n;
     put("m.txt", "a\n", 2);
     put("sub/m.txt", "b\n", 2);
-    assert_int_equal(
-        pk_axis_assign(axes, "tree=bert, m.txt,./m.txt,sub/m.txt", &arena, &axis, &s[0][TREE], &err), PK_OK);
-    assert_int_equal(axis, TREE);
+    assert_int_equal(pk_axis_assign(axes, "tree=bert, m.txt,./m.txt,sub/m.txt", &arena, &tree, &err), PK_OK);
+    assert_int_equal(tree.axis, TREE);
+    s[0][TREE] = tree.sweep;
     assert_string_equal(pk_sweep_text(&axes[TREE], &s[0][TREE], &arena),
                         "bert,m.txt#bddf3bb5,sub/m.txt#bdebb25a");
-    assert_int_equal(pk_axis_assign(axes, "seq_len=1:4:*2", &arena, &axis, &s[0][SEQ_LEN], &err), PK_OK);
+    assert_int_equal(pk_axis_assign(axes, "seq_len=1:4:*2", &arena, &seq_len, &err), PK_OK);
+    s[0][SEQ_LEN] = seq_len.sweep;
     const struct pk_grid g = {.axes = axes, .n_axes = N_AXES, .n_blocks = 1, .sweeps = s};
     assert_int_equal(pk_grid_expand(&g, &arena, &points, &n, &err), PK_OK);
     assert_int_equal(n, 9);
@@ -156,10 +158,13 @@ static void twice_in_two_blocks(void **state)
 {
     struct pk_sweep s[2][PK_AXES_MAX] = {0};
     struct pk_point *points;
-    size_t n, axis;
+    struct pk_axis_sweep tree, again;
+    size_t n;
     put("m.txt", "a\n", 2);
-    assert_int_equal(pk_axis_assign(axes, "tree=bert,m.txt", &arena, &axis, &s[0][TREE], &err), PK_OK);
-    assert_int_equal(pk_axis_assign(axes, "tree=sub/../m.txt", &arena, &axis, &s[1][TREE], &err), PK_OK);
+    assert_int_equal(pk_axis_assign(axes, "tree=bert,m.txt", &arena, &tree, &err), PK_OK);
+    assert_int_equal(pk_axis_assign(axes, "tree=sub/../m.txt", &arena, &again, &err), PK_OK);
+    s[0][TREE] = tree.sweep;
+    s[1][TREE] = again.sweep;
     s[0][SEQ_LEN] = s[1][SEQ_LEN] = (struct pk_sweep){(const union pk_value[]){{.i = 1}}, 1};
     const struct pk_grid g = {.axes = axes, .n_axes = N_AXES, .n_blocks = 2, .sweeps = s};
     assert_int_equal(pk_grid_expand(&g, &arena, &points, &n, &err), PK_OK);

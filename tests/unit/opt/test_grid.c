@@ -15,10 +15,9 @@ static enum pk_code expand(const char *const (*blocks)[4], size_t n_blocks, stru
     struct pk_sweep sweeps[3][PK_AXES_MAX] = {0};
     for (size_t b = 0; b < n_blocks; b++)
         for (const char *const *t = blocks[b]; *t; t++) {
-            size_t i;
-            struct pk_sweep s;
-            assert_int_equal(pk_axis_assign(axes, *t, a, &i, &s, err), PK_OK);
-            sweeps[b][i] = s;
+            struct pk_axis_sweep s;
+            assert_int_equal(pk_axis_assign(axes, *t, a, &s, err), PK_OK);
+            sweeps[b][s.axis] = s.sweep;
         }
     struct pk_grid g = {.axes = axes, .n_axes = N_AXES, .n_blocks = n_blocks, .sweeps = sweeps};
     return pk_grid_expand(&g, a, p, n, err);

@@ -107,17 +107,17 @@ static void refused(void **state)
 static void assignments(void **state)
 {
     struct pk_arena a = {0};
-    struct pk_sweep s;
+    struct pk_axis_sweep s = {.axis = 99};
     struct pk_err err = {0};
-    size_t i = 99;
-    assert_int_equal(pk_axis_assign(axes, "d_model=16,32", &a, &i, &s, &err), PK_OK);
-    assert_int_equal(i, D_MODEL);
-    assert_int_equal(s.n, 2);
-    assert_int_equal(pk_axis_assign(axes, "seqlen=16", &a, &i, &s, &err), PK_E_USAGE);
+    assert_int_equal(pk_axis_assign(axes, "d_model=16,32", &a, &s, &err), PK_OK);
+    assert_int_equal(s.axis, D_MODEL);
+    assert_int_equal(s.sweep.n, 2);
+    assert_string_equal(s.text, "d_model=16,32");
+    assert_int_equal(pk_axis_assign(axes, "seqlen=16", &a, &s, &err), PK_E_USAGE);
     assert_string_equal(err.what, "there is no axis 'seqlen'");
     assert_string_equal(err.fix, "did you mean 'seq_len'?");
-    assert_int_equal(pk_axis_assign(axes, "seq_len", &a, &i, &s, &err), PK_E_USAGE);
-    assert_int_equal(pk_axis_assign(axes, "=5", &a, &i, &s, &err), PK_E_USAGE);
+    assert_int_equal(pk_axis_assign(axes, "seq_len", &a, &s, &err), PK_E_USAGE);
+    assert_int_equal(pk_axis_assign(axes, "=5", &a, &s, &err), PK_E_USAGE);
     pk_arena_free(&a);
 }
 

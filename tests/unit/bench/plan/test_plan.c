@@ -358,15 +358,19 @@ static void axes_of_no_case_are_told(void **state)
 {
     struct pk_plan_request r = request();
     make(&r);
-    assert_null(pk_plan_unused_axis(&plan, "memory=8KiB", &arena));
+    struct pk_axis_sweep s;
+    assert_int_equal(pk_axis_assign(r.probe->axes, "memory=8KiB", &arena, &s, &err), PK_OK);
+    assert_null(pk_plan_unused_axis(&plan, &s, &arena));
+    assert_int_equal(pk_axis_assign(r.probe->axes, "copies=2,4", &arena, &s, &err), PK_OK);
     assert_string_equal(
-        pk_plan_unused_axis(&plan, "copies=2,4", &arena),
+        pk_plan_unused_axis(&plan, &s, &arena),
         "-a copies=2,4 changes nothing: copies applies to none of these cases, but would with busy_ns=0");
     const char *const axes[] = {"busy_ns=0,5", "copies=2"};
     r.axes = axes;
     r.n_axes = 2;
     make(&r);
-    assert_null(pk_plan_unused_axis(&plan, axes[1], &arena));
+    assert_int_equal(plan.n_sweeps, 2);
+    assert_null(pk_plan_unused_axis(&plan, &plan.sweeps[1], &arena));
 }
 
 static const char *skip_short(const struct pk_case *c, enum pk_device_kind kind)
