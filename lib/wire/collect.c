@@ -1,7 +1,8 @@
-/* Collect: from messages to a slice. Samples of one (metric, rank, instance, phase, reps) become one series,
- * found by a hash table, so that a program that writes one value per line costs no more than one that
- * batches. */
+/* Collect: from messages to a slice. Samples of one (metric, rank, instance, phase, reps) become one series, which is found by a hash
+ * table: a program that writes one value per line costs no more than one that batches. */
 #include "wire/wire.h"
+
+#include "base/index.h"
 
 #include <string.h>
 
@@ -16,6 +17,14 @@ struct growing {
     double *real;
 };
 
+/* What goes on from one series to another: the ordinals of one metric, rank, instance and number of repetitions. */
+struct sequence {
+    size_t metric;
+    int rank, instance;
+    int64_t reps;
+    size_t series[PK_PHASES]; /* index + 1 of each phase's; 0 = none yet */
+};
+
 struct pk_collector {
     struct pk_arena own; /* this struct */
     struct pk_arena a;   /* the slice */
@@ -23,10 +32,11 @@ struct pk_collector {
     bool complete;
     struct pk_metric_decl *metrics;
     struct growing *series;
+    struct sequence *sequences;
+    struct pk_index index; /* of sequences */
     struct pk_note *notes;
-    size_t n_metrics, metrics_cap, n_series, series_cap, n_notes, notes_cap;
+    size_t n_metrics, metrics_cap, n_series, series_cap, n_notes, notes_cap, n_sequences, sequences_cap;
     size_t n_values;
-    size_t *table, table_size; /* index + 1 into series; 0 = free; size a power of two */
 };
 
 struct pk_collector *pk_collector_new(void)
@@ -50,54 +60,27 @@ void pk_collector_free(struct pk_collector *c)
 void pk_collector_reset(struct pk_collector *c)
 {
     pk_arena_free(&c->a);
-    *c = (struct pk_collector){.own = c->own, .slice = {.message = "", .status = PK_ST_FAILED}};
+    *c = (struct pk_collector){
+        .own = c->own, .index = {.arena = &c->a}, .slice = {.message = "", .status = PK_ST_FAILED}};
 }
 
-static size_t hash_of(const struct growing *s)
+static bool same_sequence(const void *collector, uint32_t row)
 {
-    uint64_t h = s->metric;
-    const uint64_t parts[] = {(uint64_t)s->rank, (uint64_t)s->instance, (uint64_t)s->phase,
-                              (uint64_t)s->reps};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        h = (h ^ parts[i]) * 0x9e3779b97f4a7c15u;
-    return (size_t)(h ^ h >> 32);
+    const struct pk_collector *c = collector;
+    const struct sequence *a = &c->sequences[row], *b = &c->sequences[c->n_sequences];
+    return a->metric == b->metric && a->rank == b->rank && a->instance == b->instance && a->reps == b->reps;
 }
 
-static bool same_key(const struct growing *a, const struct growing *b)
+static struct sequence *sequence_of(struct pk_collector *c, size_t metric, const struct pk_series *from)
 {
-    return a->metric == b->metric && a->rank == b->rank && a->instance == b->instance &&
-           a->phase == b->phase && a->reps == b->reps;
-}
-
-/* The table's slot of a key: the series' own or a free one. */
-static size_t *slot_of(struct pk_collector *c, const struct growing *key)
-{
-    size_t i = hash_of(key) & (c->table_size - 1);
-    while (c->table[i] && !same_key(&c->series[c->table[i] - 1], key))
-        i = (i + 1) & (c->table_size - 1);
-    return &c->table[i];
-}
-
-static void grow_table(struct pk_collector *c)
-{
-    if (2 * (c->n_series + 1) <= c->table_size)
-        return;
-    c->table_size = c->table_size ? 2 * c->table_size : 64;
-    c->table = pk_new_n(&c->a, size_t, c->table_size);
-    for (size_t i = 0; i < c->n_series; i++)
-        *slot_of(c, &c->series[i]) = i + 1;
-}
-
-static struct growing *series_of(struct pk_collector *c, const struct growing *key)
-{
-    grow_table(c);
-    size_t *slot = slot_of(c, key);
-    if (!*slot) {
-        c->series = pk_grow(&c->a, c->series, sizeof *c->series, c->n_series, &c->series_cap);
-        c->series[c->n_series] = *key;
-        *slot = ++c->n_series;
-    }
-    return &c->series[*slot - 1];
+    c->sequences = pk_grow(&c->a, c->sequences, sizeof *c->sequences, c->n_sequences, &c->sequences_cap);
+    c->sequences[c->n_sequences] = (struct sequence){metric, from->rank, from->instance, from->reps, {0}};
+    const uint64_t place =
+        pk_hash(pk_hash(pk_hash(0, metric), (uint64_t)from->rank), (uint64_t)from->instance);
+    const uint32_t row = pk_index_row(&c->index, pk_hash(place, (uint64_t)from->reps), same_sequence, c,
+                                      (uint32_t)c->n_sequences);
+    c->n_sequences += row == c->n_sequences;
+    return &c->sequences[row];
 }
 
 static int metric_index(const struct pk_collector *c, const char *name)
@@ -108,33 +91,26 @@ static int metric_index(const struct pk_collector *c, const char *name)
     return -1;
 }
 
-/* The ordinal after the last of this metric, rank, instance and reps, whatever the phase. */
-static int64_t next_ordinal(struct pk_collector *c, const struct growing *key)
+/* The ordinal after the last of a sequence, whatever its phase. */
+static int64_t next_ordinal(const struct pk_collector *c, const struct sequence *q)
 {
     int64_t next = 0;
-    for (int phase = 0; c->table_size && phase < PK_PHASES; phase++) {
-        struct growing k = *key;
-        k.phase = (enum pk_phase)phase;
-        size_t slot = *slot_of(c, &k);
-        const struct growing *s = slot ? &c->series[slot - 1] : NULL;
-        if (s && s->n && s->ordinal[s->n - 1] >= next)
+    for (int phase = 0; phase < PK_PHASES; phase++) {
+        const struct growing *s = q->series[phase] ? &c->series[q->series[phase] - 1] : NULL;
+        if (s && s->ordinal[s->n - 1] >= next)
             next = s->ordinal[s->n - 1] + 1;
     }
     return next;
 }
 
-static void make_real(struct pk_collector *c, struct growing *s)
-{
-    s->real = pk_new_n(&c->a, double, s->value_cap);
-    for (size_t i = 0; i < s->n; i++)
-        s->real[i] = (double)s->integer[i];
-    s->integer = NULL;
-}
-
 static void append(struct pk_collector *c, struct growing *s, const struct pk_series *from, int64_t ordinal)
 {
-    if (from->real && !s->real)
-        make_real(c, s);
+    if (from->real && !s->real) {
+        s->real = pk_new_n(&c->a, double, s->value_cap);
+        for (size_t i = 0; i < s->n; i++)
+            s->real[i] = (double)s->integer[i];
+        s->integer = NULL;
+    }
     for (size_t i = 0; i < from->n; i++) {
         s->ordinal = pk_grow(&c->a, s->ordinal, sizeof *s->ordinal, s->n, &s->ordinal_cap);
         s->ordinal[s->n] = ordinal + (int64_t)i;
@@ -162,29 +138,32 @@ static const char *add_samples(struct pk_collector *c, const struct pk_wire_msg 
         return "more than 131072 series for one case";
     if (!from->n)
         return NULL;
-    const struct growing key = {.metric = (size_t)metric,
-                                .rank = from->rank,
-                                .instance = from->instance,
-                                .phase = from->phase,
-                                .reps = from->reps};
-    int64_t ordinal = msg->samples_ordinal >= 0 ? msg->samples_ordinal : next_ordinal(c, &key);
-    append(c, series_of(c, &key), from, ordinal);
+    struct sequence *q = sequence_of(c, (size_t)metric, from);
+    const int64_t ordinal = msg->samples_ordinal >= 0 ? msg->samples_ordinal : next_ordinal(c, q);
+    if (!q->series[from->phase]) {
+        c->series = pk_grow(&c->a, c->series, sizeof *c->series, c->n_series, &c->series_cap);
+        c->series[c->n_series] = (struct growing){.metric = (size_t)metric,
+                                                  .rank = from->rank,
+                                                  .instance = from->instance,
+                                                  .phase = from->phase,
+                                                  .reps = from->reps};
+        q->series[from->phase] = ++c->n_series;
+    }
+    append(c, &c->series[q->series[from->phase] - 1], from, ordinal);
     return NULL;
-}
-
-static bool same_metric(const struct pk_metric_decl *a, const struct pk_metric_decl *b)
-{
-    return !strcmp(a->unit, b->unit) && !strcmp(a->direction, b->direction) && !strcmp(a->class, b->class) &&
-           !strcmp(a->combine, b->combine) && !strcmp(a->ranks, b->ranks);
 }
 
 static const char *add_metric(struct pk_collector *c, const struct pk_metric_decl *d)
 {
-    int known = metric_index(c, d->name);
-    if (known >= 0)
-        return same_metric(&c->metrics[known], d)
-                   ? NULL
-                   : pk_printf(&c->a, "the metric \"%s\" declared twice with different properties", d->name);
+    const int declared = metric_index(c, d->name);
+    if (declared >= 0) {
+        const struct pk_metric_decl *m = &c->metrics[declared];
+        const bool same = !strcmp(m->unit, d->unit) && !strcmp(m->direction, d->direction) &&
+                          !strcmp(m->class, d->class) && !strcmp(m->combine, d->combine) &&
+                          !strcmp(m->ranks, d->ranks);
+        return same ? NULL
+                    : pk_printf(&c->a, "the metric \"%s\" declared twice with different properties", d->name);
+    }
     if (c->n_metrics == PK_SLICE_METRICS_MAX)
         return "more than 1024 metrics for one case";
     c->metrics = pk_grow(&c->a, c->metrics, sizeof *c->metrics, c->n_metrics, &c->metrics_cap);
@@ -222,17 +201,13 @@ static const char *end_slice(struct pk_collector *c, const struct pk_wire_msg *m
     return NULL;
 }
 
-static bool part_of_slice(enum pk_wire_type t)
-{
-    return t == PK_WIRE_METRIC || t == PK_WIRE_SAMPLES || t == PK_WIRE_NOTE || t == PK_WIRE_FIT ||
-           t == PK_WIRE_STATUS;
-}
-
 static const char *add(struct pk_collector *c, const struct pk_wire_msg *msg)
 {
-    if (c->complete && part_of_slice(msg->type))
+    const enum pk_wire_type t = msg->type;
+    if (c->complete && (t == PK_WIRE_METRIC || t == PK_WIRE_SAMPLES || t == PK_WIRE_NOTE ||
+                        t == PK_WIRE_FIT || t == PK_WIRE_STATUS))
         return "a message after the status that ended the case";
-    switch (msg->type) {
+    switch (t) {
     case PK_WIRE_METRIC:
         return add_metric(c, &msg->metric);
     case PK_WIRE_SAMPLES:

@@ -168,28 +168,18 @@ static const char *broken_member(enum pk_wire_type type, const json_t *obj, stru
     return NULL;
 }
 
-static enum pk_wire_type type_of(const char *name)
-{
-    for (size_t i = 0; i < COUNT(types); i++)
-        if (!strcmp(types[i], name))
-            return (enum pk_wire_type)i;
-    return PK_WIRE_UNKNOWN;
-}
-
 /* A metric that does not say its class has that of its unit. */
-static const char *class_of_unit(const char *unit)
-{
-    return !strcmp(unit, "ns") ? "time" : !strcmp(unit, "bytes") ? "memory" : "rate";
-}
-
 static void fill_metric(struct pk_wire_msg *msg)
 {
     const json_t *j = msg->json;
     struct pk_metric_decl *d = &msg->metric;
+    const char *unit = d->unit = pk_json_str(j, "unit", NULL);
     d->name = pk_json_str(j, "name", NULL);
-    d->unit = pk_json_str(j, "unit", NULL);
     d->direction = pk_json_str(j, "direction", "none");
-    d->class = pk_json_str(j, "class", class_of_unit(d->unit));
+    d->class = pk_json_str(j, "class",
+                           !strcmp(unit, "ns")      ? "time"
+                           : !strcmp(unit, "bytes") ? "memory"
+                                                    : "rate");
     d->combine = pk_json_str(j, "combine", "median");
     d->ranks = pk_json_str(j, "ranks", "max");
     d->source = pk_json_str(j, "source", "reported");
@@ -233,17 +223,6 @@ static const char *fill_samples(struct pk_wire_msg *msg, struct pk_arena *a)
     return NULL;
 }
 
-static const char *fill_status(struct pk_wire_msg *msg)
-{
-    msg->text = pk_json_str(msg->json, "message", "");
-    return pk_status_parse(pk_json_str(msg->json, "status", ""), &msg->status) ? NULL : "an unknown status";
-}
-
-static const char *value_text(const json_t *v, struct pk_arena *a)
-{
-    return json_is_string(v) ? json_string_value(v) : pk_json_text(a, v, PK_JSON_COMPACT);
-}
-
 /* The parts of a well-formed message that callers read from the struct. NULL, or the problem. */
 static const char *read_members(struct pk_wire_msg *msg, struct pk_arena *a)
 {
@@ -255,10 +234,12 @@ static const char *read_members(struct pk_wire_msg *msg, struct pk_arena *a)
     case PK_WIRE_SAMPLES:
         return fill_samples(msg, a);
     case PK_WIRE_STATUS:
-        return fill_status(msg);
+        msg->text = pk_json_str(j, "message", "");
+        return pk_status_parse(pk_json_str(j, "status", ""), &msg->status) ? NULL : "an unknown status";
     case PK_WIRE_SETTING:
         msg->key = pk_json_str(j, "key", NULL);
-        msg->text = value_text(value, a);
+        msg->text =
+            json_is_string(value) ? json_string_value(value) : pk_json_text(a, value, PK_JSON_COMPACT);
         return NULL;
     case PK_WIRE_NOTE:
         msg->key = pk_json_str(j, "key", NULL);
@@ -302,16 +283,6 @@ static char *without_nan(const char *line, size_t n, struct pk_arena *a, size_t 
     return changed ? out : NULL;
 }
 
-static json_t *parse_json(const char *line, size_t n, struct pk_arena *a, json_error_t *why)
-{
-    json_t *j = json_loadb(line, n, 0, why);
-    if (j)
-        return j;
-    size_t m;
-    char *fixed = without_nan(line, n, a, &m);
-    return fixed ? json_loadb(fixed, m, 0, why) : NULL;
-}
-
 /* The start of a line for messages, with everything but printable ASCII as '.'. */
 static char *quoted(const char *line, size_t n, struct pk_arena *a)
 {
@@ -330,15 +301,20 @@ void pk_wire_garbage(struct pk_wire_msg *msg, const char *problem)
 
 void pk_wire_parse(const char *line, size_t n, struct pk_arena *a, struct pk_wire_msg *msg)
 {
-    json_error_t why;
-    *msg = (struct pk_wire_msg){.json = parse_json(line, n, a, &why)};
+    size_t fixed_bytes;
+    *msg = (struct pk_wire_msg){.type = PK_WIRE_UNKNOWN, .json = json_loadb(line, n, 0, NULL)};
+    const char *fixed = msg->json ? NULL : without_nan(line, n, a, &fixed_bytes);
+    if (fixed)
+        msg->json = json_loadb(fixed, fixed_bytes, 0, NULL);
     const char *type = pk_json_str(msg->json, "type", NULL);
     if (!msg->json || !type) {
         const char *what = msg->json ? "no JSON object with a \"type\"" : "no JSON";
         pk_wire_garbage(msg, pk_printf(a, "%s: %s%s", what, quoted(line, n, a), n > QUOTE_MAX ? "..." : ""));
         return;
     }
-    msg->type = type_of(type);
+    for (size_t i = 0; i < COUNT(types); i++)
+        if (!strcmp(types[i], type))
+            msg->type = (enum pk_wire_type)i;
     const char *problem = broken_member(msg->type, msg->json, a);
     if (!problem)
         problem = read_members(msg, a);

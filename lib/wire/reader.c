@@ -90,23 +90,17 @@ static bool next_line(struct pk_wire_reader *r, const char **line, size_t *n, bo
     return true;
 }
 
-static bool blank(const char *s, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (s[i] != ' ' && s[i] != '\r' && s[i] != '\t')
-            return false;
-    return true;
-}
-
 bool pk_wire_next(struct pk_wire_reader *r, struct pk_wire_msg *msg)
 {
     const char *line;
-    size_t n;
+    size_t n, blanks;
     bool too_long = false;
     do {
         if (!next_line(r, &line, &n, &too_long))
             return false;
-    } while (!too_long && blank(line, n));
+        for (blanks = 0; blanks < n && (line[blanks] == ' ' || line[blanks] == '\r' || line[blanks] == '\t');)
+            blanks++;
+    } while (!too_long && blanks == n);
 
     json_decref(r->json);
     r->json = NULL;

@@ -24,13 +24,14 @@ const char *const pk_pass_words[] = {
     [PK_PASS_CALIBRATION + 1] = NULL,
 };
 
-/* Index of a word in a list, or -1. */
-static int find(const char *const *words, const char *word)
+static bool find(const char *const *words, const char *word, unsigned *index)
 {
-    for (int i = 0; words[i]; i++)
-        if (!strcmp(words[i], word))
-            return i;
-    return -1;
+    for (unsigned i = 0; words[i]; i++)
+        if (!strcmp(words[i], word)) {
+            *index = i;
+            return true;
+        }
+    return false;
 }
 
 const char *pk_status_name(enum pk_status s)
@@ -50,26 +51,17 @@ const char *pk_pass_name(enum pk_pass p)
 
 bool pk_status_parse(const char *name, enum pk_status *s)
 {
-    int i = find(pk_status_words, name);
-    if (i >= 0)
-        *s = (enum pk_status)i;
-    return i >= 0;
+    return find(pk_status_words, name, (unsigned *)s);
 }
 
 bool pk_phase_parse(const char *name, enum pk_phase *p)
 {
-    int i = find(pk_phase_words, name);
-    if (i >= 0)
-        *p = (enum pk_phase)i;
-    return i >= 0;
+    return find(pk_phase_words, name, (unsigned *)p);
 }
 
 bool pk_pass_parse(const char *name, enum pk_pass *p)
 {
-    int i = find(pk_pass_words, name);
-    if (i >= 0)
-        *p = (enum pk_pass)i;
-    return i >= 0;
+    return find(pk_pass_words, name, (unsigned *)p);
 }
 
 /* A note that is this word, or a list that holds it; NULL: a list of anything. */
@@ -111,22 +103,16 @@ bool pk_slice_unstable(const struct pk_slice *s)
     return false;
 }
 
-/* False for nearly all notes, before anything is parsed: the words of doubts stand behind the first of them. */
-static bool may_be_grave(const char *notes)
-{
-    const char *doubts = strstr(notes, "\"doubts");
-    for (size_t g = 0; g < sizeof grave / sizeof *grave; g++) {
-        const bool is_doubt = strncmp(grave[g].key, "doubts", 6) == 0;
-        const char *from = is_doubt ? doubts : notes, *word = grave[g].word ? grave[g].word : grave[g].key;
-        if (from && strstr(from, word))
-            return true;
-    }
-    return false;
-}
-
+/* Quick for nearly all notes, before anything is parsed: the words of doubts stand behind the first of them. */
 bool pk_notes_unstable(const char *notes)
 {
-    if (!may_be_grave(notes))
+    const char *doubts = strstr(notes, "\"doubts");
+    bool may_be = false;
+    for (size_t g = 0; g < sizeof grave / sizeof *grave && !may_be; g++) {
+        const char *from = strncmp(grave[g].key, "doubts", 6) == 0 ? doubts : notes;
+        may_be = from && strstr(from, grave[g].word ? grave[g].word : grave[g].key);
+    }
+    if (!may_be)
         return false;
     PK_JSON_CLEANUP json_t *j = json_loads(notes, 0, NULL);
     for (size_t g = 0; g < sizeof grave / sizeof *grave; g++)

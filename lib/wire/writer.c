@@ -8,17 +8,13 @@
 
 enum { VALUES_PER_LINE = 4096 };
 
-/* Like write, but a socket whose other end is gone gives EPIPE instead of a signal. */
-static ssize_t write_socket(int fd, const char *s, size_t n)
-{
-    ssize_t done = send(fd, s, n, MSG_NOSIGNAL);
-    return done < 0 && errno == ENOTSOCK ? write(fd, s, n) : done;
-}
-
 static enum pk_code write_all(int fd, const char *s, size_t n, struct pk_err *err)
 {
     while (n) {
-        ssize_t done = write_socket(fd, s, n);
+        ssize_t done =
+            send(fd, s, n, MSG_NOSIGNAL); /* EPIPE instead of a signal where the other end is gone */
+        if (done < 0 && errno == ENOTSOCK)
+            done = write(fd, s, n);
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0) {
@@ -65,77 +61,49 @@ enum pk_code pk_wire_bye(int fd, struct pk_err *err)
     return pk_wire_write(fd, json_pack("{s:s}", "type", "bye"), err);
 }
 
-static enum pk_code write_metric(int fd, const struct pk_metric_decl *d, struct pk_err *err)
-{
-    return pk_wire_write(fd,
-                         json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "type", "metric", "name",
-                                   d->name, "unit", d->unit, "direction", d->direction, "class", d->class,
-                                   "combine", d->combine, "ranks", d->ranks, "source", d->source),
-                         err);
-}
-
-static enum pk_code write_note(int fd, const struct pk_note *n, struct pk_err *err)
-{
-    json_t *value = json_loads(n->json, JSON_DECODE_ANY, NULL);
-    return pk_wire_write(
-        fd, json_pack("{s:s, s:s, s:o}", "type", "note", "key", n->key, "value", value ? value : json_null()),
-        err);
-}
-
-/* How many values from `at` on go into one line: as long as the ordinals are contiguous. */
-static size_t line_length(const struct pk_series *s, size_t at)
-{
-    size_t n = 1;
-    while (at + n < s->n && n < VALUES_PER_LINE && s->ordinal[at + n] == s->ordinal[at] + (int64_t)n)
-        n++;
-    return n;
-}
-
-static enum pk_code write_samples(int fd, const struct pk_series *s, const char *metric, size_t at, size_t n,
+/* A line of values from *at on, as long as their ordinals are contiguous. */
+static enum pk_code write_samples(int fd, const struct pk_series *s, const char *metric, size_t *at,
                                   struct pk_err *err)
 {
     json_t *values = json_array();
-    for (size_t i = at; i < at + n; i++)
-        json_array_append_new(values, s->integer ? json_integer(s->integer[i]) : pk_json_real(s->real[i]));
+    const int64_t first = s->ordinal[*at];
+    for (int64_t n = 0; *at < s->n && n < VALUES_PER_LINE && s->ordinal[*at] == first + n; n++, ++*at)
+        json_array_append_new(values,
+                              s->integer ? json_integer(s->integer[*at]) : pk_json_real(s->real[*at]));
     return pk_wire_write(fd,
                          json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:o}", "type", "samples", "metric",
                                    metric, "phase", pk_phase_name(s->phase), "rank", s->rank, "instance",
-                                   s->instance, "ordinal", (json_int_t)s->ordinal[at], "reps",
-                                   (json_int_t)s->reps, "values", values),
+                                   s->instance, "ordinal", (json_int_t)first, "reps", (json_int_t)s->reps,
+                                   "values", values),
                          err);
-}
-
-static enum pk_code write_series(int fd, const struct pk_series *s, const char *metric, struct pk_err *err)
-{
-    for (size_t at = 0, n; at < s->n; at += n) {
-        n = line_length(s, at);
-        if (write_samples(fd, s, metric, at, n, err))
-            return err->code;
-    }
-    return PK_OK;
-}
-
-static enum pk_code write_status(int fd, int64_t id, const struct pk_slice *s, struct pk_err *err)
-{
-    json_t *obj = json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:I}", "type", "status", "status",
-                            pk_status_name(s->status), "message", s->message, "pass", pk_pass_name(s->pass),
-                            "invocation", s->invocation, "started_wall_ns", (json_int_t)s->started_wall_ns,
-                            "elapsed_ns", (json_int_t)s->elapsed_ns);
-    if (id >= 0)
-        json_object_set_new(obj, "id", json_integer(id));
-    return pk_wire_write(fd, obj, err);
 }
 
 enum pk_code pk_wire_slice(int fd, int64_t id, const struct pk_slice *s, struct pk_err *err)
 {
-    for (size_t i = 0; i < s->n_metrics; i++)
-        if (write_metric(fd, &s->metrics[i], err))
+    for (const struct pk_metric_decl *d = s->metrics; d < s->metrics + s->n_metrics; d++)
+        if (pk_wire_write(fd,
+                          json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "type", "metric", "name",
+                                    d->name, "unit", d->unit, "direction", d->direction, "class", d->class,
+                                    "combine", d->combine, "ranks", d->ranks, "source", d->source),
+                          err))
             return err->code;
     for (size_t i = 0; i < s->n_series; i++)
-        if (write_series(fd, &s->series[i], s->metrics[s->series[i].metric].name, err))
+        for (size_t at = 0; at < s->series[i].n;)
+            if (write_samples(fd, &s->series[i], s->metrics[s->series[i].metric].name, &at, err))
+                return err->code;
+    for (const struct pk_note *n = s->notes; n < s->notes + s->n_notes; n++) {
+        json_t *value = json_loads(n->json, JSON_DECODE_ANY, NULL);
+        if (pk_wire_write(fd,
+                          json_pack("{s:s, s:s, s:o}", "type", "note", "key", n->key, "value",
+                                    value ? value : json_null()),
+                          err))
             return err->code;
-    for (size_t i = 0; i < s->n_notes; i++)
-        if (write_note(fd, &s->notes[i], err))
-            return err->code;
-    return write_status(fd, id, s, err);
+    }
+    json_t *status = json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:I}", "type", "status", "status",
+                               pk_status_name(s->status), "message", s->message, "pass",
+                               pk_pass_name(s->pass), "invocation", s->invocation, "started_wall_ns",
+                               (json_int_t)s->started_wall_ns, "elapsed_ns", (json_int_t)s->elapsed_ns);
+    if (id >= 0)
+        json_object_set_new(status, "id", json_integer(id));
+    return pk_wire_write(fd, status, err);
 }
