@@ -47,22 +47,17 @@ static void table(struct pk_out *o)
     pk_sink_char(&o->sink, '\n');
 }
 
-static void put_cell(struct pk_out *o, const struct pk_cell *c)
-{
-    if (c->type == PK_CELL_INT)
-        pk_sink_int(&o->sink, c->i);
-    else if (c->type == PK_CELL_REAL && isfinite(c->f))
-        pk_sink_real(&o->sink, c->f);
-    else if (c->type == PK_CELL_TEXT)
-        put_text(o, c->s);
-}
-
 static void row(struct pk_out *o, const struct pk_cell *cells)
 {
     for (size_t i = 0; i < o->n_cols; i++) {
         if (i)
             pk_sink_char(&o->sink, ',');
-        put_cell(o, &cells[i]);
+        if (cells[i].type == PK_CELL_INT)
+            pk_sink_int(&o->sink, cells[i].i);
+        else if (cells[i].type == PK_CELL_REAL && isfinite(cells[i].f))
+            pk_sink_real(&o->sink, cells[i].f);
+        else if (cells[i].type == PK_CELL_TEXT)
+            put_text(o, cells[i].s);
     }
     pk_sink_char(&o->sink, '\n');
 }

@@ -14,15 +14,6 @@ static void put_escape(struct pk_sink *s, uint32_t c)
     pk_sink_put(s, escape, sizeof escape);
 }
 
-/* How many leading bytes need no second thought: printable ASCII but quotes and backslashes. */
-static size_t plain_prefix(const char *s)
-{
-    size_t n = 0;
-    while (s[n] >= ' ' && s[n] <= '~' && s[n] != '"' && s[n] != '\\')
-        n++;
-    return n;
-}
-
 /* Valid JSON whatever the bytes: invalid UTF-8 becomes U+FFFD, what a terminal would obey becomes \u escapes.
  */
 static void put_string(struct pk_sink *s, const char *text)
@@ -30,7 +21,9 @@ static void put_string(struct pk_sink *s, const char *text)
     uint32_t c;
     pk_sink_char(s, '"');
     for (size_t n;; text += n) {
-        n = plain_prefix(text);
+        n = 0; /* bytes that need no second thought */
+        while (text[n] >= ' ' && text[n] <= '~' && text[n] != '"' && text[n] != '\\')
+            n++;
         pk_sink_put(s, text, n);
         text += n;
         if (!*text)
@@ -68,20 +61,6 @@ static void put_embedded(struct pk_sink *s, const char *text)
     }
 }
 
-static void put_cell(struct pk_out *o, const struct pk_column *col, const struct pk_cell *c)
-{
-    if (c->type == PK_CELL_INT)
-        pk_sink_int(&o->sink, c->i);
-    else if (c->type == PK_CELL_REAL && isfinite(c->f))
-        pk_sink_real(&o->sink, c->f);
-    else if (c->type == PK_CELL_TEXT && col->json)
-        put_embedded(&o->sink, c->s);
-    else if (c->type == PK_CELL_TEXT)
-        put_string(&o->sink, c->s);
-    else
-        pk_sink_str(&o->sink, "null");
-}
-
 static void put_members(struct pk_out *o, const struct pk_cell *cells)
 {
     for (size_t i = 0; i < o->n_cols; i++) {
@@ -89,7 +68,16 @@ static void put_members(struct pk_out *o, const struct pk_cell *cells)
             pk_sink_char(&o->sink, ',');
         put_string(&o->sink, o->cols[i].key);
         pk_sink_char(&o->sink, ':');
-        put_cell(o, &o->cols[i], &cells[i]);
+        if (cells[i].type == PK_CELL_INT)
+            pk_sink_int(&o->sink, cells[i].i);
+        else if (cells[i].type == PK_CELL_REAL && isfinite(cells[i].f))
+            pk_sink_real(&o->sink, cells[i].f);
+        else if (cells[i].type != PK_CELL_TEXT)
+            pk_sink_str(&o->sink, "null");
+        else if (o->cols[i].json)
+            put_embedded(&o->sink, cells[i].s);
+        else
+            put_string(&o->sink, cells[i].s);
     }
 }
 
@@ -115,8 +103,7 @@ static void table(struct pk_out *o)
 {
     pk_sink_str(&o->sink, o->n_names > 1 ? ",\n" : "\n");
     put_string(&o->sink, o->name);
-    pk_sink_str(&o->sink, ":{");
-    pk_sink_str(&o->sink, "\"rows\":[");
+    pk_sink_str(&o->sink, ":{\"rows\":[");
 }
 
 static void row(struct pk_out *o, const struct pk_cell *cells)

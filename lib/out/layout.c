@@ -14,25 +14,18 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* ASCII bytes at the beginning of n, eight at a time. */
-static size_t ascii(const char *s, size_t n)
-{
-    size_t i = 0;
-    for (uint64_t eight; i + sizeof eight <= n; i += sizeof eight) {
-        memcpy(&eight, s + i, sizeof eight);
-        if (eight & 0x8080808080808080)
-            break;
-    }
-    while (i < n && !(s[i] & 0x80))
-        i++;
-    return i;
-}
-
 size_t pk_screen_width(const char *s, size_t n)
 {
     wchar_t c;
     mbstate_t state = {0};
-    size_t width = ascii(s, n); /* nearly always all of it */
+    size_t width = 0; /* ASCII first, eight bytes at a time: nearly always that is all of it */
+    for (uint64_t eight; width + sizeof eight <= n; width += sizeof eight) {
+        memcpy(&eight, s + width, sizeof eight);
+        if (eight & 0x8080808080808080)
+            break;
+    }
+    while (width < n && !(s[width] & 0x80))
+        width++;
     s += width;
     n -= width;
     for (size_t used; n; s += used, n -= used) {
@@ -43,17 +36,6 @@ size_t pk_screen_width(const char *s, size_t n)
         width += w > 0 ? (size_t)w : 0;
     }
     return width;
-}
-
-size_t pk_longest_word(const char *s)
-{
-    size_t longest = 0;
-    for (size_t n; *s; s += n + strspn(s + n, " ")) {
-        n = strcspn(s, " ");
-        size_t w = pk_screen_width(s, n);
-        longest = w > longest ? w : longest;
-    }
-    return longest;
 }
 
 static bool digit(char c)
@@ -70,11 +52,12 @@ static size_t piece(const char *word, size_t from, size_t n)
     return n;
 }
 
-size_t pk_longest_piece(const char *s)
+size_t pk_longest_word(const char *s, bool broken)
 {
     size_t longest = 0;
     for (size_t n; *s; s += n + strspn(s + n, " ")) {
-        n = piece(s, 0, strcspn(s, " "));
+        n = strcspn(s, " ");
+        n = broken ? piece(s, 0, n) : n;
         longest = larger(longest, pk_screen_width(s, n));
     }
     return longest;
@@ -122,7 +105,7 @@ size_t pk_wrap_lines(const char *text, size_t width)
 /* The narrowest column over which a heading takes no more than so many lines. */
 static size_t heading_width(const char *heading, size_t lines)
 {
-    size_t width = pk_longest_word(heading);
+    size_t width = pk_longest_word(heading, false);
     while (pk_wrap_lines(heading, width) > lines)
         width++;
     return width;
@@ -182,15 +165,6 @@ static bool leave_out(struct pk_layout_column *c, size_t n)
     return lowest < INT_MAX;
 }
 
-static size_t heading_lines(const struct pk_layout_column *c, size_t n)
-{
-    size_t lines = 1;
-    for (size_t i = 0; i < n; i++)
-        if (c[i].shown)
-            lines = larger(lines, pk_wrap_lines(c[i].heading, c[i].width));
-    return lines;
-}
-
 static void choose_widths(struct pk_layout_column *c, size_t n, size_t width)
 {
     do
@@ -207,5 +181,9 @@ size_t pk_layout(struct pk_layout_column *c, size_t n, size_t width)
     for (size_t i = 0; i < n; i++)
         c[i].shown = true;
     choose_widths(c, n, width ? width : SIZE_MAX);
-    return heading_lines(c, n);
+    size_t lines = 1;
+    for (size_t i = 0; i < n; i++)
+        if (c[i].shown)
+            lines = larger(lines, pk_wrap_lines(c[i].heading, c[i].width));
+    return lines;
 }

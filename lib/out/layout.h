@@ -31,7 +31,5 @@ size_t pk_wrap_lines(const char *text, size_t width);
 
 /* Columns of the screen that n bytes of UTF-8 without control characters take. */
 size_t pk_screen_width(const char *s, size_t n);
-/* Those of its longest word. */
-size_t pk_longest_word(const char *s);
-/* Those of the longest part of a word that stays whole. */
-size_t pk_longest_piece(const char *s);
+/* Those of its longest word; with `broken` those of the longest part of a word that stays whole, where words are broken behind commas. */
+size_t pk_longest_word(const char *s, bool broken);

@@ -55,18 +55,6 @@ static bool lines_next(struct lines *l)
     return any;
 }
 
-static void lines_see(struct lines *l)
-{
-    for (size_t i = 0; i < l->n; i++)
-        l->widths[i] = l->piece[i].width > l->widths[i] ? l->piece[i].width : l->widths[i];
-}
-
-static void put_blanks(struct pk_sink *s, size_t n)
-{
-    while (n--)
-        pk_sink_char(s, ' ');
-}
-
 /* Without blanks at its end. */
 static void lines_put(const struct lines *l, struct pk_sink *s)
 {
@@ -80,23 +68,12 @@ static void lines_put(const struct lines *l, struct pk_sink *s)
         while (bytes && p->text[bytes - 1] == ' ')
             bytes--;
         blanks += before;
-        if (bytes) {
-            put_blanks(s, blanks);
-            pk_sink_put(s, p->text, bytes);
-            blanks = 0;
-        }
+        for (; bytes && blanks; blanks--)
+            pk_sink_char(s, ' ');
+        pk_sink_put(s, p->text, bytes);
         blanks += p->bytes - bytes + room - before + PK_LAYOUT_GAP;
     }
     pk_sink_char(s, '\n');
-}
-
-/* How wide the widest one is. */
-static size_t lines_width(const struct lines *l)
-{
-    size_t width = 0;
-    for (size_t i = 0; i < l->n; i++)
-        width += l->columns[i].shown ? l->widths[i] + PK_LAYOUT_GAP : 0;
-    return width ? width - PK_LAYOUT_GAP : 0;
 }
 
 /* --- the table ----------------------------------------------------------------------------------------------------- */
@@ -153,12 +130,6 @@ static void align_points(struct pk_out *o, struct body *b, size_t col)
     }
 }
 
-static size_t longest_piece(const char *cell, size_t so_far)
-{
-    const size_t piece = pk_longest_piece(cell);
-    return piece > so_far ? piece : so_far;
-}
-
 static struct pk_layout_column *measured_columns(struct pk_out *o, const struct body *b)
 {
     struct pk_layout_column *c = pk_new_n(&o->arena, struct pk_layout_column, b->n);
@@ -170,22 +141,14 @@ static struct pk_layout_column *measured_columns(struct pk_out *o, const struct 
         c[i].optional = b->cols[i]->optional;
         for (size_t k = i; k < b->n_cells; k += b->n) {
             size_t width = pk_screen_width(b->cells[k], strlen(b->cells[k]));
-            size_t word = c[i].wraps ? pk_longest_word(b->cells[k]) : width;
+            size_t word = c[i].wraps ? pk_longest_word(b->cells[k], false) : width;
             c[i].widest = width > c[i].widest ? width : c[i].widest;
             c[i].longest_word = word > c[i].longest_word ? word : c[i].longest_word;
-            if (word > c[i].longest_piece)
-                c[i].longest_piece = longest_piece(b->cells[k], c[i].longest_piece);
+            size_t piece = word > c[i].longest_piece ? pk_longest_word(b->cells[k], true) : 0;
+            c[i].longest_piece = piece > c[i].longest_piece ? piece : c[i].longest_piece;
         }
     }
     return c;
-}
-
-static void put_line(struct pk_sink *s, const char *line, size_t n)
-{
-    while (n && line[n - 1] == ' ')
-        n--;
-    pk_sink_put(s, line, n);
-    pk_sink_char(s, '\n');
 }
 
 /* A text of people's, on as many lines as the width asks for. */
@@ -193,8 +156,13 @@ static void put_paragraph(struct pk_out *o, const char *text)
 {
     pk_buf_clear(&o->buf);
     pk_text_safe(&o->buf, text);
-    for (const char *line = pk_buf_text(&o->buf), *rest; line; line = rest)
-        put_line(&o->sink, line, pk_wrap(line, o->opt.width, &rest));
+    for (const char *line = pk_buf_text(&o->buf), *rest; line; line = rest) {
+        size_t n = pk_wrap(line, o->opt.width, &rest);
+        while (n && line[n - 1] == ' ')
+            n--;
+        pk_sink_put(&o->sink, line, n);
+        pk_sink_char(&o->sink, '\n');
+    }
 }
 
 static void put_title(struct pk_out *o)
@@ -238,8 +206,8 @@ static void put_or_measure(struct pk_out *o, struct lines *l, bool put)
 {
     if (put)
         lines_put(l, &o->sink);
-    else
-        lines_see(l);
+    for (size_t i = 0; i < l->n && !put; i++)
+        l->widths[i] = l->piece[i].width > l->widths[i] ? l->piece[i].width : l->widths[i];
 }
 
 /* Headings stand on the rule: one that takes fewer lines begins lower. */
@@ -253,16 +221,13 @@ static void put_headings(struct pk_out *o, struct lines *l, size_t lines, bool p
     }
     for (lines_begin(l, texts, above); lines_next(l);)
         put_or_measure(o, l, put);
-    for (size_t i = 0, rule = lines_width(l); put && i <= rule; i++)
-        pk_sink_char(&o->sink, i < rule ? '-' : '\n');
-}
-
-static void put_rows(struct pk_out *o, struct lines *l, bool put)
-{
-    const struct body *b = o->state;
-    for (size_t i = 0; i < b->n_cells; i += b->n)
-        for (lines_begin(l, b->cells + i, NULL); lines_next(l);)
-            put_or_measure(o, l, put);
+    size_t rule = 0;
+    for (size_t i = 0; i < l->n; i++)
+        rule += l->columns[i].shown ? l->widths[i] + PK_LAYOUT_GAP : 0;
+    for (size_t i = PK_LAYOUT_GAP; put && i < rule; i++)
+        pk_sink_char(&o->sink, '-');
+    if (put)
+        pk_sink_char(&o->sink, '\n');
 }
 
 static void put_table(struct pk_out *o)
@@ -280,7 +245,9 @@ static void put_table(struct pk_out *o)
                       .rest = pk_new_n(&o->arena, const char *, b->n)};
     for (int put = 0; put <= 1; put++) {
         put_headings(o, &l, headings, put);
-        put_rows(o, &l, put);
+        for (size_t i = 0; i < b->n_cells; i += b->n)
+            for (lines_begin(&l, b->cells + i, NULL); lines_next(&l);)
+                put_or_measure(o, &l, put);
     }
     put_left_out(o, c, b->n);
 }

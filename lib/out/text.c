@@ -46,20 +46,12 @@ bool pk_utf8_unsafe(uint32_t c)
            (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
-/* How much of a text is printable ASCII, which is nearly always all of it. */
-static size_t plain(const char *text)
-{
-    size_t n = 0;
-    while (text[n] >= ' ' && text[n] <= '~')
-        n++;
-    return n;
-}
-
 void pk_text_safe(struct pk_buf *b, const char *text)
 {
     uint32_t code;
     for (size_t n; *text; text += n) {
-        n = plain(text);
+        for (n = 0; text[n] >= ' ' && text[n] <= '~';) /* nearly always all of it */
+            n++;
         if (n) {
             pk_buf_add(b, text, n);
             continue;
@@ -76,12 +68,6 @@ void pk_text_safe(struct pk_buf *b, const char *text)
 
 static const double longest =
     1e15; /* longer integer parts are not read, and widen a column: they have an exponent */
-
-/* Six significant digits, all digits of an integer part that has more. */
-static void free_form(struct pk_buf *b, double v)
-{
-    pk_buf_printf(b, fabs(v) >= 1e6 && fabs(v) < longest ? "%.0f" : "%.6g", v);
-}
 
 /* Decimals that leave a small number as many significant digits as its column has decimals. Small is, with 3 decimals, what
  * would show two zeros behind the point; with fewer, what would show nothing else. */
@@ -128,8 +114,9 @@ static void put_number(struct pk_buf *b, const struct pk_column *col, double v)
         pk_buf_printf(b, ">%.0f", col->most);
     else if (col->exponent)
         pk_buf_printf(b, v == 0 ? "0" : "%.*e", col->decimals, v);
-    else if (col->decimals < 0 || fabs(v) >= longest)
-        free_form(b, v);
+    else if (col->decimals < 0 ||
+             fabs(v) >= longest) /* all digits of an integer part that has more than six */
+        pk_buf_printf(b, fabs(v) >= 1e6 && fabs(v) < longest ? "%.0f" : "%.6g", v);
     else
         put_fixed(b, decimals_for(col->decimals, v), v);
 }

@@ -90,7 +90,7 @@ static void a_word_too_long_breaks_behind_commas(void **state)
     assert_string_equal(rest, "1,024,x end");
     assert_int_equal(pk_wrap(rest, 4, &rest), 6); /* a number is one piece */
     assert_string_equal(rest, "x end");
-    assert_int_equal(pk_longest_piece(text), 8);
+    assert_int_equal(pk_longest_word(text, true), 8);
 
     struct pk_layout_column c[] = {
         {.heading = "A", .widest = 20, .longest_word = 20, .longest_piece = 8, .wraps = true}};
@@ -104,7 +104,7 @@ static void columns_of_the_screen_are_counted(void **state)
 {
     setlocale(LC_CTYPE, "C.UTF-8");
     assert_int_equal(pk_screen_width("±µ", strlen("±µ")), 2);
-    assert_int_equal(pk_longest_word("a ±±± bb"), 3);
+    assert_int_equal(pk_longest_word("a ±±± bb", false), 3);
 }
 
 static const struct pk_column columns[] = {
