@@ -55,17 +55,15 @@ static double stirling_rest(double a)
     return (1.0 / 12 - r * (1.0 / 360 - r * (1.0 / 1260 - r / 1680))) / a;
 }
 
-/* ln Gamma(a) - ln Gamma(a + b), a >= b. For large a it is taken from Stirling's formula, where lgamma would cancel. */
-static double gamma_ratio(double a, double b)
-{
-    if (a < 50)
-        return log_gamma(a) - log_gamma(a + b);
-    return stirling_rest(a) - stirling_rest(a + b) + b - (a - 0.5) * log1p(b / a) - b * log(a + b);
-}
-
+/* ln Gamma(a) - ln Gamma(a + b) for the larger a: where it is large, from Stirling's formula, because lgamma would cancel. */
 double pk_log_beta(double a, double b)
 {
-    return a < b ? pk_log_beta(b, a) : gamma_ratio(a, b) + log_gamma(b);
+    if (a < b)
+        return pk_log_beta(b, a);
+    double ratio =
+        a < 50 ? log_gamma(a) - log_gamma(a + b)
+               : stirling_rest(a) - stirling_rest(a + b) + b - (a - 0.5) * log1p(b / a) - b * log(a + b);
+    return ratio + log_gamma(b);
 }
 
 static double away_from_zero(double x)
@@ -143,38 +141,23 @@ double pk_t_above(double t, double df)
     return t < 0 ? 1 - half : half;
 }
 
-static double density(double t, double df, double log_beta)
-{
-    return exp(-0.5 * (df + 1) * log1p(t * t / df) - log_beta - 0.5 * log(df));
-}
-
-/* How far t is beyond the point with P(|T| > t) = alpha, in probability; taken on the smaller side, which is
- * exact there. */
-static double excess(double t, double df, double alpha)
-{
-    double inside, out = outside(t, df, &inside);
-    return alpha < 0.5 ? alpha - out : inside - (1 - alpha);
-}
-
-/* Near the point with P(T > t) = tail: Cornish and Fisher's expansion from the normal, Abramowitz and Stegun 26.7.5. */
-static double first_guess(double tail, double df)
-{
-    double z = -pk_normal_quantile(tail), z2 = z * z, r = 1 / df;
-    return z * (1 + r * ((z2 + 1) / 4 + r * (((5 * z2 + 16) * z2 + 3) / 96)));
-}
-
 double pk_t_quantile(double p, double df)
 {
     static const double close = 1e-7; /* Halley's method then leaves its cube */
     pk_assert(p > 0 && p < 1 && df > 0);
     if (p == 0.5)
         return 0;
-    double tail = p < 0.5 ? p : 1 - p, lo = 0, hi = INFINITY, t = first_guess(tail, df);
-    const double log_beta = pk_log_beta(df / 2, 0.5);
+    const double tail = p < 0.5 ? p : 1 - p, alpha = 2 * tail, log_beta = pk_log_beta(df / 2, 0.5);
+    /* the first guess by Cornish and Fisher's expansion from the normal, Abramowitz and Stegun 26.7.5 */
+    const double z = -pk_normal_quantile(tail), z2 = z * z, r = 1 / df;
+    double lo = 0, hi = INFINITY, t = z * (1 + r * ((z2 + 1) / 4 + r * (((5 * z2 + 16) * z2 + 3) / 96)));
     for (int i = 0; i < 200; i++) {
-        double e = excess(t, df, 2 * tail);
+        double inside, out = outside(t, df, &inside);
+        /* how far t is beyond, in probability: taken on the smaller side, which is exact there */
+        double e = alpha < 0.5 ? alpha - out : inside - (1 - alpha);
         *(e > 0 ? &hi : &lo) = t;
-        double step = e / (2 * density(t, df, log_beta));
+        double density = exp(-0.5 * (df + 1) * log1p(t * t / df) - log_beta - 0.5 * log(df));
+        double step = e / (2 * density);
         double next = t - step / (1 + 0.5 * step * (df + 1) * t / (df + t * t));
         if (!(next > lo && next < hi))
             next = isinf(hi) ? 2 * t : (lo + hi) / 2;

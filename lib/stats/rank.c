@@ -5,31 +5,16 @@
 #include "stats/dist.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-struct place {
-    double value;
-    size_t at;
-};
-
-static int by_value(const void *a, const void *b)
-{
-    double x = ((const struct place *)a)->value, y = ((const struct place *)b)->value;
-    return (x > y) - (x < y);
-}
 
 /* Twice the mid-rank of each of v, so that all are whole; the sum over groups of t equal values of t^3 - t as *ties. */
 static size_t *double_ranks(const double *v, size_t n, struct pk_arena *a, double *ties)
 {
-    struct place *sorted = pk_new_n(a, struct place, n + 1);
+    struct pk_placed *sorted = pk_new_n(a, struct pk_placed, n + 1);
     size_t *ranks = pk_new_n(a, size_t, n + 1);
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = (struct place){v[i], i};
-    qsort(sorted, n, sizeof *sorted, by_value);
+    pk_sort_placed(v, n, sorted);
     *ties = 0;
     for (size_t i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && sorted[end].value == sorted[i].value;)
+        for (end = i + 1; end < n && sorted[end].v == sorted[i].v;)
             end++;
         double t = (double)(end - i);
         *ties += t * t * t - t;
@@ -37,15 +22,6 @@ static size_t *double_ranks(const double *v, size_t n, struct pk_arena *a, doubl
             ranks[sorted[j].at] = i + end + 1; /* ranks i+1 .. end, their mean doubled */
     }
     return ranks;
-}
-
-/* Adds the rank number `seen`: counts[k * width + s] is the number of ways to have k of the ranks so far sum to s. */
-static void add_rank(double *counts, size_t width, size_t choose, size_t seen, size_t rank)
-{
-    for (size_t k = seen < choose ? seen : choose; k > 0; k--) {
-        for (size_t s = rank; s < width; s++)
-            counts[k * width + s] += counts[(k - 1) * width + s - rank];
-    }
 }
 
 /* Probability of each sum, 0 .. *last, of the chosen among ranks[0..n): every choice of `choose` of them equally likely. */
@@ -56,8 +32,11 @@ static double *rank_sums(const size_t *ranks, size_t n, size_t choose, struct pk
         total += ranks[i];
     double *counts = pk_new_n(a, double, (choose + 1) * (total + 1)), ways = 0;
     counts[0] = 1;
-    for (size_t i = 0; i < n; i++)
-        add_rank(counts, total + 1, choose, i + 1, ranks[i]);
+    for (size_t i = 0, width = total + 1; i < n;
+         i++) /* counts[k * width + s]: ways to have k of the ranks so far sum to s */
+        for (size_t k = i + 1 < choose ? i + 1 : choose; k > 0; k--)
+            for (size_t s = ranks[i]; s < width; s++)
+                counts[k * width + s] += counts[(k - 1) * width + s - ranks[i]];
     double *p = counts + choose * (total + 1);
     for (size_t s = 0; s <= total; s++)
         ways += p[s];
@@ -83,15 +62,6 @@ static void place_exactly(struct pk_rank_test *r, const double *p, size_t last, 
     r->p = fmin(1, far);
 }
 
-/* The same where the sum is nearly normal; off = how far it is above its mean. Steps are taken to be 1. */
-static void place_nearly(struct pk_rank_test *r, double off, double variance)
-{
-    double sd = sqrt(variance);
-    r->p_less = variance > 0 ? pk_normal_below((off + 0.5) / sd) : 1;
-    r->p_greater = variance > 0 ? pk_normal_below((0.5 - off) / sd) : 1;
-    r->p = fmin(1, 2 * fmin(r->p_less, r->p_greater));
-}
-
 struct pk_rank_test pk_mann_whitney(const double *a, size_t na, const double *b, size_t nb)
 {
     if (!na || !nb)
@@ -109,8 +79,11 @@ struct pk_rank_test pk_mann_whitney(const double *a, size_t na, const double *b,
         const double *p = rank_sums(ranks, n, nb, &arena, &last);
         place_exactly(&r, p, last, sum, 2 * nb * (n + 1));
     } else {
-        double total = x + y;
-        place_nearly(&r, r.statistic - x * y / 2, x * y / 12 * (total + 1 - ties / (total * (total - 1))));
+        const double total = x + y, off = r.statistic - x * y / 2;
+        const double sd = sqrt(x * y / 12 * (total + 1 - ties / (total * (total - 1))));
+        r.p_less = sd > 0 ? pk_normal_below((off + 0.5) / sd) : 1; /* steps are taken to be 1 */
+        r.p_greater = sd > 0 ? pk_normal_below((0.5 - off) / sd) : 1;
+        r.p = fmin(1, 2 * fmin(r.p_less, r.p_greater));
     }
     return r;
 }

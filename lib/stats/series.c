@@ -116,33 +116,24 @@ static double detrended_autocorrelation(const double *v, size_t n, double *resid
     return largest > 1e-12 * fabs(mean) ? pk_autocorrelation(residual, n) : 0;
 }
 
-/* Blocks twice as long as the samples remember each other, and long enough that there are at most
- * MOST_BLOCKS. */
-static size_t block_length(const double *v, size_t n, double *scratch)
-{
-    double r = detrended_autocorrelation(v, n, scratch);
-    double memory = r > 0 ? (1 + r) / (1 - r) : 1;
-    size_t wanted = (size_t)ceil(memory < (double)n ? 2 * memory : (double)n);
-    size_t least = (n + MOST_BLOCKS - 1) / MOST_BLOCKS;
-    return wanted > least ? wanted : least;
-}
-
 struct pk_drift pk_find_drift(const double *v, size_t n, double *scratch)
 {
     const struct pk_drift unknown = {NAN, NAN};
-    size_t length = n ? block_length(v, n, scratch) : 1, blocks = n / length;
+    if (n < FEWEST_BLOCKS)
+        return unknown;
+    /* twice as long as the samples remember each other, and long enough that there are at most MOST_BLOCKS */
+    const double r = detrended_autocorrelation(v, n, scratch), memory = r > 0 ? (1 + r) / (1 - r) : 1;
+    const size_t wanted = (size_t)ceil(memory < (double)n ? 2 * memory : (double)n);
+    const size_t least = (n + MOST_BLOCKS - 1) / MOST_BLOCKS, length = wanted > least ? wanted : least;
+    const size_t blocks = n / length;
     if (blocks < FEWEST_BLOCKS)
         return unknown;
-    double medians[MOST_BLOCKS];
+    double medians[MOST_BLOCKS], at[MOST_BLOCKS];
     for (size_t b = 0; b < blocks; b++) {
-        memcpy(scratch, v + b * length, length * sizeof *v);
-        medians[b] = pk_median_of(scratch, length);
-    }
-    memcpy(scratch, v, n * sizeof *v);
-    double median = pk_median_of(scratch, n);
-    double at[MOST_BLOCKS];
-    for (size_t b = 0; b < blocks; b++)
+        medians[b] = pk_median_copy(v + b * length, length, scratch);
         at[b] = (double)b;
+    }
+    const double median = pk_median_copy(v, n, scratch);
     double trend = pk_theil_sen(at, medians, blocks, 0.95).slope * (double)(blocks - 1);
     return (struct pk_drift){.ratio = median != 0 ? trend / median : NAN,
                              .p = pk_mann_kendall(medians, blocks).p};

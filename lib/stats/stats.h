@@ -28,6 +28,15 @@ void pk_sort(double *v, size_t n); /* ascending; no NaN */
 
 /* Median of v, which is sorted in place. n >= 1. */
 double pk_median_of(double *v, size_t n);
+/* The same, with v left as it is. */
+double pk_median_copy(const double *v, size_t n, double *scratch);
+
+/* The values that are not NaN, ascending, each with its place in v; returns how many. */
+struct pk_placed {
+    double v;
+    size_t at;
+};
+size_t pk_sort_placed(const double *v, size_t n, struct pk_placed *sorted);
 
 /* Exactly v[0] when all are equal, so that their variance is exactly 0. n >= 1. */
 double pk_mean(const double *v, size_t n);

@@ -35,6 +35,22 @@ double pk_median_of(double *v, size_t n)
     return pk_quantile(v, n, 0.5);
 }
 
+double pk_median_copy(const double *v, size_t n, double *scratch)
+{
+    memcpy(scratch, v, n * sizeof *v);
+    return pk_median_of(scratch, n);
+}
+
+size_t pk_sort_placed(const double *v, size_t n, struct pk_placed *sorted)
+{
+    size_t m = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(v[i]))
+            sorted[m++] = (struct pk_placed){v[i], i};
+    qsort(sorted, m, sizeof *sorted, ascending); /* by v, its first member */
+    return m;
+}
+
 bool pk_all_positive(const double *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -98,8 +114,7 @@ struct pk_summary pk_summarize(double *v, size_t n)
 
 double pk_mad(const double *v, size_t n, double *scratch)
 {
-    memcpy(scratch, v, n * sizeof *v);
-    double median = pk_median_of(scratch, n);
+    const double median = pk_median_copy(v, n, scratch);
     for (size_t i = 0; i < n; i++)
         scratch[i] = fabs(v[i] - median);
     return 1.482602218505602 * pk_median_of(scratch, n); /* 1 / the normal's third quartile */

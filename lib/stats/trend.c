@@ -30,21 +30,6 @@ static double kendall_variance(size_t n, double ties)
     return (count * (count - 1) * (2 * count + 5) - ties) / 18;
 }
 
-static double median_of_copy(const double *v, size_t n, double *scratch)
-{
-    memcpy(scratch, v, n * sizeof *v);
-    return pk_median_of(scratch, n);
-}
-
-/* The slopes whose ranks Sen gives; slopes are sorted. */
-static struct pk_interval sen_interval(const double *slopes, size_t n, double sd, double level)
-{
-    double z = pk_normal_quantile(0.5 + level / 2), count = (double)n;
-    double lo = fmax(nearbyint((count - z * sd) / 2) - 1, 0),
-           hi = fmin(nearbyint((count + z * sd) / 2), count - 1);
-    return (struct pk_interval){slopes[(size_t)lo], slopes[(size_t)hi]};
-}
-
 struct pk_trend pk_theil_sen(const double *x, const double *y, size_t n, double level)
 {
     struct pk_trend t = {NAN, NAN, {NAN, NAN}};
@@ -62,10 +47,13 @@ struct pk_trend pk_theil_sen(const double *x, const double *y, size_t n, double 
     if (!m)
         return t;
     t.slope = pk_median_of(slopes, m);
-    t.intercept = median_of_copy(y, n, scratch) - t.slope * median_of_copy(x, n, scratch);
+    t.intercept = pk_median_copy(y, n, scratch) - t.slope * pk_median_copy(x, n, scratch);
     double variance = kendall_variance(n, tie_term(x, n, scratch) + tie_term(y, n, scratch));
-    if (variance > 0)
-        t.ci = sen_interval(slopes, m, sqrt(variance), level);
+    if (variance > 0) { /* the slopes whose ranks Sen gives; slopes are sorted */
+        const double off = pk_normal_quantile(0.5 + level / 2) * sqrt(variance), count = (double)m;
+        t.ci.lo = slopes[(size_t)fmax(nearbyint((count - off) / 2) - 1, 0)];
+        t.ci.hi = slopes[(size_t)fmin(nearbyint((count + off) / 2), count - 1)];
+    }
     return t;
 }
 
@@ -135,10 +123,8 @@ static void extend(struct search *f, const struct sums *s, size_t t, size_t leas
 /* Sums of v less its median, from which no piece is far: sums of squares would cancel otherwise. */
 static struct sums add_up(const double *v, size_t n, struct pk_arena *a)
 {
-    double *sums = pk_new_n(a, double, n + 1), *squares = pk_new_n(a, double, n + 1),
-           *sorted = pk_new_n(a, double, n);
-    memcpy(sorted, v, n * sizeof *v);
-    double median = pk_median_of(sorted, n);
+    double *sums = pk_new_n(a, double, n + 1), *squares = pk_new_n(a, double, n + 1);
+    const double median = pk_median_copy(v, n, pk_new_n(a, double, n));
     for (size_t i = 0; i < n; i++) {
         sums[i + 1] = sums[i] + (v[i] - median);
         squares[i + 1] = squares[i] + (v[i] - median) * (v[i] - median);

@@ -51,14 +51,6 @@ static int significant(const struct row *r, const struct pk_decision *o, const s
     return o->p_adjusted < rule->alpha ? side : 0;
 }
 
-/* Whether further pairs could give a verdict. */
-static bool is_open(const struct pk_decision *o)
-{
-    if (o->reason == PK_REASON_FEW_PAIRS || o->reason == PK_REASON_DISTURBED)
-        return true;
-    return o->verdict == PK_UNDECIDED && o->reason != PK_REASON_NEEDS_ABSOLUTE;
-}
-
 static void settle(const struct pk_trial *t, size_t cases, const struct pk_rule *rule, const struct row *r,
                    struct pk_decision *o)
 {
@@ -74,7 +66,10 @@ static void settle(const struct pk_trial *t, size_t cases, const struct pk_rule 
     if (!rule->until_clear)
         return;
     o->p_same = NAN;
-    o->wanted = is_open(o) && t->screen.n < (t->max_pairs ? t->max_pairs : rule->max_pairs);
+    /* further pairs could give a verdict */
+    const bool open = o->reason == PK_REASON_FEW_PAIRS || o->reason == PK_REASON_DISTURBED ||
+                      (o->verdict == PK_UNDECIDED && o->reason != PK_REASON_NEEDS_ABSOLUTE);
+    o->wanted = open && t->screen.n < (t->max_pairs ? t->max_pairs : rule->max_pairs);
     if (o->wanted && t->screen.n < rule->screen_pairs) /* no look says anything before */
         o->wanted = rule->screen_pairs - t->screen.n;
     o->stage = o->wanted ? PK_STAGE_SCREEN : PK_STAGE_DONE;

@@ -103,26 +103,6 @@ double pk_gate_reach(size_t n, size_t m, double sd, double margin, const struct 
     return fmax(fmax(seen, confirmed), margin + luck);
 }
 
-/* Equivalence is asked twice at most: four fifths of the risk for the screening, which has few pairs, one fifth for the
- * fresh ones, which need no more. */
-static double p_same(const struct row *r)
-{
-    double m = r->scale.same_within;
-    return fmin(1, r->confirmed ? 5 * pk_test_within(&r->fresh, -m, m)
-                                : 1.25 * pk_test_within(&r->screen, -m, m));
-}
-
-/* Why no verdict is given at all; PK_REASON_PROVED when nothing is in the way. */
-static enum pk_reason refusal(const struct pk_trial *t, const struct row *r, const struct pk_decision *o,
-                              const struct pk_rule *rule)
-{
-    if (t->unstable)
-        return PK_REASON_ENVIRONMENT;
-    if (o->wanted)
-        return PK_REASON_MORE_PAIRS;
-    return pk_refuse_pairs(o, r->refused, &r->scale, rule);
-}
-
 void pk_decide_gate(const struct pk_trial *t, size_t n, const struct pk_rule *rule, struct pk_decision *out)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -136,12 +116,18 @@ void pk_decide_gate(const struct pk_trial *t, size_t n, const struct pk_rule *ru
         const struct row *r = &rows[i];
         out[i].mde =
             pk_as_share(pk_gate_reach(r->n_screen, r->target, r->sd, r->scale.min_effect, rule), &r->scale);
-        out[i].p_same = p_same(r);
+        /* Equivalence may be claimed twice: four fifths of the risk for the screening, which has few pairs, one fifth for the fresh
+         * ones, which need no more. */
+        const double within = r->scale.same_within;
+        out[i].p_same = fmin(1, r->confirmed ? 5 * pk_test_within(&r->fresh, -within, within)
+                                             : 1.25 * pk_test_within(&r->screen, -within, within));
         bool significant = out[i].suspected && out[i].p_adjusted < rule->alpha;
-        const struct pk_test_results f = {.refusal = refusal(&t[i], r, &out[i], rule),
-                                          .significant = significant ? out[i].suspected : 0,
-                                          .otherwise =
-                                              out[i].suspected ? PK_REASON_UNCONFIRMED : PK_REASON_NOISE};
+        const struct pk_test_results f = {
+            .refusal = t[i].unstable   ? PK_REASON_ENVIRONMENT
+                       : out[i].wanted ? PK_REASON_MORE_PAIRS
+                                       : pk_refuse_pairs(&out[i], r->refused, &r->scale, rule),
+            .significant = significant ? out[i].suspected : 0,
+            .otherwise = out[i].suspected ? PK_REASON_UNCONFIRMED : PK_REASON_NOISE};
         pk_settle(&out[i], &f, &r->all, &r->scale, rule->alpha, rule);
     }
 }

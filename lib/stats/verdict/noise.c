@@ -27,8 +27,7 @@ static double log_variance(const double *v, size_t n)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     double *logs = pk_new_n(&a, double, n + 1);
-    for (size_t i = 0; i < n; i++)
-        logs[i] = log(v[i]);
+    pk_log_or_copy(logs, v, n);
     return pk_moments(logs, n).variance;
 }
 

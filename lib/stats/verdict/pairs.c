@@ -18,28 +18,23 @@ void pk_pair_order(uint64_t seed, size_t n, bool *base_first)
     }
 }
 
-/* How far each value is from the median of all, which is taken of scratch. */
+/* Replaces each value by its distance from the median of all. */
 static void deviations(double *v, size_t n, double *scratch)
 {
-    memcpy(scratch, v, n * sizeof *v);
-    double median = pk_median_of(scratch, n);
+    const double median = pk_median_copy(v, n, scratch);
     for (size_t i = 0; i < n; i++)
         v[i] = fabs(v[i] - median);
-}
-
-static double mad(const double *deviations, size_t n, double *scratch)
-{
-    memcpy(scratch, deviations, n * sizeof *deviations);
-    return 1.482602218505602 * pk_median_of(scratch, n);
 }
 
 /* The median of both arms' n deviations, which lie side by side. A constant arm, or one nearly so, would make all of the other one's
  * noise a disturbance: then that noise counts alone. */
 static double spread(const double *both, size_t n, double *scratch)
 {
-    static const double alike = 30;
-    const double base = mad(both, n, scratch), new_ = mad(both + n, n, scratch), most = fmax(base, new_);
-    return most > alike * fmin(base, new_) ? most : mad(both, 2 * n, scratch);
+    static const double alike = 30, normal = 1.482602218505602;
+    const double base = normal * pk_median_copy(both, n, scratch),
+                 new_ = normal * pk_median_copy(both + n, n, scratch);
+    const double most = fmax(base, new_);
+    return most > alike * fmin(base, new_) ? most : normal * pk_median_copy(both, 2 * n, scratch);
 }
 
 struct pk_disturbed pk_find_disturbed(const struct pk_pairs *p, const struct pk_rule *rule, bool *flags)

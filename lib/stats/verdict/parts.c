@@ -8,14 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-static double typical(const double *v, size_t n)
-{
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    double *copy = pk_new_n(&a, double, n + 1);
-    memcpy(copy, v, n * sizeof *v);
-    return n ? pk_median_of(copy, n) : NAN;
-}
-
 struct pk_scale pk_scale_for(bool logs, bool higher_is_better, double relative, double min_change,
                              const double *base, size_t n_base, const struct pk_rule *rule)
 {
@@ -25,7 +17,9 @@ struct pk_scale pk_scale_for(bool logs, bool higher_is_better, double relative, 
         s.min_effect = s.same_within = min_change;
         return s;
     }
-    double least = min_change > 0 && n_base ? log1p(min_change / typical(base, n_base)) : 0;
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    double *scratch = pk_new_n(&a, double, n_base + 1);
+    double least = min_change > 0 && n_base ? log1p(min_change / pk_median_copy(base, n_base, scratch)) : 0;
     s.min_effect = fmax(log1p(relative > 0 ? relative : rule->min_effect), least);
     s.same_within = fmax(log1p(within), least);
     return s;
@@ -105,18 +99,6 @@ enum pk_reason pk_refuse_pairs(const struct pk_decision *o, bool refused, const 
     return s->min_effect > 0 ? PK_REASON_PROVED : PK_REASON_NEEDS_ABSOLUTE;
 }
 
-static enum pk_verdict verdict_of(enum pk_reason r)
-{
-    static const enum pk_verdict verdicts[] = {
-        [PK_REASON_MORE_PAIRS] = PK_UNDECIDED,     [PK_REASON_NOISE] = PK_UNDECIDED,
-        [PK_REASON_UNCONFIRMED] = PK_UNDECIDED,    [PK_REASON_BETWEEN] = PK_UNDECIDED,
-        [PK_REASON_NEEDS_ABSOLUTE] = PK_UNDECIDED, [PK_REASON_INEXACT] = PK_UNDECIDED,
-        [PK_REASON_FEW_PAIRS] = PK_UNREPLICATED,   [PK_REASON_FEW_RUNS] = PK_UNREPLICATED,
-        [PK_REASON_DISTURBED] = PK_UNSTABLE,       [PK_REASON_ENVIRONMENT] = PK_UNSTABLE,
-    };
-    return verdicts[r];
-}
-
 void pk_settle(struct pk_decision *o, const struct pk_test_results *f, const struct pk_mean_test *t,
                const struct pk_scale *s, double alpha, const struct pk_rule *rule)
 {
@@ -128,7 +110,7 @@ void pk_settle(struct pk_decision *o, const struct pk_test_results *f, const str
     else {
         if (f->refusal == PK_REASON_PROVED)
             o->reason = f->significant ? PK_REASON_BETWEEN : f->otherwise;
-        o->verdict = verdict_of(o->reason);
+        o->verdict = pk_reason_verdict(o->reason);
     }
     if (o->verdict == PK_UNDECIDED && o->reason != PK_REASON_MORE_PAIRS && s->min_effect > 0 && o->pairs > 1)
         o->needed = needed(t->estimate, o->sd, o->pairs, s, alpha, rule);

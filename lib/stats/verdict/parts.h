@@ -44,6 +44,9 @@ struct pk_test_results {
 void pk_settle(struct pk_decision *o, const struct pk_test_results *f, const struct pk_mean_test *t,
                const struct pk_scale *s, double alpha, const struct pk_rule *rule);
 
+/* The verdict where nothing is proved for this reason. */
+enum pk_verdict pk_reason_verdict(enum pk_reason r);
+
 /* A size in the units of differences as the decision prints it: a share, or as it is. */
 double pk_as_share(double size, const struct pk_scale *s);
 

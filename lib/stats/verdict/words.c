@@ -1,5 +1,5 @@
 /* Words: names of verdicts, reasons as sentences, and the rule that holds when nobody says otherwise. */
-#include "stats/verdict/verdict.h"
+#include "stats/verdict/parts.h"
 
 #include <string.h>
 
@@ -16,55 +16,63 @@ const struct pk_rule pk_rule_default = {
     .power = 0.8,
 };
 
+static const char *const verdicts[] = {
+    [PK_FASTER] = "faster",
+    [PK_SLOWER] = "slower",
+    [PK_SAME] = "same",
+    [PK_UNDECIDED] = "undecided",
+    [PK_UNREPLICATED] = "unreplicated",
+    [PK_UNSTABLE] = "unstable",
+};
+
+static const struct {
+    const char *name, *text;
+    enum pk_verdict verdict; /* the one that follows from it; of PROVED what was proved */
+} reasons[] = {
+    [PK_REASON_PROVED] = {"proved", "proved", PK_SAME},
+    [PK_REASON_MORE_PAIRS] = {"more-pairs", "more pairs will be measured", PK_UNDECIDED},
+    [PK_REASON_NOISE] = {"noise", "too few processes or runs for this noise", PK_UNDECIDED},
+    [PK_REASON_UNCONFIRMED] = {"unconfirmed", "suspicious at first, not confirmed by fresh pairs",
+                               PK_UNDECIDED},
+    [PK_REASON_BETWEEN] = {"between", "a real difference, but about as large as the margin", PK_UNDECIDED},
+    [PK_REASON_NEEDS_ABSOLUTE] = {"needs-absolute",
+                                  "values that are not positive have no ratio: use an absolute threshold",
+                                  PK_UNDECIDED},
+    [PK_REASON_FEW_PAIRS] = {"few-pairs", "fewer than two processes on a side", PK_UNREPLICATED},
+    [PK_REASON_FEW_RUNS] = {"few-runs", "fewer separate runs in the baseline than a verdict needs",
+                            PK_UNREPLICATED},
+    [PK_REASON_DISTURBED] = {"disturbed", "too many processes were disturbed", PK_UNSTABLE},
+    [PK_REASON_ENVIRONMENT] =
+        {"environment",
+         "most processes of a side were measured while the machine throttled itself or became slower",
+         PK_UNSTABLE},
+    [PK_REASON_INEXACT] = {"inexact", "repeats differ, and the two sides overlap", PK_UNDECIDED},
+};
+
 const char *pk_verdict_name(enum pk_verdict v)
 {
-    static const char *const names[] = {
-        [PK_FASTER] = "faster",
-        [PK_SLOWER] = "slower",
-        [PK_SAME] = "same",
-        [PK_UNDECIDED] = "undecided",
-        [PK_UNREPLICATED] = "unreplicated",
-        [PK_UNSTABLE] = "unstable",
-    };
-    return names[v];
+    return verdicts[v];
 }
 
 const char *pk_reason_text(enum pk_reason r)
 {
-    static const char *const texts[] = {
-        [PK_REASON_PROVED] = "proved",
-        [PK_REASON_MORE_PAIRS] = "more pairs will be measured",
-        [PK_REASON_NOISE] = "too few processes or runs for this noise",
-        [PK_REASON_UNCONFIRMED] = "suspicious at first, not confirmed by fresh pairs",
-        [PK_REASON_BETWEEN] = "a real difference, but about as large as the margin",
-        [PK_REASON_NEEDS_ABSOLUTE] = "values that are not positive have no ratio: use an absolute threshold",
-        [PK_REASON_FEW_PAIRS] = "fewer than two processes on a side",
-        [PK_REASON_FEW_RUNS] = "fewer separate runs in the baseline than a verdict needs",
-        [PK_REASON_DISTURBED] = "too many processes were disturbed",
-        [PK_REASON_ENVIRONMENT] =
-            "most processes of a side were measured while the machine throttled itself or became slower",
-        [PK_REASON_INEXACT] = "repeats differ, and the two sides overlap",
-    };
-    return texts[r];
+    return reasons[r].text;
 }
 
 const char *pk_reason_name(enum pk_reason r)
 {
-    static const char *const names[] = {
-        [PK_REASON_PROVED] = "proved",       [PK_REASON_MORE_PAIRS] = "more-pairs",
-        [PK_REASON_NOISE] = "noise",         [PK_REASON_UNCONFIRMED] = "unconfirmed",
-        [PK_REASON_BETWEEN] = "between",     [PK_REASON_NEEDS_ABSOLUTE] = "needs-absolute",
-        [PK_REASON_FEW_PAIRS] = "few-pairs", [PK_REASON_FEW_RUNS] = "few-runs",
-        [PK_REASON_DISTURBED] = "disturbed", [PK_REASON_ENVIRONMENT] = "environment",
-        [PK_REASON_INEXACT] = "inexact",
-    };
-    return names[r];
+    return reasons[r].name;
+}
+
+enum pk_verdict pk_reason_verdict(enum pk_reason r)
+{
+    return reasons[r].verdict;
 }
 
 bool pk_verdict_parse(const char *name, enum pk_verdict *v)
 {
     for (int i = PK_FASTER; i <= PK_UNSTABLE; i++)
-        if (strcmp(name, pk_verdict_name((enum pk_verdict)i)) == 0) {
+        if (strcmp(name, verdicts[i]) == 0) {
             *v = (enum pk_verdict)i;
             return true;
         }
@@ -74,7 +82,7 @@ bool pk_verdict_parse(const char *name, enum pk_verdict *v)
 bool pk_reason_parse(const char *name, enum pk_reason *r)
 {
     for (int i = PK_REASON_PROVED; i <= PK_REASON_INEXACT; i++)
-        if (strcmp(name, pk_reason_name((enum pk_reason)i)) == 0) {
+        if (strcmp(name, reasons[i].name) == 0) {
             *r = (enum pk_reason)i;
             return true;
         }
