@@ -88,12 +88,34 @@ struct pk_ratio pk_ratio_paired(const double *base, const double *new_, size_t n
     return from_logs(l.first, l.mean, l.variance, n > 1 ? (double)(n - 1) : NAN, level);
 }
 
-struct pk_interval pk_invocations_interval(const double *medians, size_t n, double level)
+/* Student on the logs where all are positive. It is the interval of a mean, so it is kept where it may stand for that of the median:
+ * around the median, and no farther beyond the smallest and the largest value than these are from each other. */
+static struct pk_interval approximate(const double *sorted, size_t n, double level)
+{
+    const double min = sorted[0], max = sorted[n - 1], median = pk_quantile(sorted, n, 0.5);
+    struct pk_interval ci, most;
+    if (min > 0) {
+        const struct logs l = log_mean(sorted, NULL, n);
+        ci = from_logs(l.first, l.mean, l.variance, (double)(n - 1), level).ci;
+        most = (struct pk_interval){min * (min / max), max * (max / min)};
+    } else {
+        ci = pk_test_mean(sorted, n, level).ci;
+        most = (struct pk_interval){min - (max - min), max + (max - min)};
+    }
+    return (struct pk_interval){fmin(fmax(ci.lo, most.lo), median), fmax(fmin(ci.hi, most.hi), median)};
+}
+
+struct pk_interval pk_invocations_interval(double *figures, size_t n, double level)
 {
     if (n < 3)
         return no_interval;
-    if (!pk_all_positive(medians, n))
-        return pk_test_mean(medians, n, level).ci;
-    const struct logs l = log_mean(medians, NULL, n);
-    return from_logs(l.first, l.mean, l.variance, (double)(n - 1), level).ci;
+    pk_sort(figures, n);
+    const size_t k = lower_rank(n, (1 - level) / 2);
+    return k ? (struct pk_interval){figures[k - 1], figures[n - k]} : approximate(figures, n, level);
+}
+
+double pk_invocations_level(size_t n, double level)
+{
+    const size_t k = lower_rank(n, (1 - level) / 2);
+    return k ? 1 - 2 * pk_binomial_below(k - 1, n, 0.5) : NAN;
 }

@@ -64,9 +64,15 @@ double pk_mad(const double *v, size_t n, double *scratch);
  * autocorrelation r > 0. v is sorted in place after r was taken from its time order. NaN under six values. */
 struct pk_interval pk_median_interval(double *v, size_t n, double level);
 
-/* Interval of the median over invocations: Student on the log medians when all are positive, back-transformed; else
- * Student on the medians. NaN under three invocations. */
-struct pk_interval pk_invocations_interval(const double *medians, size_t n, double level);
+/* Confidence interval of the median of the processes that a machine makes, from the figures of n independent ones, which are sorted in
+ * place. Where n is large enough for `level` (six for 0.95), the ends are two of the figures (binomial ranks): the interval contains the
+ * median of any distribution with at least `level`, exactly with pk_invocations_level. Below that it is approximate: Student on the
+ * logarithms (on the figures when not all are positive), widened to contain the median of the figures, and reaching beyond the smallest
+ * and largest figure by at most their ratio (their difference). NaN under three. */
+struct pk_interval pk_invocations_interval(double *figures, size_t n, double level);
+
+/* The exact coverage of that interval; NaN where it is approximate, or where there is none. */
+double pk_invocations_level(size_t n, double level);
 
 double pk_autocorrelation(const double *v, size_t n); /* lag 1, 0 for n < 3 or no variance */
 

@@ -50,6 +50,7 @@ static void median_interval(double *v, size_t n)
 static void invocations_interval(double *v, size_t n)
 {
     say_interval(pk_invocations_interval(v + 1, n - 1, v[0]));
+    say(pk_invocations_level(n - 1, v[0]));
 }
 
 static void warmup(double *v, size_t n)

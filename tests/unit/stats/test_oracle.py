@@ -114,11 +114,26 @@ def test_invocations_interval(ask):
     v = [10.1, 10.4, 9.9, 10.2]
     logs = np.log(v)
     half = t_of(ask, 0.95, 3) * stats.sem(logs)
-    assert ask("invocations_interval", 0.95, *v) == near([math.exp(logs.mean() - half), math.exp(logs.mean() + half)])
+    low, high, level = ask("invocations_interval", 0.95, *v)
+    assert [low, high] == near([math.exp(logs.mean() - half), math.exp(logs.mean() + half)]) and math.isnan(level)
     w = [-1, 0.5, 2]
+    low, high, level = ask("invocations_interval", 0.95, *w)
     half = t_of(ask, 0.95, 2) * stats.sem(w)
-    assert ask("invocations_interval", 0.95, *w) == near([np.mean(w) - half, np.mean(w) + half])
+    assert [low, high] == near([np.mean(w) - half, np.mean(w) + half]) and math.isnan(level)
+    low, high, level = ask("invocations_interval", 0.95, 8, 1, 1)  # Student's, 2 exp(+-2.98), goes farther
+    assert [low, high] == near([1 / 8, 2 * math.exp(t_of(ask, 0.95, 2) * stats.sem(np.log([1, 1, 8])))])
     assert all(map(math.isnan, ask("invocations_interval", 0.95, 1, 2)))
+
+
+@pytest.mark.parametrize("n", [6, 7, 10, 30, 100, 499])
+def test_invocations_interval_of_ranks(ask, n):
+    v = np.random.default_rng(n).permutation(n) + 1.0
+    low, high, level = ask("invocations_interval", 0.95, *v)
+    rank = int(stats.binom.ppf(0.025, n, 0.5))
+    while stats.binom.cdf(rank - 1, n, 0.5) > 0.025:
+        rank -= 1
+    assert [low, high] == [rank, n + 1 - rank]
+    assert level == near(stats.binom.cdf(n - rank, n, 0.5) - stats.binom.cdf(rank - 1, n, 0.5)) and level >= 0.95
 
 
 def test_welch_ratio(ask):

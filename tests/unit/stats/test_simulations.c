@@ -90,20 +90,88 @@ static void correlation_is_stretched(void **state)
     assert_share(held, 2000, 0.4, 0.75);
 }
 
+/* Figures of processes: `share` of them slower by `slow` (a mode), a tail of mean `tail`, Student's t with five degrees of freedom. */
+struct processes {
+    const char *name;
+    double sd, share, slow, tail;
+    bool t5;
+};
+
+static double figure(struct pk_rng *r, const struct processes *p)
+{
+    double x = pk_rng_normal(r);
+    if (p->t5) {
+        double squares = 0;
+        for (int i = 0; i < 5; i++) {
+            const double z = pk_rng_normal(r);
+            squares += z * z;
+        }
+        x *= sqrt(3 / squares); /* of variance 1 */
+    }
+    const bool struck = pk_rng_uniform(r) < p->share;
+    return 10 * exp(p->sd * x + struck * (log1p(p->slow) - p->tail * log1p(-pk_rng_uniform(r))));
+}
+
+static const struct processes many_processes[] = {
+    {"1 %", 0.01, 0, 0, 0, false},
+    {"10 %", 0.1, 0, 0, 0, false},
+    {"50 %", 0.5, 0, 0, 0, false},
+    {"t5", 0.01, 0, 0, 0, true},
+    {"two modes", 0.01, 0.3, 0.15, 0, false},
+    {"tail", 0.01, 0.3, 0, 0.15, false},
+};
+
+/* The share of intervals over n processes that contain the median of all processes; also: the median of their own. */
+static double process_coverage(const struct processes *p, size_t n, double median, int trials)
+{
+    struct pk_rng r = {5};
+    int held = 0;
+    for (int t = 0; t < trials; t++) {
+        double v[100];
+        for (size_t i = 0; i < n; i++)
+            v[i] = figure(&r, p);
+        const struct pk_interval ci = pk_invocations_interval(v, n, 0.95);
+        held += holds(ci, median);
+        assert_true(holds(ci, pk_median_of(v, n)));
+    }
+    return held;
+}
+
+static double median_of_all(const struct processes *p)
+{
+    enum { MANY = 200001 };
+    static double v[MANY];
+    struct pk_rng r = {4};
+    for (size_t i = 0; i < MANY; i++)
+        v[i] = figure(&r, p);
+    return pk_median_of(v, MANY);
+}
+
 static void invocations_interval_covers(void **state)
 {
-    enum { TRIALS = 4000 };
-    struct pk_rng r = {3};
-    for (size_t n = 3; n <= 10; n++) {
-        int held = 0;
-        for (int t = 0; t < TRIALS; t++) {
-            double medians[10];
-            for (size_t i = 0; i < n; i++)
-                medians[i] = 10 * exp(0.02 * pk_rng_normal(&r));
-            held += holds(pk_invocations_interval(medians, n, 0.95), 10);
+    enum { TRIALS = 20000 };
+    static const size_t sizes[] = {6, 10, 30, 100};
+    for (size_t i = 0; i < sizeof many_processes / sizeof *many_processes; i++) {
+        const double median = median_of_all(&many_processes[i]);
+        for (int s = 0; s < 4; s++) {
+            const double exact = pk_invocations_level(sizes[s], 0.95);
+            assert_share(process_coverage(&many_processes[i], sizes[s], median, TRIALS), TRIALS,
+                         exact - 0.003, exact + 0.003);
+            assert_true(exact >= 0.95 && exact < 0.98);
         }
-        assert_share(held, TRIALS, 0.94, 0.96);
     }
+    for (size_t n = 3; n < 6; n++) /* approximate: right for logarithms that are normal */
+        assert_share(process_coverage(&many_processes[0], n, 10, TRIALS), TRIALS, 0.93, 0.96);
+}
+
+/* One process in five is far off: the interval keeps to where the others are. */
+static void few_invocations_keep_to_the_data(void **state)
+{
+    double v[] = {1, 1, 1, 1, 1.5}, w[] = {1, 1, 1000};
+    const struct pk_interval five = pk_invocations_interval(v, 5, 0.95),
+                             three = pk_invocations_interval(w, 3, 0.95);
+    assert_true(five.lo >= 1 / 1.5 && five.lo <= 1 && five.hi >= 1 && five.hi <= 1.5 * 1.5);
+    assert_true(three.lo >= 1e-3 && three.hi <= 1e6);
 }
 
 /* --- warm-up --- */
@@ -275,6 +343,7 @@ int main(void)
         cmocka_unit_test(median_interval_covers),
         cmocka_unit_test(correlation_is_stretched),
         cmocka_unit_test(invocations_interval_covers),
+        cmocka_unit_test(few_invocations_keep_to_the_data),
         cmocka_unit_test(no_warmup_no_cut),
         cmocka_unit_test(warmups_are_cut),
         cmocka_unit_test(short_series_are_cut_too),
