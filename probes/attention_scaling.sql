@@ -64,10 +64,7 @@ LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 --   || 'or a quieter machine.'
 --   FROM (SELECT max(forward_uncertainty, backward_uncertainty) > 0.1 AS noisy FROM attention_case
 --         WHERE run_id = :run AND variant = :each AND forward_ns IS NOT NULL) HAVING sum(noisy) > 0
--- note: SELECT 'No ±: an interval needs three processes (--invocations 3); the fewest here are '
---   || min(invocations) || '.'
---   FROM attention_case WHERE run_id = :run AND variant = :each AND forward_ns IS NOT NULL AND forward_ci_low_ns IS NULL
---   HAVING count(*) > 0
+-- note: SELECT note FROM v_interval_note WHERE run_id = :run AND experiment = 'attention-scaling'
 -- note: SELECT 'Cold: the caches were emptied before every sample; a case that fits in a cache had to load its inputs from memory.'
 --   FROM v_setting WHERE run_id = :run AND key = 'caches' LIMIT 1
 -- note: SELECT 'Measured on a busy host: ' || group_concat(k.key, ', ') || ': the highest value was not confirmed by a second one within 5 %, '

@@ -61,6 +61,7 @@ SELECT run_id, setting, step_ns AS naive_step_ns, comm_ns AS naive_comm_ns FROM 
 -- column: setting | Setting | text | machine
 -- note: SELECT 'Not measured: ' || variant || CASE WHEN bucket_bytes > 0 THEN printf(' %g MB', bucket_bytes / 1e6) ELSE '' END || ': ' || message FROM ddp_case
 --   WHERE run_id = :run AND setting = :each AND status <> 'ok' AND message <> '' GROUP BY message ORDER BY min(ordinal)
+-- note: SELECT note FROM v_interval_note WHERE run_id = :run AND experiment = 'ddp-bucket'
 -- note: SELECT 'Overhead: share of the step that is not compute. Comm: sum of all all-reduces, hidden or exposed.'
 -- note: SELECT 'A negative Overhead is noise: Total is the median of steps, Compute the sum of the medians of forward and backward, and their difference is smaller than their spread.'
 --   FROM ddp_case WHERE run_id = :run AND setting = :each AND compute_ns > step_ns LIMIT 1

@@ -97,8 +97,7 @@ GROUP BY model, axes ->> 'vocab' ORDER BY min(ordinal);
 --   GROUP BY message ORDER BY min(ordinal)
 -- note: SELECT '± is that of the median time; tokens/s = tokens of a step / median time; its from and to follow from the ends of the interval of the time.' FROM precision_case
 --   WHERE run_id = :run AND model = :each AND step_ci_low_ns IS NOT NULL LIMIT 1
--- note: SELECT 'No ± and no interval: these need three processes (--invocations 3).' FROM precision_case
---   WHERE run_id = :run AND model = :each AND step_ns IS NOT NULL AND step_ci_low_ns IS NULL LIMIT 1
+-- note: SELECT note FROM v_interval_note WHERE run_id = :run AND experiment = 'mixed-precision'
 -- note: SELECT 'Each shape of a product uses the library that was faster when both were tried, once per run: '
 --   || group_concat(shapes || ' by ' || library, ', ') || '.'
 --   FROM (SELECT value AS library, count(DISTINCT key) AS shapes FROM v_setting WHERE run_id = :run AND key GLOB 'choice:gemm openblas *'

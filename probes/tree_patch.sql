@@ -72,6 +72,7 @@ ORDER BY leaves, parameters;
 -- column: tree_op_share | Tree op share (%) | % | 1 optional3
 -- column: patch_ns | All patches (ms) | ms | 4 optional1
 -- column: other_axes | Other axes | json | hide
+-- note: SELECT note FROM v_interval_note WHERE run_id = :run AND experiment = 'tree-patch'
 SELECT config, variant, matcher, targets, transform_ns / targets AS transform_per_patch_ns, match_ns / targets AS match_per_patch_ns,
        tree_op_ns / targets AS tree_op_per_patch_ns, patch_ns / targets AS patch_per_patch_ns, tree_op_uncertainty,
        tree_op_ns / patch_ns AS tree_op_share, patch_ns, other_axes

@@ -108,6 +108,7 @@ struct pk_summary_row {
     struct pk_summary sum;
     double figure; /* of the slice: what the metric's `combine` makes of its samples (median, max ...) */
     struct pk_interval ci; /* of the case: over the invocations' figures; NaN under three */
+    double ci_level;       /* of the case: pk_invocations_level; NaN: approximate */
     size_t invocations;    /* of the case */
 };
 

@@ -111,7 +111,7 @@ INSERT INTO main.series SELECT m.new, m.slice_id, k.new, rank, instance, phase, 
 INSERT INTO main.sample SELECT m.new, ordinal, value FROM series_map m JOIN other.sample s ON s.series_id = m.old;
 INSERT INTO main.slice_summary SELECT m.new, k.new, n, figure, median, mean, sd, min, max
   FROM other.slice_summary s JOIN slice_map m ON m.old = s.slice_id JOIN metric_map k ON k.old = s.metric_id;
-INSERT INTO main.summary SELECT m.new, k.new, n, invocations, median, ci_low, ci_high, mean, sd, min, max, cv
+INSERT INTO main.summary SELECT m.new, k.new, n, invocations, median, ci_low, ci_high, mean, sd, min, max, cv, ci_level
   FROM other.summary s JOIN case_map m ON m.old = s.case_id JOIN metric_map k ON k.old = s.metric_id;
 INSERT INTO main.fit(run_id, name, metric, axis, kind, experiment, variant, device, fixed, n, slope, slope_low, slope_high,
   intercept, intercept_low, intercept_high, r2)

@@ -88,8 +88,7 @@ GROUP BY c.case_id ORDER BY c.ordinal;
 -- column: max_ns | Max (ms) | ms | 3 optional2
 -- column: cv | CV (%) | % | 2 optional1
 -- column: n | n
--- note: SELECT 'No ±: an interval needs three processes (--invocations 3).'
---   WHERE EXISTS (SELECT 1 FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'ns' AND ci_low IS NULL)
+-- note: SELECT note FROM v_interval_note WHERE run_id = :run AND experiment = :experiment
 SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_ns, max(ci_high - median, median - ci_low) / median AS uncertainty,
        ci_low AS ci_low_ns, ci_high AS ci_high_ns,
        min AS min_ns, max AS max_ns, cv, n

@@ -521,6 +521,13 @@ def test_two_processes_give_no_interval(perfkit):
     assert row["forward_ci_low_ns"] is None and row["forward_uncertainty"] is None
 
 
+def test_the_interval_of_few_processes_is_approximate(perfkit):
+    for processes, level in (("3", None), ("6", 0.96875)):
+        r = run(perfkit, *SMALL, "-v", "flash", "--invocations", processes)
+        assert ("± is approximate" in r.stdout) == (level is None)
+        assert {v for v, in query(perfkit, "SELECT ci_level FROM v_summary WHERE run_id = (SELECT max(run_id) FROM v_run)")} == {level}
+
+
 def test_small_memory_is_not_zero(perfkit):
     r = run(perfkit, "-a", "d_model=1", "-a", "seq_len=16", "-v", "flash")
     row = perfkit("show", "--format", "json").rows("scaling")[0]

@@ -119,6 +119,7 @@ size_t pk_summarize_slice(const struct pk_slice *s, struct pk_summary_row *rows)
                                                  .sum = sum,
                                                  .figure = combine(s->metrics[m].combine, &sum),
                                                  .ci = {NAN, NAN},
+                                                 .ci_level = NAN,
                                                  .invocations = 1};
     }
     return n_rows;
@@ -131,6 +132,7 @@ struct pk_summary_row pk_summarize_case(const struct pk_summary_row *invocations
     for (size_t i = 0; i < n; i++)
         scratch[i] = invocations[i].figure;
     r.ci = pk_invocations_interval(scratch, n, 0.95);
+    r.ci_level = pk_invocations_level(n, 0.95);
     /* Mean and standard deviation of all samples from those of each invocation (Chan, Golub and LeVeque 1979). */
     double squares = 0;
     for (size_t i = 0; i < n; i++) {

@@ -66,8 +66,8 @@ INSERT INTO sample(series_id, ordinal, value) VALUES
 -- statement: insert_slice_summary
 INSERT INTO slice_summary(slice_id, metric_id, n, figure, median, mean, sd, min, max) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- statement: replace_summary
-INSERT OR REPLACE INTO summary(case_id, metric_id, n, invocations, median, ci_low, ci_high, mean, sd, min, max, cv)
-VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT OR REPLACE INTO summary(case_id, metric_id, n, invocations, median, ci_low, ci_high, ci_level, mean, sd, min, max, cv)
+VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- The noise within processes is pooled over those of the case, as a share of their means; NULL when none has two samples.
 -- query: noise_within

@@ -146,9 +146,9 @@ enum pk_code pk_store_slice(struct pk_store *s, int64_t case_id, const struct pk
     }
     for (size_t i = 0; i < n_per_case && code == PK_OK; i++) {
         const struct pk_summary_row *r = &per_case[i];
-        code = pk_db_run(s, err, "replace_summary", "iiiiffffffff", case_id, id_of(slice, metric, r->metric),
+        code = pk_db_run(s, err, "replace_summary", "iiiifffffffff", case_id, id_of(slice, metric, r->metric),
                          (int64_t)r->sum.n, (int64_t)r->invocations, r->sum.median, r->ci.lo, r->ci.hi,
-                         r->sum.mean, r->sum.sd, r->sum.min, r->sum.max, r->sum.cv);
+                         r->ci_level, r->sum.mean, r->sum.sd, r->sum.min, r->sum.max, r->sum.cv);
     }
     return pk_db_end(s, code, err);
 }
