@@ -90,11 +90,6 @@ static int by_bytes(const void *pa, const void *pb)
     return (a->ns > b->ns) - (a->ns < b->ns);
 }
 
-static double middle(double *v, size_t n)
-{
-    return pk_summarize(v, n).median;
-}
-
 /* ns per byte as bytes per second; what does not grow has no end. */
 static double rate(double slope)
 {
@@ -119,7 +114,7 @@ struct pk_link_fit pk_fit_link(struct pk_timed_reduce *v, size_t n, double least
     const struct pk_trend t = pk_theil_sen(x, y, f.sizes, 0.95);
     if (!(t.slope > 0))
         return f;
-    const double mx = middle(x, f.sizes), my = middle(y, f.sizes);
+    const double mx = pk_summarize(x, f.sizes).median, my = pk_summarize(y, f.sizes).median;
     f.launch_ns = fmax(t.intercept, 0);
     f.link_bytes_per_s = rate(t.slope);
     f.launch_ci = (struct pk_interval){fmax(my - t.ci.hi * mx, 0), fmax(my - t.ci.lo * mx, 0)};

@@ -131,17 +131,13 @@ enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
 enum pk_code pk_comm_settle(struct pk_comm *c, struct pk_err *err)
 {
     pk_assert(c->broken || c->pending == 0);
-    if (begin_call(c, err))
-        return err->code;
-    return ended(c, c->ops->settle ? c->ops->settle(c, err) : PK_OK);
+    return begin_call(c, err) ? err->code : ended(c, c->ops->settle ? c->ops->settle(c, err) : PK_OK);
 }
 
 enum pk_code pk_comm_barrier(struct pk_comm *c, struct pk_err *err)
 {
     pk_assert(c->broken || c->pending == 0);
-    if (begin_call(c, err))
-        return err->code;
-    return ended(c, c->ops->barrier ? c->ops->barrier(c, err) : PK_OK);
+    return begin_call(c, err) ? err->code : ended(c, c->ops->barrier ? c->ops->barrier(c, err) : PK_OK);
 }
 
 enum pk_code pk_comm_bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err)

@@ -68,12 +68,15 @@ enum pk_code pk_flight_wait(struct pk_flight *f, const struct pk_reduce *r, stru
     return pk_lane_await(f->c->dev, PK_LANE_COMPUTE, &slot_of(f, r->number)->ended, err);
 }
 
-static enum pk_code land(const struct pk_flight *f, pk_flight_wrong_fn *wrong, struct pk_err *err)
+/* Numbers begin again, so that the next step uses the moments of this one. */
+enum pk_code pk_flight_settle(struct pk_flight *f, pk_flight_wrong_fn *wrong, struct pk_err *err)
 {
     static const struct timespec nap = {.tv_nsec = NAP_NS};
-    const struct pk_moment *last = &slot_of(f, f->n - 1)->ended;
+    struct pk_device *dev = f->c->dev;
     const uint64_t deadline_ns = pk_clock_ns() + f->c->timeout_ns;
-    while (!pk_moment_passed(f->c->dev, last)) {
+    if (f->n == 0)
+        return PK_OK;
+    while (!pk_moment_passed(dev, &slot_of(f, f->n - 1)->ended)) {
         if (wrong(f->c, err))
             return err->code;
         if (pk_clock_ns() > deadline_ns)
@@ -81,18 +84,9 @@ static enum pk_code land(const struct pk_flight *f, pk_flight_wrong_fn *wrong, s
         pk_rank_heartbeats_beat(f->c->heartbeats, f->c->rank);
         nanosleep(&nap, NULL);
     }
-    return wrong(f->c, err) ? err->code : PK_OK;
-}
-
-/* Numbers begin again, so that the next step uses the moments of this one. */
-enum pk_code pk_flight_settle(struct pk_flight *f, pk_flight_wrong_fn *wrong, struct pk_err *err)
-{
-    if (f->n == 0)
-        return PK_OK;
-    if (land(f, wrong, err))
+    if (wrong(f->c, err))
         return err->code;
     /* Of the last PK_FLIGHT_MOST: those before have lost their places. */
-    struct pk_device *dev = f->c->dev;
     const uint64_t oldest = f->n > PK_FLIGHT_MOST ? f->n - PK_FLIGHT_MOST : 0;
     for (uint64_t i = oldest; i < f->n; i++) {
         const struct pk_flight_slot *s = slot_of(f, i);

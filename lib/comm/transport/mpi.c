@@ -69,24 +69,21 @@ static int run_call(void *user)
     return 0;
 }
 
-static void divide(void *data, size_t n, enum pk_dtype type, float by)
-{
-    float *wide = data;
-    uint16_t *narrow = data;
-    if (type == PK_FP32)
-        for (size_t i = 0; i < n; i++)
-            wide[i] /= by;
-    else
-        for (size_t i = 0; i < n; i++)
-            narrow[i] = pk_bf16_of_float(pk_bf16_to_float(narrow[i]) / by);
-}
-
 static int average(void *user, void *data, size_t n, enum pk_dtype type)
 {
     const struct mpi *m = user;
     const int rc = m->lib->sum(data, n, type == PK_BF16);
-    if (!rc)
-        divide(data, n, type, (float)m->size);
+    if (!rc) {
+        float by = (float)m->size;
+        float *wide = data;
+        uint16_t *narrow = data;
+        if (type == PK_FP32)
+            for (size_t i = 0; i < n; i++)
+                wide[i] /= by;
+        else
+            for (size_t i = 0; i < n; i++)
+                narrow[i] = pk_bf16_of_float(pk_bf16_to_float(narrow[i]) / by);
+    }
     return rc;
 }
 

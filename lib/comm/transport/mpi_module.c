@@ -61,27 +61,20 @@ static int barrier(void)
 }
 
 /* Libraries wait by looking again and again; a rank that waits for its next case leaves the core to others. */
-static int wait_asleep(MPI_Request *request)
-{
-    enum { BUSY = 2000 };
-    int over = 0, rc = MPI_Test(request, &over, MPI_STATUS_IGNORE);
-    for (int i = 0; !rc && !over; i++) {
-        if (i > BUSY)
-            nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
-        rc = MPI_Test(request, &over, MPI_STATUS_IGNORE);
-    }
-    return rc;
-}
-
 static int bcast(void *p, size_t bytes)
 {
+    enum { BUSY = 2000 };
     int rc = 0;
     for (size_t done = 0; !rc && done < bytes; done += PART) {
         MPI_Request request;
+        int over = 0;
         rc = MPI_Ibcast((char *)p + done, bytes - done < PART ? (int)(bytes - done) : PART, MPI_BYTE, 0,
                         MPI_COMM_WORLD, &request);
-        if (!rc)
-            rc = wait_asleep(&request);
+        for (int looks = 0; !rc && !over; looks++) {
+            if (looks > BUSY)
+                nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+            rc = MPI_Test(&request, &over, MPI_STATUS_IGNORE);
+        }
     }
     return rc;
 }

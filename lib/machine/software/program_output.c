@@ -60,16 +60,6 @@ static bool read_until(int fd, uint64_t deadline_ns, struct pk_buf *out)
     return true;
 }
 
-static bool wait_ok(pid_t pid)
-{
-    int status;
-    pid_t got;
-    do
-        got = waitpid(pid, &status, 0);
-    while (got < 0 && errno == EINTR);
-    return got == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 const char *pk_program_output(const char *const argv[], uint64_t patience_ns, struct pk_arena *a)
 {
     int fds[2];
@@ -86,6 +76,11 @@ const char *pk_program_output(const char *const argv[], uint64_t patience_ns, st
     bool cut = out.n >= PK_PROGRAM_OUTPUT_BYTES;
     if (!complete || cut)
         kill(-pid, SIGKILL);
-    bool ok = wait_ok(pid);
+    int status;
+    pid_t got;
+    do
+        got = waitpid(pid, &status, 0);
+    while (got < 0 && errno == EINTR);
+    const bool ok = got == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     return complete && (ok || cut) ? pk_buf_text(&out) : NULL;
 }
