@@ -190,7 +190,7 @@ static enum pk_code select_counters(struct exec *e, struct pk_err *err)
     struct pk_counters *c = &e->counters;
     if (e->o->no_counters)
         return PK_OK;
-    if (pk_counters_select_command(&pk_counter_host, e->o->counters, e->app->arena, c, err))
+    if (pk_counters_select(&pk_counter_host, e->o->counters, true, e->app->arena, c, err))
         return err->code;
     const struct pk_texts unavailable = pk_run_unavailable(c, e->app->arena);
     for (size_t i = 0; i < unavailable.n && e->o->counters; i++)

@@ -74,18 +74,6 @@ static enum pk_code events(struct parser *p, const char *rest)
     return PK_OK;
 }
 
-static enum pk_code names_known(struct parser *p, const struct pk_formula *f)
-{
-    for (size_t i = 0; i < f->n_names; i++) {
-        size_t g = 0;
-        while (g < PK_GIVENS && strcmp(pk_given_names[g], f->names[i]) != 0)
-            g++;
-        if (g == PK_GIVENS && !has_event(p, f->names[i]))
-            return wrong(p, pk_printf(p->arena, "%s is not an event of this group", f->names[i]));
-    }
-    return PK_OK;
-}
-
 /* NAME UNIT = FORMULA -- SUMMARY */
 static enum pk_code metric(struct parser *p, const char *rest)
 {
@@ -102,8 +90,14 @@ static enum pk_code metric(struct parser *p, const char *rest)
     const char *formula = pk_strndup(p->arena, equals + 3, (size_t)(dashes - equals) - 3);
     if (pk_formula_parse(formula, p->arena, &m.formula, p->err))
         return pk_within(p->err, "group %s, line %d", p->g->name, p->line);
-    if (names_known(p, m.formula))
-        return p->err->code;
+    for (size_t i = 0; i < m.formula->n_names; i++) {
+        const char *name = m.formula->names[i];
+        size_t g = 0;
+        while (g < PK_GIVENS && strcmp(pk_given_names[g], name) != 0)
+            g++;
+        if (g == PK_GIVENS && !has_event(p, name))
+            return wrong(p, pk_printf(p->arena, "%s is not an event of this group", name));
+    }
     p->metrics = pk_grow(p->arena, p->metrics, sizeof *p->metrics, p->g->n_metrics, &p->metrics_cap);
     p->metrics[p->g->n_metrics++] = m;
     return PK_OK;

@@ -55,14 +55,6 @@ static const struct pk_source *understanding(const struct selection *s, const ch
     return NULL;
 }
 
-static const struct pk_group *group_named(const struct selection *s, const char *name)
-{
-    for (size_t i = 0; i < s->n_groups; i++)
-        if (!strcmp(s->groups[i].name, name))
-            return &s->groups[i];
-    return NULL;
-}
-
 static enum pk_code unknown(const struct selection *s, const char *name, struct pk_err *err)
 {
     const char **names = NULL;
@@ -100,32 +92,31 @@ static void add_name(const struct selection *s, struct bundle *b, const char *na
 
 /* --- plans ---------------------------------------------------------------------------------------------------------- */
 
-static void add_missing(struct selection *s, const char *name, const char *why, const char *fix)
-{
-    struct pk_counters *out = s->out;
-    s->missing = pk_grow(s->arena, s->missing, sizeof *s->missing, out->n_missing, &s->missing_cap);
-    s->missing[out->n_missing++] = (struct pk_unavailable_counter){name, why, fix};
-}
-
 /* Whether the event can be counted here by itself; else it joins the missing, or its group does when it cannot do without. */
 static bool countable(struct selection *s, const struct bundle *b, size_t i)
 {
+    const struct pk_source *src = b->sources[i];
     const struct pk_source_plan *plans;
-    size_t n;
+    struct pk_counters *out = s->out;
+    struct pk_unavailable_counter missing = {.name = b->names[i]};
     struct pk_err err;
-    if (!b->sources[i]) {
-        pk_fail(&err, PK_E_UNAVAILABLE, " ");
-        pk_why(&err, "this build of perfkit has no source for it");
-    } else if (s->command && !b->sources[i]->open_command) {
-        pk_fail(&err, PK_E_UNAVAILABLE, " ");
-        pk_why(&err, "%s", b->sources[i]->ours);
-    } else if (!b->sources[i]->plan(b->sources[i], s->env, &b->names[i], 1, s->arena, &plans, &n, &err))
+    size_t n;
+    if (!src)
+        missing.why = "this build of perfkit has no source for it";
+    else if (s->command && !src->open_command)
+        missing.why = src->ours;
+    else if (!src->plan(src, s->env, &b->names[i], 1, s->arena, &plans, &n, &err))
         return true;
-    const char *why = pk_strdup(s->arena, err.why), *fix = *err.fix ? pk_strdup(s->arena, err.fix) : NULL;
-    if (i < b->required)
-        add_missing(s, b->group->name, pk_printf(s->arena, "%s: %s", b->names[i], why), fix);
-    else
-        add_missing(s, b->names[i], why, fix);
+    else {
+        missing.why = pk_strdup(s->arena, err.why);
+        missing.fix = *err.fix ? pk_strdup(s->arena, err.fix) : NULL;
+    }
+    if (i < b->required) {
+        missing.name = b->group->name;
+        missing.why = pk_printf(s->arena, "%s: %s", b->names[i], missing.why);
+    }
+    s->missing = pk_grow(s->arena, s->missing, sizeof *s->missing, out->n_missing, &s->missing_cap);
+    s->missing[out->n_missing++] = missing;
     return false;
 }
 
@@ -245,13 +236,13 @@ static enum pk_code plan_bundle(struct selection *s, const struct bundle *wanted
 
 static enum pk_code take_name(struct selection *s, const char *name, struct pk_err *err)
 {
-    const struct pk_group *g = group_named(s, name);
-    if (g) {
-        struct bundle b = {.group = g, .required = g->n_required};
-        for (size_t i = 0; i < g->n_events; i++)
-            add_name(s, &b, g->events[i], listing(s, g->events[i]));
-        return plan_bundle(s, &b, err);
-    }
+    for (const struct pk_group *g = s->groups; g < s->groups + s->n_groups; g++)
+        if (!strcmp(g->name, name)) {
+            struct bundle b = {.group = g, .required = g->n_required};
+            for (size_t i = 0; i < g->n_events; i++)
+                add_name(s, &b, g->events[i], listing(s, g->events[i]));
+            return plan_bundle(s, &b, err);
+        }
     const struct pk_source *src = pk_source_find(name);
     if (src) {
         const struct pk_event *events;
@@ -269,11 +260,19 @@ static enum pk_code take_name(struct selection *s, const char *name, struct pk_e
     return PK_OK;
 }
 
-static enum pk_code take_all(struct selection *s, const char *text, struct pk_err *err)
+#define USUAL                                                                                                \
+    "task_clock_ns,page_faults,context_switches,cpu_migrations,cycles,instructions,branches,branch_misses,"  \
+    "llc_misses"
+
+enum pk_code pk_counters_select(const struct pk_counter_env *env, const char *text, bool command,
+                                struct pk_arena *a, struct pk_counters *out, struct pk_err *err)
 {
-    const char **seen = NULL;
+    struct selection s = {.env = env, .arena = a, .out = out, .command = command};
+    const char **seen = NULL, *rest = text ? text : USUAL;
     size_t n = 0, cap = 0;
-    for (const char *name; (name = pk_next_part(&text, ',', s->arena));) {
+    *out = (struct pk_counters){0};
+    s.n_groups = pk_groups(a, &s.groups);
+    for (const char *name; (name = pk_next_part(&rest, ',', a));) {
         if (!*name) {
             pk_fail(err, PK_E_USAGE, "--counters: a name is empty");
             pk_why(err, "groups and events are separated by single commas");
@@ -285,44 +284,19 @@ static enum pk_code take_all(struct selection *s, const char *text, struct pk_er
                 pk_why(err, "it can be counted only once");
                 return pk_fix(err, "remove one");
             }
-        seen = pk_grow(s->arena, seen, sizeof *seen, n, &cap);
+        seen = pk_grow(a, seen, sizeof *seen, n, &cap);
         seen[n++] = name;
-        if (take_name(s, name, err))
+        if (take_name(&s, name, err))
             return err->code;
     }
-    return plan_bundle(s, &s->loose, err);
-}
-
-static enum pk_code select_for(struct selection *s, const char *text, bool derive, struct pk_err *err)
-{
-    *s->out = (struct pk_counters){0};
-    s->n_groups = pk_groups(s->arena, &s->groups);
-    if (take_all(s, text, err))
+    if (plan_bundle(&s, &s.loose, err))
         return err->code;
-    for (size_t i = 0; derive && i < s->n_groups; i++)
-        add_metrics(s, &s->groups[i], 0, false);
-    s->out->plans = s->plans;
-    s->out->metrics = s->metrics;
-    s->out->missing = s->missing;
+    for (size_t i = 0; !text && i < s.n_groups; i++)
+        add_metrics(&s, &s.groups[i], 0, false);
+    out->plans = s.plans;
+    out->metrics = s.metrics;
+    out->missing = s.missing;
     return PK_OK;
-}
-
-enum pk_code pk_counters_select(const struct pk_counter_env *env, const char *text, struct pk_arena *a,
-                                struct pk_counters *out, struct pk_err *err)
-{
-    struct selection s = {.env = env, .arena = a, .out = out};
-    return select_for(&s, text, false, err);
-}
-
-#define USUAL                                                                                                \
-    "task_clock_ns,page_faults,context_switches,cpu_migrations,cycles,instructions,branches,branch_misses,"  \
-    "llc_misses"
-
-enum pk_code pk_counters_select_command(const struct pk_counter_env *env, const char *text,
-                                        struct pk_arena *a, struct pk_counters *out, struct pk_err *err)
-{
-    struct selection s = {.env = env, .arena = a, .out = out, .command = true};
-    return select_for(&s, text ? text : USUAL, !text, err);
 }
 
 double pk_counter_metric_value(const struct pk_counter_metric *m, const double *const *counts,

@@ -39,16 +39,17 @@ struct pk_counters {
     size_t n_missing;
 };
 
-/* PK_E_USAGE for a name that nobody knows (with the nearest one), for one given twice, and for an empty text. In the arena. */
-enum pk_code pk_counters_select(const struct pk_counter_env *env, const char *text, struct pk_arena *a,
-                                struct pk_counters *out, struct pk_err *err) PK_MUST_CHECK;
-
-/* Likewise what is counted of a command that perfkit starts: by sources with open_command alone; the others' events are missing. Where
- * there are two kinds of cores, those of the other are counted as well. text NULL: task clock, faults, switches, migrations,
- * cycles, instructions, branches, and misses of branches and of the last cache, with the metrics of all groups that follow from them. */
-enum pk_code pk_counters_select_command(const struct pk_counter_env *env, const char *text,
-                                        struct pk_arena *a, struct pk_counters *out,
-                                        struct pk_err *err) PK_MUST_CHECK;
+/* What of `text` can be counted here. PK_E_USAGE for an unknown name (with the nearest one), for one that is given twice, and for an empty
+ * text. In the arena.
+ *
+ * command: of a command that perfkit starts, so by sources with open_command alone; events of the others are missing. Where there are two
+ * kinds of cores, those of the other kind are counted as well.
+ *
+ * text NULL: task clock, faults, switches, migrations, cycles, instructions, branches, and misses of branches and of the last cache, with
+ * the metrics of all groups that follow from them. */
+enum pk_code pk_counters_select(const struct pk_counter_env *env, const char *text, bool command,
+                                struct pk_arena *a, struct pk_counters *out,
+                                struct pk_err *err) PK_MUST_CHECK;
 
 /* The value of a metric from counts[plan][event] (NaN = absent; counts[plan] NULL = not counted) and given[PK_GIVENS]. NaN when it
  * is not known: *missing then says for want of what. */

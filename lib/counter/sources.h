@@ -14,6 +14,12 @@ extern const struct pk_source pk_source_gpu_trace;
 extern const struct pk_source pk_source_gpu_state;
 extern const struct pk_source pk_source_fake;
 
+/* A row of a source's events; behind the summary: quality, note, and the kind if they do not add up. */
+#define PK_EVENT(source, name, unit, summary, ...)                                                           \
+    {                                                                                                        \
+        name, unit, summary, source, "", "", __VA_ARGS__                                                     \
+    }
+
 /* An unavailable source, for the reason of an error. */
 struct pk_source_found pk_found_error(const struct pk_err *err, struct pk_arena *a);
 

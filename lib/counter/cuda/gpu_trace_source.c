@@ -6,10 +6,7 @@
 #include "counter/tracing.h"
 #include "device/device.h"
 
-#define EVENT(name, unit, summary)                                                                           \
-    {                                                                                                        \
-        name, unit, summary, "gpu-trace", "", "", PK_QUALITY_EXACT, ""                                       \
-    }
+#define EVENT(name, unit, summary) PK_EVENT("gpu-trace", name, unit, summary, PK_QUALITY_EXACT, "")
 
 enum { PIECES, KERNELS_NS, BUSY, GAP, COPIED, EVENTS };
 

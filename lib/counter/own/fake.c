@@ -9,10 +9,7 @@
 
 #include <string.h>
 
-#define EVENT(name, unit, quality, summary, note, ...)                                                       \
-    {                                                                                                        \
-        name, unit, summary, "fake", "", "", quality, note, __VA_ARGS__                                      \
-    }
+#define EVENT(name, unit, quality, summary, ...) PK_EVENT("fake", name, unit, summary, quality, __VA_ARGS__)
 
 enum { WORKS, FLOPS, BYTES, TIME, SCALED, ABSENT, REAL, REPLAYED, SHARED, EVENTS };
 enum { AT_ONCE = 3, REPLAYS = 3 }; /* events of a pass; passes of the event that wants more than one */

@@ -11,9 +11,7 @@
 #include <string.h>
 
 #define EVENT(name, summary, note)                                                                           \
-    {                                                                                                        \
-        name, "bytes", summary, "memory", "", "", PK_QUALITY_EXACT, note, PK_EVENT_LEVEL                     \
-    }
+    PK_EVENT("memory", name, "bytes", summary, PK_QUALITY_EXACT, note, PK_EVENT_LEVEL)
 
 enum { RESIDENT, POOL, RESERVED, EVENTS };
 

@@ -9,15 +9,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define EVENT(name, unit, summary)                                                                           \
-    {                                                                                                        \
-        name, unit, summary, "rusage", "", "", PK_QUALITY_EXACT, ""                                          \
-    }
+#define EVENT(name, unit, summary) PK_EVENT("rusage", name, unit, summary, PK_QUALITY_EXACT, "")
 #define BY_TICKS(name, summary)                                                                              \
-    {                                                                                                        \
-        name, "ns", summary, "rusage", "", "", PK_QUALITY_APPROXIMATE,                                       \
-            "the kernel tells user mode from kernel mode by its ticks"                                       \
-    }
+    PK_EVENT("rusage", name, "ns", summary, PK_QUALITY_APPROXIMATE,                                          \
+             "the kernel tells user mode from kernel mode by its ticks")
 
 enum { USER, SYSTEM, MINOR, MAJOR, VOLUNTARY, INVOLUNTARY, EVENTS };
 enum { WHOLE = PK_REGIONS_MAX, SPANS };

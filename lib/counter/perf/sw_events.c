@@ -9,10 +9,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#define EVENT(name, unit, summary)                                                                           \
-    {                                                                                                        \
-        name, unit, summary, "sw-events", "", "", PK_QUALITY_EXACT, ""                                       \
-    }
+#define EVENT(name, unit, summary) PK_EVENT("sw-events", name, unit, summary, PK_QUALITY_EXACT, "")
 
 enum { CLOCK, FAULTS, SWITCHES, MIGRATIONS, EVENTS };
 

@@ -40,19 +40,6 @@ static bool set_bits(struct pk_perf_code *c, const char *format, uint64_t value,
     return into != NULL;
 }
 
-static bool describe(const char *root, const char *pmu, const char *text, struct pk_arena *a,
-                     struct pk_perf_code *c)
-{
-    for (const char *part; (part = pk_next_part(&text, ',', a));) {
-        const char *equals = strchr(part, '=');
-        const char *term = equals ? pk_strndup(a, part, (size_t)(equals - part)) : part;
-        const char *format = text_of(root, pmu, pk_printf(a, "format/%s", term), a);
-        if (!format || !set_bits(c, format, equals ? strtoull(equals + 1, NULL, 0) : 1, a))
-            return false;
-    }
-    return true;
-}
-
 bool pk_sysfs_event(const char *root, const char *pmu, const char *event, struct pk_arena *a,
                     struct pk_sysfs_event *out)
 {
@@ -64,7 +51,14 @@ bool pk_sysfs_event(const char *root, const char *pmu, const char *event, struct
         return false;
     *out = (struct pk_sysfs_event){
         .code = {.type = (uint32_t)type}, .scale = scale ? strtod(scale, NULL) : 1, .unit = unit ? unit : ""};
-    return describe(root, pmu, text, a, &out->code);
+    for (const char *part; (part = pk_next_part(&text, ',', a));) {
+        const char *equals = strchr(part, '=');
+        const char *term = equals ? pk_strndup(a, part, (size_t)(equals - part)) : part;
+        const char *format = text_of(root, pmu, pk_printf(a, "format/%s", term), a);
+        if (!format || !set_bits(&out->code, format, equals ? strtoull(equals + 1, NULL, 0) : 1, a))
+            return false;
+    }
+    return true;
 }
 
 size_t pk_sysfs_cpus(const char *root, const char *pmu, struct pk_arena *a, const int **cpus)

@@ -24,12 +24,9 @@ struct system {
     const char *native[SYSTEM_EVENTS_MAX]; /* of source->events */
 };
 
-#define EVENT(name, unit, summary, source)                                                                   \
-    {                                                                                                        \
-        name, unit, summary, source, "", "", PK_QUALITY_EXACT, "of everything that ran there"                \
-    }
-#define JOULES(name, summary) EVENT(name, "J", summary, "energy")
-#define BYTES(name, summary)  EVENT(name, "bytes", summary, "uncore")
+#define ALL_THAT_RAN          PK_QUALITY_EXACT, "of everything that ran there"
+#define JOULES(name, summary) PK_EVENT("energy", name, "J", summary, ALL_THAT_RAN)
+#define BYTES(name, summary)  PK_EVENT("uncore", name, "bytes", summary, ALL_THAT_RAN)
 
 static const struct pk_event energy_events[] = {
     JOULES("package_joules", "energy of the sockets"),

@@ -36,7 +36,7 @@ static int closed(void **state)
 
 static void choose(const char *names)
 {
-    assert_int_equal(pk_counters_select_command(&fake_env, names, &arena, &chosen, &err), 0);
+    assert_int_equal(pk_counters_select(&fake_env, names, true, &arena, &chosen, &err), 0);
 }
 
 static const char *why_missing(const char *name)

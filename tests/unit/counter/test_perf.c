@@ -291,7 +291,8 @@ static void raw_names_of_software_events(void **state)
     if (pk_pfm_absent())
         skip();
     fake.cores = ENOENT;
-    assert_int_equal(pk_counters_select(&fake_env, "perf::minor-faults,perf::cycles", &arena, &c, &err), 0);
+    assert_int_equal(
+        pk_counters_select(&fake_env, "perf::minor-faults,perf::cycles", false, &arena, &c, &err), 0);
     assert_int_equal(c.n_plans, 1);
     assert_string_equal(c.plans[0].source->name, "sw-events");
     assert_string_equal(c.missing[0].name, "perf::cycles");
@@ -458,7 +459,7 @@ static void user_mode_alone_is_said_and_refused(void **state)
     assert_int_equal(plan("cpu-events", two, 2), 0);
     assert_string_equal(plans[0].events[0].modes, "user");
     struct pk_counters c;
-    assert_int_equal(pk_counters_select(&fake_env, "sw", &arena, &c, &err), 0);
+    assert_int_equal(pk_counters_select(&fake_env, "sw", false, &arena, &c, &err), 0);
     assert_int_equal(c.n_missing, 2);
     assert_string_equal(c.missing[0].name, "context_switches");
     assert_int_equal(c.plans[0].n, 2);
@@ -469,7 +470,7 @@ static void a_group_that_cannot_be_counted_is_missing(void **state)
     struct pk_counters c;
     fake.cores = ENOENT;
     fake_file("proc/cpuinfo", GUEST);
-    assert_int_equal(pk_counters_select(&fake_env, "cpu-basic,minor_faults", &arena, &c, &err), 0);
+    assert_int_equal(pk_counters_select(&fake_env, "cpu-basic,minor_faults", false, &arena, &c, &err), 0);
     assert_int_equal(c.n_plans, 1);
     assert_int_equal(c.n_metrics, 0);
     assert_int_equal(c.n_missing, 1);
@@ -482,7 +483,7 @@ static void metrics_know_their_places(void **state)
 {
     struct pk_counters c;
     fake.counters = 3;
-    assert_int_equal(pk_counters_select(&fake_env, "cpu-basic", &arena, &c, &err), 0);
+    assert_int_equal(pk_counters_select(&fake_env, "cpu-basic", false, &arena, &c, &err), 0);
     assert_int_equal(c.n_plans, 2);
     assert_string_equal(c.metrics[0].name, "ipc");
     assert_int_equal(c.metrics[0].inputs[0].event, 1); /* instructions / cycles */

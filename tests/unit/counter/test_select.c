@@ -58,7 +58,7 @@ static void wrong_groups_name_the_line(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct pk_group g;
-        assert_int_equal(pk_group_parse("g", rows[i].text, &arena, &g, &err), PK_E_USAGE);
+        assert_int_equal(pk_group_parse("g", rows[i].text, false, &arena, &g, &err), PK_E_USAGE);
         assert_string_equal(err.what, rows[i].what);
         assert_true(*err.why && *err.fix);
     }
@@ -97,7 +97,7 @@ static void every_group_is_of_known_events(void **state)
 
 static void select_(const char *text)
 {
-    if (pk_counters_select(&pk_counter_host, text, &arena, &c, &err))
+    if (pk_counters_select(&pk_counter_host, text, false, &arena, &c, &err))
         fail_msg("%s: %s", err.what, err.why);
 }
 
@@ -175,7 +175,8 @@ static void wrong_selections(void **state)
         {"sw, sw", "--counters: 'sw' is there twice", "remove one"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_int_equal(pk_counters_select(&pk_counter_host, rows[i].text, &arena, &c, &err), PK_E_USAGE);
+        assert_int_equal(pk_counters_select(&pk_counter_host, rows[i].text, false, &arena, &c, &err),
+                         PK_E_USAGE);
         assert_string_equal(err.what, rows[i].what);
         assert_string_equal(err.fix, rows[i].fix);
     }

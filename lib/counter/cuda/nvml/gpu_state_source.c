@@ -5,10 +5,7 @@
 #include "base/clock.h"
 #include "counter/cuda/nvml/gpu_state.h"
 
-#define EVENT(name, unit, summary, quality, note, kind)                                                      \
-    {                                                                                                        \
-        name, unit, summary, "gpu-state", "", "", quality, note, kind                                        \
-    }
+#define EVENT(name, unit, summary, ...) PK_EVENT("gpu-state", name, unit, summary, __VA_ARGS__)
 #define HELD_BY(name, summary)                                                                               \
     EVENT(name, "ns", summary, PK_QUALITY_APPROXIMATE, "in the driver's steps", PK_EVENT_SUM)
 #define MOMENT "at the end of the iteration"
@@ -17,17 +14,8 @@
     "NVML does not show which processes are perfkit's: in a container it reports the process ids of the "    \
     "host"
 
-enum {
-    SM_CLOCK,
-    MEMORY_CLOCK,
-    POWER,
-    TEMPERATURE,
-    ENERGY,
-    HELD,
-    OTHERS,
-    HELD_FOR,
-    EVENTS = HELD_FOR + PK_GPU_HELDS
-};
+enum { SM_CLOCK, MEMORY_CLOCK, POWER, TEMPERATURE, ENERGY, HELD, OTHERS, HELD_FOR };
+enum { EVENTS = HELD_FOR + PK_GPU_HELDS };
 
 static const struct pk_event events[EVENTS] = {
     [SM_CLOCK] = EVENT("gpu_sm_clock_hz", "Hz", "clock of the multiprocessors", PK_QUALITY_APPROXIMATE,

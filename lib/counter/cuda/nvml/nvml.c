@@ -6,11 +6,6 @@
 
 #include <dlfcn.h>
 
-static enum pk_code start(const struct pk_nvml *m, struct pk_err *err)
-{
-    return pk_nvml_check(m, m->init(0), "asking the NVIDIA driver", err);
-}
-
 enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_nvml **out,
                           struct pk_err *err)
 {
@@ -37,13 +32,13 @@ enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, 
         {0}};
 #undef SYMBOL
     *out = env->nvml ? env->nvml : m;
-    if (env->nvml)
-        return start(env->nvml, err);
-    if (pk_library_open(PK_LIB_NVML, symbols, a, &l, err))
-        return pk_fix(err, "install the NVIDIA driver, which contains it; in a container: --gpus all");
-    m->mig_mode = (__typeof__(m->mig_mode))dlsym(l.handle, "nvmlDeviceGetMigMode");
-    m->fields = (__typeof__(m->fields))dlsym(l.handle, "nvmlDeviceGetFieldValues");
-    return start(m, err);
+    if (!env->nvml) {
+        if (pk_library_open(PK_LIB_NVML, symbols, a, &l, err))
+            return pk_fix(err, "install the NVIDIA driver, which contains it; in a container: --gpus all");
+        m->mig_mode = (__typeof__(m->mig_mode))dlsym(l.handle, "nvmlDeviceGetMigMode");
+        m->fields = (__typeof__(m->fields))dlsym(l.handle, "nvmlDeviceGetFieldValues");
+    }
+    return pk_nvml_check(*out, (*out)->init(0), "asking the NVIDIA driver", err);
 }
 
 void pk_nvml_close(const struct pk_nvml *m)
