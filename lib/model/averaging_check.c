@@ -95,18 +95,6 @@ static enum pk_code to_host(struct checker *k, size_t t, const void *src, enum p
                               k->v->gradients->v[t].elements * pk_dtype_bytes(type), err);
 }
 
-static enum pk_code read_averaged(struct checker *k, struct pk_err *err)
-{
-    enum pk_code rc = PK_OK;
-    for (size_t t = 0; !rc && t < k->v->gradients->n; t++) {
-        struct sample *s = &k->of[t];
-        rc = to_host(k, t, k->v->grad[t], k->v->o.type, err);
-        for (size_t i = 0; !rc && i < s->n; i++)
-            s->is[i] = load(k->host, s->at ? s->at[i] : i, k->v->o.type);
-    }
-    return rc;
-}
-
 /* What one rank gives to the mean, rounded as it is sent. */
 static enum pk_code add_rank(struct checker *k, unsigned rank, double weight, struct pk_err *err)
 {
@@ -173,7 +161,13 @@ static enum pk_code check_training(struct pk_averaging *v, bool full, uint64_t s
     }
     k.host = pk_new_n(a, float, most);
     const bool alone = v->o.way == PK_AVERAGE_NONE || v->comm->processes == 1;
-    enum pk_code rc = read_averaged(&k, err);
+    enum pk_code rc = PK_OK;
+    for (size_t t = 0; !rc && t < v->gradients->n; t++) {
+        struct sample *s = &k.of[t];
+        rc = to_host(&k, t, v->grad[t], v->o.type, err);
+        for (size_t i = 0; !rc && i < s->n; i++)
+            s->is[i] = load(k.host, s->at ? s->at[i] : i, v->o.type);
+    }
     if (!rc)
         rc = add_ranks(&k, alone, err);
     for (size_t t = 0; !rc && t < v->gradients->n; t++)

@@ -58,29 +58,6 @@ struct path_walk {
     char path[PK_TREE_PATH_MAX];
 };
 
-/* Puts a name behind the first `n` bytes of the path; returns its new length. */
-static size_t append_name(struct path_walk *w, size_t n, const char *name)
-{
-    size_t bytes = strlen(name);
-    pk_assert(n + bytes + 2 <= sizeof w->path);
-    if (n)
-        w->path[n++] = '.';
-    memcpy(w->path + n, name, bytes);
-    return n + bytes;
-}
-
-static void try_rules(struct path_walk *w, const struct pk_node *n, uint32_t depth)
-{
-    w->out->paths++;
-    for (uint32_t rule = 0; rule < w->plan->n; rule++) {
-        w->out->calls++;
-        if (!fnmatch(w->plan->rules[rule].pattern, w->path, FNM_NOESCAPE)) {
-            add_target(w->out, n, rule, w->step, depth);
-            return;
-        }
-    }
-}
-
 /* `end` is the length of the path of `n`. */
 static void visit_paths(struct path_walk *w, const struct pk_node *n, uint32_t depth, size_t end)
 {
@@ -90,11 +67,24 @@ static void visit_paths(struct path_walk *w, const struct pk_node *n, uint32_t d
             continue;
         pk_assert(depth < PK_TREE_DEPTH_MAX);
         w->step[depth] = i;
-        size_t child_end = append_name(w, end, w->names->text[n->type->fields[i]]);
-        visit_paths(w, child, depth + 1, child_end);
-        w->path[child_end] = '\0';
-        if (child->type->kind == PK_NODE_MODULE)
-            try_rules(w, child, depth + 1);
+        const char *name = w->names->text[n->type->fields[i]];
+        const size_t bytes = strlen(name), begin = end ? end + 1 : 0;
+        pk_assert(begin + bytes + 1 <= sizeof w->path);
+        if (end)
+            w->path[end] = '.';
+        memcpy(w->path + begin, name, bytes);
+        visit_paths(w, child, depth + 1, begin + bytes);
+        w->path[begin + bytes] = '\0';
+        if (child->type->kind != PK_NODE_MODULE)
+            continue;
+        w->out->paths++;
+        for (uint32_t rule = 0; rule < w->plan->n; rule++) {
+            w->out->calls++;
+            if (!fnmatch(w->plan->rules[rule].pattern, w->path, FNM_NOESCAPE)) {
+                add_target(w->out, child, rule, w->step, depth + 1);
+                break;
+            }
+        }
     }
 }
 
@@ -206,18 +196,6 @@ static bool find_states(struct states *s, const struct pk_node *n, uint32_t from
     return true;
 }
 
-static bool all_states(struct states *s, const struct pk_tree *t, size_t most)
-{
-    size_t cells = s->globs->words > t->names->n ? s->globs->words : t->names->n;
-    s->max = CELLS_MAX / (cells + 1);
-    s->max = most < s->max ? most : s->max;
-    if (!s->max)
-        return false;
-    copy_state(s, s->globs->start);
-    keep(s);
-    return find_states(s, t->root, START);
-}
-
 const struct pk_matcher *pk_matcher_compile_within(const struct pk_patch_plan *p, const struct pk_tree *t,
                                                    size_t most, struct pk_arena *a)
 {
@@ -227,7 +205,14 @@ const struct pk_matcher *pk_matcher_compile_within(const struct pk_patch_plan *p
     struct pk_matcher *m = pk_new(a, struct pk_matcher);
     *m = (struct pk_matcher){.globs = globs, .names = t->names, .n_names = t->names->n};
     pk_assert(most < UNSEEN);
-    if (!all_states(&s, t, most)) {
+    const size_t cells = globs->words > t->names->n ? globs->words : t->names->n,
+                 room = CELLS_MAX / (cells + 1);
+    s.max = most < room ? most : room;
+    if (s.max) {
+        copy_state(&s, globs->start);
+        keep(&s);
+    }
+    if (!s.max || !find_states(&s, t->root, START)) {
         m->sets = pk_new_n(a, uint64_t, (PK_TREE_DEPTH_MAX + 1) * globs->words);
         memcpy(m->sets, globs->start, globs->words * sizeof *m->sets);
         return m;

@@ -1,11 +1,6 @@
 /* Block: one layer and its gradients, in many operations or few. */
 #include "model/transformer/transformer_private.h"
 
-static size_t elements(const struct pk_model_pass *p)
-{
-    return pk_pass_tokens(p) * p->t->c.width;
-}
-
 /* The residual stream becomes the block's input. */
 static void enter(struct pk_model_pass *p, size_t layer, struct pk_stream *s, bool all)
 {
@@ -70,7 +65,7 @@ static void attention_half(struct pk_model_pass *p, size_t layer, enum pk_keep k
         b->n2 = pk_pass_norm(p, norm2, b->s1, a, all ? &b->rstd2 : NULL);
         b->s2 = a;
     } else {
-        b->s2 = pk_pass_map(p, PK_MAP_ADD, b->s1, a, elements(p));
+        b->s2 = pk_pass_map(p, PK_MAP_ADD, b->s1, a, pk_pass_tokens(p) * p->t->c.width);
         PK_PASS_DROP(p, a);
         b->n2 = pk_pass_norm(p, norm2, b->s2, NULL, all ? &b->rstd2 : NULL);
     }
@@ -127,7 +122,7 @@ static void leave(struct pk_model_pass *p, size_t layer, struct pk_stream *s, bo
         b->s2 = all ? b->s2 : NULL;
         return;
     }
-    s->x = pk_pass_map(p, PK_MAP_ADD, b->s2, down, elements(p));
+    s->x = pk_pass_map(p, PK_MAP_ADD, b->s2, down, pk_pass_tokens(p) * p->t->c.width);
     PK_PASS_DROP(p, down);
     if (!all)
         PK_PASS_DROP(p, b->s2);

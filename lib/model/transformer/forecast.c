@@ -49,19 +49,6 @@ static struct pk_step_phase run(struct dry *d, phase_fn *phase, bool keep)
     };
 }
 
-static void phases(struct dry *d, enum pk_step_mode mode, struct pk_forecast *out)
-{
-    out->state_bytes = d->dev.pool.current;
-    out->forward = run(d, pk_transformer_forward, mode != PK_STEP_FORWARD);
-    if (mode >= PK_STEP_BACKWARD && out->forward.peak_bytes < BEYOND)
-        out->backward = run(d, backward, true);
-    if (mode == PK_STEP_WHOLE && out->backward.peak_bytes && out->backward.peak_bytes < BEYOND)
-        out->update = run(d, update, true);
-    const size_t peaks[] = {out->forward.peak_bytes, out->backward.peak_bytes, out->update.peak_bytes};
-    for (size_t i = 0; i < 3; i++)
-        out->peak_bytes = peaks[i] > out->peak_bytes ? peaks[i] : out->peak_bytes;
-}
-
 void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step_mode mode,
                              enum pk_device_kind kind, unsigned threads, struct pk_forecast *out)
 {
@@ -76,9 +63,17 @@ void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step
     pk_null_play(&d.dev, (struct pk_null_part){kind, kind != PK_DEVICE_CPU ? 1
                                                      : threads             ? threads
                                                                : pk_machine_cpus(cpus, PK_CPUS_MAX)});
-    if (!pk_transformer_open(&d.t, &d.dev, c, pk_step_needs(mode), &a, &err))
-        phases(&d, mode, out);
-    else
+    if (!pk_transformer_open(&d.t, &d.dev, c, pk_step_needs(mode), &a, &err)) {
+        out->state_bytes = d.dev.pool.current;
+        out->forward = run(&d, pk_transformer_forward, mode != PK_STEP_FORWARD);
+        if (mode >= PK_STEP_BACKWARD && out->forward.peak_bytes < BEYOND)
+            out->backward = run(&d, backward, true);
+        if (mode == PK_STEP_WHOLE && out->backward.peak_bytes && out->backward.peak_bytes < BEYOND)
+            out->update = run(&d, update, true);
+        const size_t peaks[] = {out->forward.peak_bytes, out->backward.peak_bytes, out->update.peak_bytes};
+        for (size_t i = 0; i < 3; i++)
+            out->peak_bytes = peaks[i] > out->peak_bytes ? peaks[i] : out->peak_bytes;
+    } else
         out->peak_bytes = BEYOND;
     if (out->peak_bytes == BEYOND) {
         /* A step that ended before its end has told a part of its work. */

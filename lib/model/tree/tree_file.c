@@ -333,21 +333,6 @@ static const struct pk_node *build(struct builder *b, uint32_t at)
     return n;
 }
 
-static enum pk_code make_tree(struct tree_lines *r, struct pk_tree *out)
-{
-    struct builder b = {.r = r, .tree = out, .index = {.arena = r->a}};
-    size_t leaves = 0, bytes = 0;
-    for (size_t i = 0; i < r->n; i++) {
-        leaves += r->at[i].leaf;
-        bytes += r->at[i].leaf ? pk_node_bytes(1) + pk_node_bytes(0) : pk_node_bytes(r->at[i].n_children);
-    }
-    pk_bump_init(&b.bump, r->a, bytes);
-    b.shapes = pk_new_n(r->a, struct pk_shape, leaves);
-    *out = (struct pk_tree){.names = r->names, .shapes = b.shapes};
-    out->root = build(&b, ROOT);
-    return out->root ? PK_OK : r->err->code;
-}
-
 enum pk_code pk_tree_parse(const char *name, const char *text, size_t n, struct pk_arena *a,
                            struct pk_tree *out, struct pk_err *err)
 {
@@ -362,11 +347,23 @@ enum pk_code pk_tree_parse(const char *name, const char *text, size_t n, struct 
         if (read_line(&lines, text, (size_t)((nl ? nl : end) - text)))
             return pk_within(err, "%s:%d", name, lines.line);
     }
-    if (lines.n > 1)
-        return make_tree(&lines, out);
-    pk_fail(err, PK_E_USAGE, "%s has no leaf", name);
-    pk_why(err, "all its lines are blank or begin with #");
-    return print_it_again(err);
+    if (lines.n <= 1) {
+        pk_fail(err, PK_E_USAGE, "%s has no leaf", name);
+        pk_why(err, "all its lines are blank or begin with #");
+        return print_it_again(err);
+    }
+    struct builder b = {.r = &lines, .tree = out, .index = {.arena = a}};
+    size_t leaves = 0, bytes = 0;
+    for (size_t i = 0; i < lines.n; i++) {
+        leaves += lines.at[i].leaf;
+        bytes +=
+            lines.at[i].leaf ? pk_node_bytes(1) + pk_node_bytes(0) : pk_node_bytes(lines.at[i].n_children);
+    }
+    pk_bump_init(&b.bump, a, bytes);
+    b.shapes = pk_new_n(a, struct pk_shape, leaves);
+    *out = (struct pk_tree){.names = lines.names, .shapes = b.shapes};
+    out->root = build(&b, ROOT);
+    return out->root ? PK_OK : err->code;
 }
 
 enum pk_code pk_tree_read(const char *path, struct pk_arena *a, struct pk_tree *out, struct pk_err *err)
