@@ -14,13 +14,12 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.axes, c.status, c.message,
                       || CASE c.axes ->> 'link_jitter' WHEN 0 THEN '' ELSE printf(' jitter %g', c.axes ->> 'link_jitter') END
                  ELSE c.axes ->> 'transport' END) AS setting,
        coalesce(c.axes ->> 'ranks', 1) AS ranks, c.axes ->> 'bucket_bytes' AS bucket_bytes, nullif(c.axes ->> 'first_bucket_bytes', 0) AS first_bucket_bytes,
-       c.axes ->> 'gradients' AS gradients, m.*, max(m.step_high_ns / m.step_ns - 1, 1 - m.step_low_ns / m.step_ns) AS step_uncertainty,
+       c.axes ->> 'gradients' AS gradients, m.*,
        m.forward_ns + m.backward_ns AS compute_ns
 FROM v_case c
 LEFT JOIN (SELECT case_id AS of_case,
                   max(median) FILTER (WHERE metric = 'step_ns') AS step_ns,
-                  max(ci_low) FILTER (WHERE metric = 'step_ns') AS step_low_ns,
-                  max(ci_high) FILTER (WHERE metric = 'step_ns') AS step_high_ns,
+                  max(uncertainty) FILTER (WHERE metric = 'step_ns') AS step_uncertainty,
                   max(median) FILTER (WHERE metric = 'forward_ns') AS forward_ns,
                   max(median) FILTER (WHERE metric = 'backward_ns') AS backward_ns,
                   max(median) FILTER (WHERE metric = 'copy_back_ns') AS copy_back_ns,

@@ -15,7 +15,7 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes, c.axes ->> '
               '{}') AS other_axes,
        CASE WHEN s.median < 5000 THEN printf('%.4f', s.median / 1e6) WHEN s.median IS NOT NULL THEN printf('%.2f', s.median / 1e6) END AS shown, -- in ms
        s.n, s.invocations, s.median AS step_ns, s.ci_low AS step_ci_low_ns, s.ci_high AS step_ci_high_ns,
-       max(s.ci_high - s.median, s.median - s.ci_low) / s.median AS step_uncertainty,
+       s.uncertainty AS step_uncertainty,
        s.mean AS mean_ns, s.sd AS sd_ns, s.min AS min_ns, s.max AS max_ns, s.cv,
        f.median AS forward_ns, b.median AS backward_ns, o.median AS optimizer_ns, bo.median AS backward_optimizer_ns,
        p.median AS peak_bytes, a.median AS allocated_bytes, r.median AS reserved_bytes, m.median AS before_backward_bytes,

@@ -12,7 +12,6 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes, c.status, c.
        c.axes ->> 'op' AS op, c.axes ->> 'patches' AS patches, c.axes ->> 'matcher' AS matcher, c.axes ->> 'weights' AS weights,
        c.axes ->> 'tp' AS tp, c.axes ->> 'slicing' AS slicing, m.*,
        coalesce(m.match_ns, 0) + coalesce(m.transform_ns, 0) + coalesce(m.tree_op_ns, 0) AS patch_ns,
-       max(m.tree_op_high_ns / m.tree_op_ns - 1, 1 - m.tree_op_low_ns / m.tree_op_ns) AS tree_op_uncertainty,
        f.bytes AS floor_bytes, f.bytes / k.bandwidth * 1e9 AS floor_ns, t.bytes AS moved_bytes, k.copy_rate
 FROM v_case c
 JOIN v_run r ON r.run_id = c.run_id
@@ -26,6 +25,7 @@ LEFT JOIN (SELECT case_id AS of_case,
                   max(median) FILTER (WHERE metric = 'match_ns') AS match_ns,
                   max(median) FILTER (WHERE metric = 'transform_ns') AS transform_ns,
                   max(median) FILTER (WHERE metric = 'tree_op_ns') AS tree_op_ns,
+                  max(uncertainty) FILTER (WHERE metric = 'tree_op_ns') AS tree_op_uncertainty,
                   max(ci_low) FILTER (WHERE metric = 'tree_op_ns') AS tree_op_low_ns,
                   max(ci_high) FILTER (WHERE metric = 'tree_op_ns') AS tree_op_high_ns,
                   max(median) FILTER (WHERE metric = 'partition_ns') AS partition_ns,

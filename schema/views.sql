@@ -32,15 +32,16 @@ LEFT JOIN slice d ON d.id = (
 
 CREATE VIEW v_summary AS
 SELECT c.run_id, c.id AS case_id, c.experiment, c.device, c.variant, c.axes, m.name AS metric, m.unit, m.direction,
-       s.n, s.invocations, s.median, s.ci_low, s.ci_high, s.ci_level, s.mean, s.sd, s.min, s.max, s.cv,
+       s.n, s.invocations, s.median, s.ci_low, s.ci_high, s.ci_level, max(s.ci_high - s.median, s.median - s.ci_low) / nullif(abs(s.median), 0) AS uncertainty, s.mean, s.sd, s.min, s.max, s.cv,
        m.class, m.combine, m.ranks, m.source, c.ordinal, c.revision, c.identity
 FROM run_case c JOIN summary s ON s.case_id = c.id JOIN metric m ON m.id = s.metric_id;
 
 -- What is to be said of the intervals of an experiment's times: that there are none, or that they are approximate. No row when all are exact.
 CREATE VIEW v_interval_note AS
 SELECT run_id, experiment,
-       CASE WHEN min(invocations) < 3 THEN 'No ±: an interval needs three processes (--invocations 3); the fewest here are ' || min(invocations) || '.'
-            ELSE '± is approximate with fewer than six processes (--invocations 6); the fewest here are ' || min(invocations) || '.' END AS note
+       CASE WHEN min(invocations) < 3 THEN 'No ±: an interval needs three' ELSE '± is approximate with fewer than six' END || ' processes ('
+       || CASE experiment WHEN 'exec' THEN '--runs ' ELSE '--invocations ' END || CASE WHEN min(invocations) < 3 THEN 3 ELSE 6 END
+       || '); the fewest here are ' || min(invocations) || '.' AS note
 FROM v_summary WHERE unit = 'ns' AND invocations < 6 GROUP BY run_id, experiment;
 
 CREATE VIEW v_invocation AS

@@ -18,7 +18,7 @@ struct pk_interval {
 
 struct pk_summary {
     size_t n;
-    double median, mean, sd, min, max, cv; /* sd, cv NaN for n < 2; cv = sd / mean, NaN for mean 0 */
+    double median, mean, sd, min, max, cv; /* sd, cv NaN for n < 2; cv = sd / |mean|, NaN for mean 0 */
 };
 
 /* v is sorted in place. n >= 1. */

@@ -108,7 +108,7 @@ struct pk_summary pk_summarize(double *v, size_t n)
         .sd = sd,
         .min = v[0],
         .max = v[n - 1],
-        .cv = m.mean != 0 ? sd / m.mean : NAN,
+        .cv = m.mean != 0 ? sd / fabs(m.mean) : NAN,
     };
 }
 

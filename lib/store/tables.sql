@@ -22,8 +22,7 @@
 --   WHERE EXISTS (SELECT 1 FROM v_summary WHERE run_id = :run AND metric = 'wall_ns' AND experiment = :experiment)
 --     AND :experiment = 'exec'
 SELECT coalesce(json_extract(w.axes, '$.command'), w.variant) AS command, w.mean AS mean_ns, w.sd AS sd_ns, w.median AS median_ns,
-       max(w.ci_high - w.median, w.median - w.ci_low) / w.median AS uncertainty,
-       w.ci_low AS ci_low_ns, w.ci_high AS ci_high_ns, w.min AS min_ns, w.max AS max_ns, w.cv,
+       w.uncertainty, w.ci_low AS ci_low_ns, w.ci_high AS ci_high_ns, w.min AS min_ns, w.max AS max_ns, w.cv,
        u.median AS user_ns, s.median AS system_ns, p.max AS peak_bytes, w.n AS runs
 FROM v_summary w
 LEFT JOIN v_summary u ON u.case_id = w.case_id AND u.metric = 'user_ns'
@@ -89,7 +88,7 @@ GROUP BY c.case_id ORDER BY c.ordinal;
 -- column: cv | CV (%) | % | 2 optional1
 -- column: n | n
 -- note: SELECT note FROM v_interval_note WHERE run_id = :run AND experiment = :experiment
-SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_ns, max(ci_high - median, median - ci_low) / median AS uncertainty,
+SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_ns, uncertainty,
        ci_low AS ci_low_ns, ci_high AS ci_high_ns,
        min AS min_ns, max AS max_ns, cv, n
 FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'ns'
@@ -108,7 +107,7 @@ FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'ns'
 -- column: max_bytes | Max (MB) | MB | 3 optional2
 -- column: cv | CV (%) | % | 2 optional1
 -- column: n | n
-SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_bytes, max(ci_high - median, median - ci_low) / median AS uncertainty,
+SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_bytes, uncertainty,
        ci_low AS ci_low_bytes, ci_high AS ci_high_bytes,
        min AS min_bytes, max AS max_bytes, cv, n
 FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'bytes'
@@ -128,7 +127,7 @@ FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'byte
 -- column: cv | CV (%) | % | 2 optional1
 -- column: n | n
 -- column: unit | Unit | text
-SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median, max(ci_high - median, median - ci_low) / median AS uncertainty,
+SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median, uncertainty,
        ci_low AS ci_low, ci_high AS ci_high,
        min AS min, max AS max, cv, n, unit
 FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit NOT IN ('ns', 'bytes')

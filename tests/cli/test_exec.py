@@ -229,6 +229,17 @@ say(type="status", status="skipped", message="three is too many")
         (10, 6, 3), (20, 6, 3)]
 
 
+def test_negative_values_have_positive_spreads(perfkit):
+    (perfkit.cwd / "delta.sh").write_text("""n=$(($(cat n 2>/dev/null || echo 0) + 1)); echo $n > n
+echo '{"type":"metric","name":"delta_ns","unit":"ns","direction":"lower","class":"time"}' >&$PERFKIT_WIRE_FD
+echo '{"type":"samples","metric":"delta_ns","phase":"steady","ordinal":0,"values":[-'$((100 + 10 * n))']}' >&$PERFKIT_WIRE_FD
+""")
+    r = perfkit("exec", "--runs", "4", "--warmup", "0", "--no-counters", "--format", "json", "--", "sh", "delta.sh")
+    row, = r.rows("case_times")
+    assert row["median_ns"] == -125 and row["cv"] > 0 and row["uncertainty"] > 0, r
+
+
+
 @pytest.mark.parametrize("text, why", [
     ("wire.write('ceci est une pipe\\n')", "the command violated the protocol: no JSON: ceci est une pipe"),
     ("say(type='samples', metric='x_ns', values=[1])", "\"x_ns\", which was not declared"),

@@ -146,7 +146,7 @@ struct pk_summary_row pk_summarize_case(const struct pk_summary_row *invocations
         r.sum.max = fmax(r.sum.max, s->max);
     }
     r.sum.sd = r.sum.n > 1 ? sqrt(squares / (double)(r.sum.n - 1)) : NAN;
-    r.sum.cv = r.sum.mean != 0 ? r.sum.sd / r.sum.mean : NAN;
+    r.sum.cv = r.sum.mean != 0 ? r.sum.sd / fabs(r.sum.mean) : NAN;
     r.sum.median = r.figure = pk_summarize(scratch, n).median;
     return r;
 }
