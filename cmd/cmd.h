@@ -83,7 +83,7 @@ enum pk_code pk_run_ref(struct pk_app *app, const char **ref, struct pk_err *err
 enum pk_code pk_open_run(struct pk_app *app, const char *ref, struct pk_store **s, int64_t *run_id,
                          struct pk_err *err) PK_MUST_CHECK;
 
-/* Likewise several runs, as pk_store_open_refs reads them; with `of` those of an entry of a suite, as pk_store_open_entry does. of_app: a
+/* Likewise several runs, as pk_store_open_refs reads them; with `of` those of an entry of a suite. of_app: a
  * struct pk_app, for struct pk_run_source. */
 enum pk_code pk_open_runs(void *of_app, const char *ref, const struct pk_entry_name *of, struct pk_store **s,
                           int64_t **ids, size_t *n, struct pk_err *err) PK_MUST_CHECK;

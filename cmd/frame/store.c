@@ -62,6 +62,5 @@ enum pk_code pk_open_runs(void *of_app, const char *ref, const struct pk_entry_n
     const char *path;
     if (pk_run_ref(app, &ref, err) || pk_store_path(app->arena, app->globals->db, &path, err))
         return err->code;
-    return of ? pk_store_open_entry(path, ref, of, &wait, app->arena, s, ids, n, err)
-              : pk_store_open_refs(path, ref, &wait, app->arena, s, ids, n, err);
+    return pk_store_open_refs(path, ref, of, &wait, app->arena, s, ids, n, err);
 }

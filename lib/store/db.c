@@ -26,45 +26,16 @@ static const struct reason reasons[] = {
     {SQLITE_NOMEM, "no memory is left", "free some memory and try again"},
 };
 
-static enum pk_code explain(const struct pk_store *s, struct pk_err *err)
-{
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        if (reasons[i].code == (sqlite3_errcode(s->db) & 0xff)) {
-            pk_why(err, "%s", reasons[i].why);
-            return pk_fix(err, "%s", reasons[i].fix);
-        }
-    err->code = PK_E_INTERNAL;
-    pk_why(err, "SQLite says: %s", sqlite3_errmsg(s->db));
-    return pk_fix(err, "`perfkit db check` shows whether the file is valid; if it is, please report this");
-}
-
-static enum pk_code explain_lock(const struct pk_store *s, struct pk_err *err)
-{
-    if (s->waiting.stopped) {
-        err->code = PK_E_INTERRUPTED;
-        pk_why(err, "another process has locked it, and a signal ended the wait");
-    } else {
-        pk_why(err, "another process has kept it locked for %.1f s", (double)s->patience_ms / 1e3);
-    }
-    return pk_fix(err, "end that process (`fuser %s` shows it), or record elsewhere with --db", s->path);
-}
-
-/* The errno behind an I/O error; 0 = unknown. SQLite keeps it with the file when the error came up in a commit. */
-static int errno_of(struct pk_store *s)
+static enum pk_code explain_io(struct pk_store *s, struct pk_err *err)
 {
     sqlite3_file *journal = NULL;
-    int e = sqlite3_system_errno(s->db);
+    int e =
+        sqlite3_system_errno(s->db); /* kept with the file when the error came up in a commit; 0 = unknown */
     if (!e)
         sqlite3_file_control(s->db, "main", SQLITE_FCNTL_LAST_ERRNO, &e);
     if (!e && sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &journal) == SQLITE_OK &&
         journal && journal->pMethods)
         journal->pMethods->xFileControl(journal, SQLITE_FCNTL_LAST_ERRNO, &e);
-    return e;
-}
-
-static enum pk_code explain_io(struct pk_store *s, struct pk_err *err)
-{
-    int e = errno_of(s);
     if (e)
         pk_why_errno(err, e);
     else
@@ -77,10 +48,17 @@ static enum pk_code explain_io(struct pk_store *s, struct pk_err *err)
 
 enum pk_code pk_db_fail(struct pk_store *s, struct pk_err *err)
 {
+    const int result = sqlite3_errcode(s->db) & 0xff;
     pk_fail(err, PK_E_IO, "store %s: cannot %s", s->path, s->doing ? s->doing : "read it");
-    switch (sqlite3_errcode(s->db) & 0xff) {
+    switch (result) {
     case SQLITE_BUSY:
-        return explain_lock(s, err);
+        if (s->waiting.stopped) {
+            err->code = PK_E_INTERRUPTED;
+            pk_why(err, "another process has locked it, and a signal ended the wait");
+        } else {
+            pk_why(err, "another process has kept it locked for %.1f s", (double)s->patience_ms / 1e3);
+        }
+        return pk_fix(err, "end that process (`fuser %s` shows it), or record elsewhere with --db", s->path);
     case SQLITE_IOERR:
         return explain_io(s, err);
     case SQLITE_READONLY:
@@ -88,7 +66,15 @@ enum pk_code pk_db_fail(struct pk_store *s, struct pk_err *err)
     case SQLITE_CANTOPEN:
         return pk_db_explain_access(s->path, err);
     default:
-        return explain(s, err);
+        for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+            if (reasons[i].code == result) {
+                pk_why(err, "%s", reasons[i].why);
+                return pk_fix(err, "%s", reasons[i].fix);
+            }
+        err->code = PK_E_INTERNAL;
+        pk_why(err, "SQLite says: %s", sqlite3_errmsg(s->db));
+        return pk_fix(err,
+                      "`perfkit db check` shows whether the file is valid; if it is, please report this");
     }
 }
 

@@ -23,9 +23,9 @@ struct pk_store {
     struct pk_store_wait wait;
     struct {
         uint64_t since_ns;
-        bool told;    /* wait.waiting was called */
-        bool hurried; /* *wait.stop_flag was set when it began */
-        bool stopped; /* and when it ended */
+        bool announced; /* wait.waiting was called */
+        bool hurried;   /* *wait.stop_flag was set when it began */
+        bool stopped;   /* and when it ended */
     } waiting;
     uint64_t deadline_ns;      /* of a stranger's query; 0 = none */
     struct pk_sql_file *files; /* the first files of pk_lib_sql, as far as a name was looked for */

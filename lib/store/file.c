@@ -20,13 +20,6 @@ bool pk_db_in_memory(const char *path)
     return strcmp(path, ":memory:") == 0;
 }
 
-static enum pk_code fail_missing(const char *path, struct pk_err *err)
-{
-    pk_fail(err, PK_E_NOTHING, "there is no store at %s", path);
-    pk_why(err, "nothing has been recorded in it yet");
-    return pk_fix(err, "`perfkit run attention-scaling` records a first run; --db FILE names another store");
-}
-
 /* "." when the path has none. */
 static char *directory_of(const char *path, struct pk_arena *a)
 {
@@ -61,14 +54,6 @@ static int may_make_parents(char *dir)
     return access(dir, W_OK | X_OK) == 0 ? 0 : errno;
 }
 
-/* A store that nobody named is at its default place, whose directory is ours to make; one that the user named is not. */
-static bool at_default_place(const char *path, struct pk_arena *a)
-{
-    struct pk_err ignored;
-    const char *own;
-    return !getenv("PERFKIT_DB") && pk_store_path(a, NULL, &own, &ignored) == PK_OK && strcmp(own, path) == 0;
-}
-
 /* The home directory that the path is in when there is none: not ours to make, whoever set HOME. */
 static const char *missing_home(const char *path)
 {
@@ -85,7 +70,11 @@ static enum pk_code make_directory(const char *path, bool look, struct pk_err *e
     if (access(dir, F_OK) == 0)
         return PK_OK;
     int e = errno;
-    bool ours = e == ENOENT && at_default_place(path, &a);
+    /* a store that nobody named is at its default place, whose directory is ours to make; one that the user named is not */
+    struct pk_err ignored;
+    const char *own;
+    const bool ours = e == ENOENT && !getenv("PERFKIT_DB") &&
+                      pk_store_path(&a, NULL, &own, &ignored) == PK_OK && strcmp(own, path) == 0;
     const char *home = ours ? missing_home(path) : NULL;
     char *scratch = pk_strdup(&a, dir);
     if (ours && !home && (e = look ? may_make_parents(scratch) : make_parents(scratch)) == 0)
@@ -106,8 +95,14 @@ enum pk_code pk_db_look(const char *path, enum pk_store_mode mode, struct pk_err
     if (pk_db_in_memory(path))
         return PK_OK;
     if (stat(path, &st) != 0) {
-        if (errno == ENOENT)
-            return mode == PK_STORE_WRITE ? make_directory(path, false, err) : fail_missing(path, err);
+        if (errno == ENOENT && mode == PK_STORE_WRITE)
+            return make_directory(path, false, err);
+        if (errno == ENOENT) {
+            pk_fail(err, PK_E_NOTHING, "there is no store at %s", path);
+            pk_why(err, "nothing has been recorded in it yet");
+            return pk_fix(
+                err, "`perfkit run attention-scaling` records a first run; --db FILE names another store");
+        }
         pk_fail(err, PK_E_IO, "store %s: cannot open it", path);
         pk_why(err, "%s", strerror(errno));
         return pk_fix(err, ANOTHER_FILE);
@@ -119,21 +114,18 @@ enum pk_code pk_db_look(const char *path, enum pk_store_mode mode, struct pk_err
     return pk_fix(err, "name a file with --db, for example --db perfkit.db");
 }
 
-/* A file of ours beside where the store would be, for a moment: access() does not know what a file system refuses. */
-static bool can_create_beside(const char *dir, struct pk_arena *a)
-{
-    char *name = pk_printf(a, "%s/.perfkit-XXXXXX", dir);
-    PK_CLEANUP_FD int fd = mkostemp(name, O_CLOEXEC);
-    return fd >= 0 && unlink(name) == 0;
-}
-
 enum pk_code pk_db_may_create(const char *path, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *dir = directory_of(path, &a);
     if (make_directory(path, true, err))
         return err->code;
-    if (access(dir, F_OK) != 0 || can_create_beside(dir, &a))
+    if (access(dir, F_OK) != 0)
+        return PK_OK;
+    /* a file of ours beside where the store would be, for a moment: access() does not know what a file system refuses */
+    char *beside = pk_printf(&a, "%s/.perfkit-XXXXXX", dir);
+    PK_CLEANUP_FD int fd = mkostemp(beside, O_CLOEXEC);
+    if (fd >= 0 && unlink(beside) == 0)
         return PK_OK;
     pk_fail(err, PK_E_IO, "store %s: cannot create it", path);
     return pk_db_explain_access(path, err);

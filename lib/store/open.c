@@ -38,14 +38,6 @@ static int too_long(void *store)
     return s->deadline_ns && pk_clock_ns() > s->deadline_ns;
 }
 
-static enum pk_code restrain(struct pk_store *s, struct pk_err *err)
-{
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        sqlite3_limit(s->db, limits[i].what, limits[i].limit);
-    sqlite3_progress_handler(s->db, STEPS_PER_CHECK, too_long, s);
-    return pk_db_script(s, pk_db_text(s, "strict_cells"), err);
-}
-
 const char *pk_db_stranger_uri(struct pk_arena *a, const char *path)
 {
     struct pk_buf b = {.arena = a};
@@ -75,7 +67,7 @@ static int wait_for_lock(void *store, int tries)
     bool stop = s->wait.stop_flag && *s->wait.stop_flag;
     if (tries == 0) {
         s->waiting.since_ns = now;
-        s->waiting.told = false;
+        s->waiting.announced = false;
         s->waiting.hurried = stop;
     }
     s->waiting.stopped = stop;
@@ -83,8 +75,8 @@ static int wait_for_lock(void *store, int tries)
     if (waited_ms >= (uint64_t)s->patience_ms ||
         (stop && (!s->waiting.hurried || waited_ms >= HURRIED_PATIENCE_MS)))
         return 0;
-    if (s->wait.waiting && !s->waiting.told && waited_ms >= SILENCE_MS) {
-        s->waiting.told = true;
+    if (s->wait.waiting && !s->waiting.announced && waited_ms >= SILENCE_MS) {
+        s->waiting.announced = true;
         s->wait.waiting(s->wait.user, s->path, s->patience_ms);
     }
     uint64_t step = waited_ms < 1000 ? 100000 + now % 400000 : 10 * PK_NS_PER_MS;
@@ -135,8 +127,15 @@ static enum pk_code configure(struct pk_store *s, struct pk_err *err)
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
-    if (pk_db_functions(s, err) || (s->mode == PK_STORE_STRANGER && restrain(s, err)))
+    if (pk_db_functions(s, err))
         return err->code;
+    if (s->mode == PK_STORE_STRANGER) {
+        for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+            sqlite3_limit(s->db, limits[i].what, limits[i].limit);
+        sqlite3_progress_handler(s->db, STEPS_PER_CHECK, too_long, s);
+        if (pk_db_script(s, pk_db_text(s, "strict_cells"), err))
+            return err->code;
+    }
     return pk_db_script(s, pk_db_text(s, "configure"), err);
 }
 
@@ -247,17 +246,10 @@ static struct pk_store *new_store(const char *path, enum pk_store_mode mode)
     return s;
 }
 
-/* While there is one, sqlite3_close refuses. */
-static void forget_statements(struct pk_store *s)
-{
-    for (size_t i = 0; i < s->n_cached; i++)
-        sqlite3_finalize(s->cached[i].stmt);
-    s->n_cached = 0;
-}
-
 static void drop(struct pk_store *s)
 {
-    forget_statements(s);
+    for (size_t i = 0; i < s->n_cached; i++) /* while there is one, sqlite3_close refuses */
+        sqlite3_finalize(s->cached[i].stmt);
     sqlite3_close(s->db);
     struct pk_arena a = s->arena;
     pk_arena_free(&a);
@@ -310,7 +302,6 @@ void pk_store_close(struct pk_store *s)
 {
     if (!s)
         return;
-    forget_statements(s);
     if (s->db && writes(s->mode)) {
         /* removes the journal when nobody else uses the file; never waits for it */
         pk_store_patience(s, 0);

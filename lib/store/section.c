@@ -47,13 +47,6 @@ static void end_section(struct parse *p)
     p->directive = NULL;
 }
 
-static void begin_section(struct parse *p, const char *name, enum pk_section_kind kind)
-{
-    end_section(p);
-    p->v = pk_grow(p->a, p->v, sizeof *p->v, p->n, &p->cap);
-    p->v[p->n++] = (struct pk_section){.kind = kind, .name = name};
-}
-
 static void append(struct parse *p, const char ***list, size_t *n, size_t *cap, const char *text)
 {
     *list = pk_grow(p->a, *list, sizeof **list, *n, cap);
@@ -66,7 +59,9 @@ static bool take_directive(struct parse *p, size_t word, const char *text)
     struct pk_section *s = p->n ? &p->v[p->n - 1] : NULL;
     const char *w = words[word];
     if (word <= PK_SECTION_STATEMENT) {
-        begin_section(p, text, (enum pk_section_kind)word);
+        end_section(p);
+        p->v = pk_grow(p->a, p->v, sizeof *p->v, p->n, &p->cap);
+        p->v[p->n++] = (struct pk_section){.kind = (enum pk_section_kind)word, .name = text};
         return true;
     }
     if (!s || s->kind != PK_SECTION_TABLE)

@@ -186,19 +186,15 @@ enum pk_code pk_store_open_ref(const char *own_path, const char *ref, const stru
  * of the newest one's experiment. At least one, in the order they are named. */
 enum pk_code pk_store_refs(struct pk_store *s, const char *ref, struct pk_arena *a, int64_t **ids, size_t *n,
                            struct pk_err *err) PK_MUST_CHECK;
-/* The same, of the file that the reference is about. */
-enum pk_code pk_store_open_refs(const char *own_path, const char *ref, const struct pk_store_wait *wait,
-                                struct pk_arena *a, struct pk_store **out, int64_t **ids, size_t *n,
-                                struct pk_err *err) PK_MUST_CHECK;
-
-/* Of what `ref` names, the runs of one entry of a suite (tags suite and entry): all that have the label, are of the commit or belong to
- * the baseline; of "@" and "@~1" one. PK_E_NOT_COMPARABLE when there is none. */
+/* The same, in the file that the reference is about. With `of` (may be NULL) only the runs of an entry of a suite, those with the tags suite
+ * and entry: all that have the label, are of the commit or belong to the baseline; of "@" and "@~1" one. PK_E_NOT_COMPARABLE when there is
+ * none. */
 struct pk_entry_name {
     const char *suite, *entry;
 };
-enum pk_code pk_store_open_entry(const char *own_path, const char *ref, const struct pk_entry_name *of,
-                                 const struct pk_store_wait *wait, struct pk_arena *a, struct pk_store **out,
-                                 int64_t **ids, size_t *n, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_open_refs(const char *own_path, const char *ref, const struct pk_entry_name *of,
+                                const struct pk_store_wait *wait, struct pk_arena *a, struct pk_store **out,
+                                int64_t **ids, size_t *n, struct pk_err *err) PK_MUST_CHECK;
 
 /* Which runs of an experiment there are, oldest first. */
 struct pk_run_wanted {

@@ -39,26 +39,18 @@ static void split_column(struct pk_arena *a, const char *text, const char *part[
         part[n++] = "";
 }
 
-/* The largest size of a number in column i; the statement is at its beginning before and after. */
-static double largest_in(sqlite3_stmt *stmt, int i)
-{
-    double most = 0;
-    while (sqlite3_step(stmt) == SQLITE_ROW)
-        most = fmax(most, fabs(sqlite3_column_double(stmt, i)));
-    sqlite3_reset(stmt);
-    return most;
-}
-
-/* The same over all columns of these units, so that they have one. */
+/* The largest size of a number in the columns of these units, so that they have one; the statement is at its beginning before and after. */
 static double largest(const struct print *p, sqlite3_stmt *stmt, const char *units)
 {
     const char **names = pk_db_names(stmt, p->a), *part[PARTS];
     double most = 0;
     for (size_t k = 0; k < p->t->n_columns; k++) {
         split_column(p->a, p->t->columns[k], part);
-        for (int i = 0; !strcmp(units, part[UNIT]) && i < sqlite3_column_count(stmt); i++)
-            if (!strcmp(names[i], part[KEY]))
-                most = fmax(most, largest_in(stmt, i));
+        for (int i = 0; !strcmp(units, part[UNIT]) && i < sqlite3_column_count(stmt); i++) {
+            while (!strcmp(names[i], part[KEY]) && sqlite3_step(stmt) == SQLITE_ROW)
+                most = fmax(most, fabs(sqlite3_column_double(stmt, i)));
+            sqlite3_reset(stmt);
+        }
     }
     return most;
 }
@@ -175,19 +167,6 @@ static enum pk_code columns_of(const struct print *p, sqlite3_stmt *stmt, struct
     return PK_OK;
 }
 
-static enum pk_code print_notes(const struct print *p, struct pk_err *err)
-{
-    for (size_t i = 0; i < p->t->n_notes; i++) {
-        struct pk_rows rows;
-        if (pk_store_query(p->s, p->t->notes[i], p->params, p->n_params, p->a, &rows, err))
-            return err->code;
-        for (size_t k = 0; k < rows.n; k++)
-            if (rows.cells[k * rows.n_cols].type == PK_CELL_TEXT)
-                pk_out_note(p->out, rows.cells[k * rows.n_cols].s);
-    }
-    return PK_OK;
-}
-
 static enum pk_code print_rows(const struct print *p, sqlite3_stmt *stmt, const char *each,
                                struct pk_err *err)
 {
@@ -204,7 +183,15 @@ static enum pk_code print_rows(const struct print *p, sqlite3_stmt *stmt, const 
     pk_out_table(p->out, p->t->name, title, cols, n);
     if (rc == SQLITE_ROW && pk_db_stream_rows(p->s, stmt, p->out, err))
         return err->code;
-    return print_notes(p, err);
+    for (size_t i = 0; i < p->t->n_notes; i++) {
+        struct pk_rows rows;
+        if (pk_store_query(p->s, p->t->notes[i], p->params, p->n_params, p->a, &rows, err))
+            return err->code;
+        for (size_t k = 0; k < rows.n; k++)
+            if (rows.cells[k * rows.n_cols].type == PK_CELL_TEXT)
+                pk_out_note(p->out, rows.cells[k * rows.n_cols].s);
+    }
+    return PK_OK;
 }
 
 static enum pk_code print_one(const struct print *p, const char *each, struct pk_err *err)

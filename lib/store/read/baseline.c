@@ -182,20 +182,6 @@ enum pk_code pk_baseline_save(struct pk_store *s, const struct pk_baseline *b, b
 
 /* --- accepting ------------------------------------------------------------------------------------------------------ */
 
-static enum pk_code it_moves(const char *name, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "baseline '%s' is not pinned", name);
-    pk_why(err, "it is a moving baseline: the newest matching runs belong to it automatically");
-    return pk_fix(err, "use --only to pin it to the given runs");
-}
-
-static enum pk_code none_is_new(const char *name, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "baseline '%s' has these runs already", name);
-    pk_why(err, "there is nothing to accept");
-    return pk_fix(err, "--only replaces its runs by these; `perfkit baseline show %s` lists them", name);
-}
-
 static enum pk_code accept(struct pk_store *s, const char *name, const int64_t *runs, size_t n, bool only,
                            const struct pk_baseline_decision *why, struct pk_err *err)
 {
@@ -204,8 +190,11 @@ static enum pk_code accept(struct pk_store *s, const char *name, const int64_t *
     int64_t id, moving, before, after;
     if (pk_baseline_find(s, name, &id, err) || pk_db_int(s, err, &moving, 0, "baseline_moves", "i", id))
         return err->code;
-    if (moving && !only)
-        return it_moves(name, err);
+    if (moving && !only) {
+        pk_fail(err, PK_E_USAGE, "baseline '%s' is not pinned", name);
+        pk_why(err, "it is a moving baseline: the newest matching runs belong to it automatically");
+        return pk_fix(err, "use --only to pin it to the given runs");
+    }
     if (find_experiment(s, "baseline_experiment", pk_param_text(":name", name), &a, &experiment, err) ||
         check_runs(s, runs, n, &a, &experiment, err))
         return err->code;
@@ -216,7 +205,11 @@ static enum pk_code accept(struct pk_store *s, const char *name, const int64_t *
     if (pk_db_int(s, err, &before, 0, "count_baseline_runs", "i", id) || add_runs(s, id, runs, n, err) ||
         pk_db_int(s, err, &after, 0, "count_baseline_runs", "i", id))
         return err->code;
-    return before == after ? none_is_new(name, err) : note_change(s, id, "accepted", why, err);
+    if (before != after)
+        return note_change(s, id, "accepted", why, err);
+    pk_fail(err, PK_E_USAGE, "baseline '%s' has these runs already", name);
+    pk_why(err, "there is nothing to accept");
+    return pk_fix(err, "--only replaces its runs by these; `perfkit baseline show %s` lists them", name);
 }
 
 enum pk_code pk_baseline_accept(struct pk_store *s, const char *name, const int64_t *runs, size_t n_runs,

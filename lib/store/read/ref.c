@@ -61,7 +61,7 @@ static void add(struct list *l, int64_t id, struct pk_arena *a)
     l->ids[l->n++] = id;
 }
 
-/* Every run of what stands for several: in pk_store_resolve's order, and the first that has any. */
+/* Every run of what stands for several, in pk_store_resolve's order and of the first that has any; and the newest, which it resolved to. */
 static enum pk_code add_meant(struct pk_store *s, const char *ref, int64_t newest, struct list *l,
                               struct pk_arena *a, struct pk_err *err)
 {
@@ -73,28 +73,7 @@ static enum pk_code add_meant(struct pk_store *s, const char *ref, int64_t newes
             return err->code;
     for (size_t i = 0; i < rows.n; i++)
         add(l, rows.cells[i].i, a);
-    return PK_OK;
-}
-
-static enum pk_code resolve_all(struct pk_store *s, const char *ref, struct list *l, struct pk_arena *a,
-                                struct pk_err *err)
-{
-    struct pk_err whole;
-    int64_t id;
-    enum pk_code rc = pk_store_resolve(s, ref, &id, &whole);
-    if (!rc) { /* a label may have commas */
-        if (add_meant(s, ref, id, l, a, err))
-            return err->code;
-        add(l, id, a);
-        return PK_OK;
-    }
-    if (!strchr(ref, ','))
-        return *err = whole, rc;
-    for (const char *rest = ref, *part; (part = pk_next_part(&rest, ',', a));) {
-        if (pk_store_resolve(s, part, &id, err) || add_meant(s, part, id, l, a, err))
-            return err->code;
-        add(l, id, a);
-    }
+    add(l, newest, a);
     return PK_OK;
 }
 
@@ -102,77 +81,24 @@ enum pk_code pk_store_refs(struct pk_store *s, const char *ref, struct pk_arena 
                            struct pk_err *err)
 {
     struct list l = {0};
-    enum pk_code rc = resolve_all(s, ref, &l, a, err);
+    struct pk_err whole;
+    int64_t id;
+    enum pk_code rc = pk_store_resolve(s, ref, &id, &whole); /* a label may have commas */
+    if (!rc) {
+        rc = add_meant(s, ref, id, &l, a, err);
+    } else if (!strchr(ref, ',')) {
+        *err = whole;
+    } else {
+        rc = PK_OK;
+        for (const char *rest = ref, *part; !rc && (part = pk_next_part(&rest, ',', a));) {
+            rc = pk_store_resolve(s, part, &id, err);
+            rc = rc ? rc : add_meant(s, part, id, &l, a, err);
+        }
+    }
     *ids = l.ids;
     *n = l.n;
     return rc;
 }
-
-enum pk_code pk_store_open_refs(const char *own_path, const char *ref, const struct pk_store_wait *wait,
-                                struct pk_arena *a, struct pk_store **out, int64_t **ids, size_t *n,
-                                struct pk_err *err)
-{
-    if (open_file(own_path, &ref, wait, out, err))
-        return err->code;
-    if (pk_store_refs(*out, ref, a, ids, n, err) == PK_OK)
-        return PK_OK;
-    pk_store_close(*out);
-    *out = NULL;
-    return err->code;
-}
-
-/* --- of a suite ------------------------------------------------------------------------------------------------------ */
-
-/* "@" and "@~N" count the entry's runs, the sides of gates apart; other words mean all runs that have them. */
-static enum pk_code resolve_entry(struct pk_store *s, const char *ref, const struct pk_entry_name *of,
-                                  struct list *l, struct pk_arena *a, struct pk_err *err)
-{
-    int64_t back = 0;
-    struct pk_err ignored;
-    const bool counted = strcmp(ref, "@") == 0 ||
-                         (strncmp(ref, "@~", 2) == 0 && !pk_parse_int(ref + 2, &back, &ignored) && back >= 0);
-    const struct pk_param params[] = {pk_param_text(":suite", of->suite), pk_param_text(":entry", of->entry),
-                                      counted ? pk_param_int(":back", back) : pk_param_text(":ref", ref)};
-    struct pk_rows rows;
-    if (pk_query(s, counted ? "entry_run_counted_back" : "entry_runs_named", PK_PARAMS(params), a, &rows,
-                 err))
-        return err->code;
-    for (size_t i = 0; i < rows.n; i++)
-        add(l, rows.cells[i].i, a);
-    return PK_OK;
-}
-
-static enum pk_code no_entry(const struct pk_store *s, const char *ref, const struct pk_entry_name *of,
-                             struct pk_err *err)
-{
-    pk_fail(err, PK_E_NOT_COMPARABLE, "no run of [%s] of the suite %s is '%s' in %s", of->entry, of->suite,
-            ref, pk_store_file(s));
-    pk_why(err,
-           "runs of an entry are those that `perfkit run --suite` or a gate of the suite recorded, by label, "
-           "commit or baseline");
-    return pk_fix(err, "perfkit run --suite %s.ini --label %s", of->suite, *ref == '@' ? "main" : ref);
-}
-
-enum pk_code pk_store_open_entry(const char *own_path, const char *ref, const struct pk_entry_name *of,
-                                 const struct pk_store_wait *wait, struct pk_arena *a, struct pk_store **out,
-                                 int64_t **ids, size_t *n, struct pk_err *err)
-{
-    struct list l = {0};
-    if (open_file(own_path, &ref, wait, out, err))
-        return err->code;
-    enum pk_code rc = resolve_entry(*out, ref, of, &l, a, err);
-    if (!rc && !l.n)
-        rc = no_entry(*out, ref, of, err);
-    *ids = l.ids;
-    *n = l.n;
-    if (!rc)
-        return PK_OK;
-    pk_store_close(*out);
-    *out = NULL;
-    return rc;
-}
-
-/* --- one run ---------------------------------------------------------------------------------------------------------- */
 
 /* "@" and "@~N" -> N; -1 when ref is something else. */
 static int64_t steps_back(const char *ref)
@@ -185,6 +111,47 @@ static int64_t steps_back(const char *ref)
         return -1;
     return n;
 }
+
+/* "@" and "@~N" count the entry's runs, the sides of gates apart; other words mean all runs that have them. */
+static enum pk_code entry_refs(struct pk_store *s, const char *ref, const struct pk_entry_name *of,
+                               struct pk_arena *a, int64_t **ids, size_t *n, struct pk_err *err)
+{
+    const int64_t back = steps_back(ref);
+    const struct pk_param params[] = {pk_param_text(":suite", of->suite), pk_param_text(":entry", of->entry),
+                                      back >= 0 ? pk_param_int(":back", back) : pk_param_text(":ref", ref)};
+    struct pk_rows rows;
+    if (pk_query(s, back >= 0 ? "entry_run_counted_back" : "entry_runs_named", PK_PARAMS(params), a, &rows,
+                 err))
+        return err->code;
+    *ids = pk_new_n(a, int64_t, rows.n + 1);
+    for (*n = 0; *n < rows.n; ++*n)
+        (*ids)[*n] = rows.cells[*n].i;
+    if (*n)
+        return PK_OK;
+    pk_fail(err, PK_E_NOT_COMPARABLE, "no run of [%s] of the suite %s is '%s' in %s", of->entry, of->suite,
+            ref, pk_store_file(s));
+    pk_why(err,
+           "runs of an entry are those that `perfkit run --suite` or a gate of the suite recorded, by label, "
+           "commit or baseline");
+    return pk_fix(err, "perfkit run --suite %s.ini --label %s", of->suite, *ref == '@' ? "main" : ref);
+}
+
+enum pk_code pk_store_open_refs(const char *own_path, const char *ref, const struct pk_entry_name *of,
+                                const struct pk_store_wait *wait, struct pk_arena *a, struct pk_store **out,
+                                int64_t **ids, size_t *n, struct pk_err *err)
+{
+    if (open_file(own_path, &ref, wait, out, err))
+        return err->code;
+    enum pk_code rc =
+        of ? entry_refs(*out, ref, of, a, ids, n, err) : pk_store_refs(*out, ref, a, ids, n, err);
+    if (!rc)
+        return PK_OK;
+    pk_store_close(*out);
+    *out = NULL;
+    return rc;
+}
+
+/* --- one run ---------------------------------------------------------------------------------------------------------- */
 
 /* The newest runs as "12 (nightly), 11, 10": what a user can choose from. */
 static const char *newest_runs(struct pk_store *s, struct pk_arena *a)
@@ -222,18 +189,6 @@ static enum pk_code no_such_run(struct pk_store *s, const char *ref, struct pk_e
     return pk_fix(err, "newest runs: %s", runs);
 }
 
-static enum pk_code no_such_commit(const char *ref, struct pk_err *err)
-{
-    pk_fail(err, PK_E_NOT_COMPARABLE, "no run of %s is stored", ref);
-    pk_why(err, "only complete runs recorded at this commit without uncommitted changes count, and no sides "
-                "of gates; a commit needs at least 7 digits");
-    return pk_fix(
-        err,
-        "check it out (git worktree add ../base %s), build it, and `perfkit run` there; or gate the two "
-        "builds in turns: perfkit gate EXPERIMENT --a ../base/build --b build",
-        ref + strlen("commit:"));
-}
-
 /* The newest run of a baseline; -1 when there is none of this name. */
 static enum pk_code newest_of_baseline(struct pk_store *s, const char *name, int64_t *run_id,
                                        struct pk_err *err)
@@ -256,8 +211,17 @@ static enum pk_code newest_named(struct pk_store *s, const char *ref, int64_t *r
         code = pk_db_int(s, err, run_id, -1, "run_of_commit", "t", ref);
     if (code == PK_OK && *run_id < 0)
         code = pk_db_int(s, err, run_id, -1, "run_of_label", "t", ref);
-    if (code == PK_OK && *run_id < 0 && strncmp(ref, "commit:", strlen("commit:")) == 0)
-        code = no_such_commit(ref, err);
+    if (code == PK_OK && *run_id < 0 && strncmp(ref, "commit:", strlen("commit:")) == 0) {
+        pk_fail(err, PK_E_NOT_COMPARABLE, "no run of %s is stored", ref);
+        pk_why(err,
+               "only complete runs recorded at this commit without uncommitted changes count, and no sides "
+               "of gates; a commit needs at least 7 digits");
+        code = pk_fix(
+            err,
+            "check it out (git worktree add ../base %s), build it, and `perfkit run` there; or gate the two "
+            "builds in turns: perfkit gate EXPERIMENT --a ../base/build --b build",
+            ref + strlen("commit:"));
+    }
     return code;
 }
 

@@ -18,19 +18,19 @@ enum { CASE_ID, ORDINAL, REVISION, EXPERIMENT, VARIANT, DEVICE, AXES, IDENTITY }
 enum { SLICE_ID, OF_CASE, STATUS, INVOCATION, NOTES };
 enum { OF_SLICE, METRIC, FIGURE };
 
-/* What one invocation says of a metric of a case. */
-struct said {
-    struct said *next;
+/* The figure of a metric of a case from one process. */
+struct process_figure {
+    struct process_figure *next;
     double figure;
     int64_t invocation;
 };
 
-/* A metric of a case, and what was said of it, in the order of the file. */
+/* A metric of a case, and its figures in the order of the file. */
 struct gathered {
     struct gathered *next;
     int64_t metric; /* index into reading.metrics */
     size_t n;
-    struct said *first, **end;
+    struct process_figure *first, **end;
 };
 
 struct of_case {
@@ -124,23 +124,18 @@ static enum pk_code find_range(struct pk_store *s, struct reading *r, const char
     return PK_OK;
 }
 
-static struct pk_figures described(struct reading *r, sqlite3_stmt *c)
-{
-    return (struct pk_figures){.ordinal = sqlite3_column_int64(c, ORDINAL),
-                               .revision = sqlite3_column_int64(c, REVISION),
-                               .experiment = shared(r, column(c, EXPERIMENT)),
-                               .variant = shared(r, column(c, VARIANT)),
-                               .device = shared(r, column(c, DEVICE)),
-                               .axes = pk_strdup(r->a, column(c, AXES)),
-                               .identity = pk_strdup(r->a, column(c, IDENTITY))};
-}
-
 static void take_case(struct reading *r, sqlite3_stmt *c)
 {
     const size_t id = (size_t)(sqlite3_column_int64(c, CASE_ID) - r->run[FIRST_CASE].value.i);
     pk_assert(id < r->n_at);
     r->cases = pk_grow(&r->own, r->cases, sizeof *r->cases, r->n_cases, &r->cases_cap);
-    r->cases[r->n_cases++] = (struct of_case){.f = described(r, c)};
+    r->cases[r->n_cases++] = (struct of_case){.f = {.ordinal = sqlite3_column_int64(c, ORDINAL),
+                                                    .revision = sqlite3_column_int64(c, REVISION),
+                                                    .experiment = shared(r, column(c, EXPERIMENT)),
+                                                    .variant = shared(r, column(c, VARIANT)),
+                                                    .device = shared(r, column(c, DEVICE)),
+                                                    .axes = pk_strdup(r->a, column(c, AXES)),
+                                                    .identity = pk_strdup(r->a, column(c, IDENTITY))}};
     r->at[id] = (uint32_t)r->n_cases;
 }
 
@@ -158,13 +153,6 @@ static enum pk_code read_cases(struct pk_store *s, struct reading *r, struct pk_
         take_case(r, c);
     sqlite3_finalize(c);
     return rc == SQLITE_DONE ? PK_OK : pk_db_fail(s, err);
-}
-
-static struct of_case *case_of(struct reading *r, int64_t id)
-{
-    const int64_t i = id - r->run[FIRST_CASE].value.i;
-    const uint32_t at = i >= 0 && (uint64_t)i < r->n_at ? r->at[i] : 0;
-    return at ? &r->cases[at - 1] : NULL;
 }
 
 /* --- slices --------------------------------------------------------------------------------------------------------- */
@@ -197,10 +185,10 @@ static void take_figure(struct reading *r, struct of_case *c, int64_t invocation
     if (!c || sqlite3_column_type(f, FIGURE) == SQLITE_NULL)
         return;
     struct gathered *g = gathered_of(r, c, sqlite3_column_int64(f, METRIC));
-    struct said *said = pk_new(&r->own, struct said);
-    *said = (struct said){NULL, sqlite3_column_double(f, FIGURE), invocation};
-    *g->end = said;
-    g->end = &said->next;
+    struct process_figure *p = pk_new(&r->own, struct process_figure);
+    *p = (struct process_figure){NULL, sqlite3_column_double(f, FIGURE), invocation};
+    *g->end = p;
+    g->end = &p->next;
     g->n++;
 }
 
@@ -214,7 +202,9 @@ static enum pk_code read_slices(struct pk_store *s, struct reading *r, struct pk
     int slice, figure = code ? SQLITE_DONE : sqlite3_step(f);
     while (!code && (slice = sqlite3_step(l)) == SQLITE_ROW) {
         const int64_t id = sqlite3_column_int64(l, SLICE_ID);
-        struct of_case *c = case_of(r, sqlite3_column_int64(l, OF_CASE));
+        const int64_t place = sqlite3_column_int64(l, OF_CASE) - r->run[FIRST_CASE].value.i;
+        const uint32_t at = place >= 0 && (uint64_t)place < r->n_at ? r->at[place] : 0;
+        struct of_case *c = at ? &r->cases[at - 1] : NULL;
         if (c)
             count_slice(c, l);
         for (; figure == SQLITE_ROW && sqlite3_column_int64(f, OF_SLICE) <= id; figure = sqlite3_step(f))
@@ -244,18 +234,18 @@ static struct pk_figures figures_of(struct reading *r, const struct of_case *c, 
     double *figure = pk_new_n(r->a, double, g->n);
     int64_t *invocation = pk_new_n(r->a, int64_t, g->n);
     size_t n = 0;
-    for (const struct said *said = g->first; said; said = said->next, n++)
-        figure[n] = said->figure;
+    for (const struct process_figure *p = g->first; p; p = p->next, n++)
+        figure[n] = p->figure;
     f.median = pk_summarize(figure, n).median;
     n = 0;
-    for (const struct said *said = g->first; said; said = said->next, n++) {
+    for (const struct process_figure *p = g->first; p; p = p->next, n++) {
         size_t i = n;
-        for (; i && invocation[i - 1] > said->invocation; i--) { /* nearly always they come in order */
+        for (; i && invocation[i - 1] > p->invocation; i--) { /* nearly always they come in order */
             figure[i] = figure[i - 1];
             invocation[i] = invocation[i - 1];
         }
-        figure[i] = said->figure;
-        invocation[i] = said->invocation;
+        figure[i] = p->figure;
+        invocation[i] = p->invocation;
     }
     f.figure = figure;
     f.invocation = invocation;
@@ -275,18 +265,13 @@ static int by_ordinal(const void *x, const void *y)
     return (a->f.ordinal > b->f.ordinal) - (a->f.ordinal < b->f.ordinal);
 }
 
-static bool in_order(const struct reading *r)
-{
-    for (size_t i = 1; i < r->n_cases; i++)
-        if (by_ordinal(&r->cases[i - 1], &r->cases[i]) > 0)
-            return false;
-    return true;
-}
-
 static struct pk_figures *put_together(struct reading *r, size_t *n, int64_t *cases_ok)
 {
     struct pk_figures *v = pk_new_n(r->a, struct pk_figures, r->n_figures + 1);
-    if (r->n_cases && !in_order(r))
+    bool in_order = true;
+    for (size_t i = 1; i < r->n_cases && in_order; i++)
+        in_order = by_ordinal(&r->cases[i - 1], &r->cases[i]) <= 0;
+    if (!in_order)
         qsort(r->cases, r->n_cases, sizeof *r->cases, by_ordinal);
     for (size_t i = 0; i < r->n_cases; i++) {
         const struct of_case *c = &r->cases[i];

@@ -13,15 +13,6 @@
 
 enum { ROWS = 50 };
 
-static void bind_value(sqlite3_stmt *stmt, int at, const struct pk_series *e, size_t i)
-{
-    sqlite3_bind_int64(stmt, at, e->ordinal[i]);
-    if (e->integer)
-        sqlite3_bind_int64(stmt, at + 1, e->integer[i]);
-    else
-        pk_db_bind_real(stmt, at + 1, e->real[i]);
-}
-
 static enum pk_code insert_rows(struct pk_store *s, const char *statement, size_t rows, int64_t series,
                                 const struct pk_series *e, size_t *i, size_t end, struct pk_err *err)
 {
@@ -31,8 +22,14 @@ static enum pk_code insert_rows(struct pk_store *s, const char *statement, size_
     sqlite3_bind_int64(stmt, 1, series);
     int rc = SQLITE_DONE;
     for (; rc == SQLITE_DONE && end - *i >= rows; *i += rows) {
-        for (size_t k = 0; k < rows; k++)
-            bind_value(stmt, 2 + 2 * (int)k, e, *i + k);
+        for (size_t k = 0; k < rows; k++) {
+            const int at = 2 + 2 * (int)k;
+            sqlite3_bind_int64(stmt, at, e->ordinal[*i + k]);
+            if (e->integer)
+                sqlite3_bind_int64(stmt, at + 1, e->integer[*i + k]);
+            else
+                pk_db_bind_real(stmt, at + 1, e->real[*i + k]);
+        }
         rc = sqlite3_step(stmt);
         sqlite3_reset(stmt);
     }
@@ -77,14 +74,6 @@ static enum pk_code metric_ids(struct pk_store *s, const struct pk_slice *l, int
     return PK_OK;
 }
 
-static const char *notes_json(struct pk_arena *a, const struct pk_slice *l)
-{
-    PK_JSON_CLEANUP json_t *notes = json_object();
-    for (size_t i = 0; i < l->n_notes; i++)
-        json_object_set_new(notes, l->notes[i].key, json_loads(l->notes[i].json, JSON_DECODE_ANY, NULL));
-    return pk_json_text(a, notes, PK_JSON_COMPACT);
-}
-
 /* A slice that did not end well is replaced by a later one of the same place; one that did stays. */
 static enum pk_code make_room(struct pk_store *s, int64_t case_id, const struct pk_slice *l,
                               struct pk_err *err)
@@ -107,10 +96,13 @@ static enum pk_code insert_slice(struct pk_store *s, int64_t case_id, const stru
                                  struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
+    PK_JSON_CLEANUP json_t *notes = json_object();
+    for (size_t i = 0; i < l->n_notes; i++)
+        json_object_set_new(notes, l->notes[i].key, json_loads(l->notes[i].json, JSON_DECODE_ANY, NULL));
     if (make_room(s, case_id, l, err) ||
         pk_db_run(s, err, "insert_slice", "iitttiit", case_id, (int64_t)l->invocation, pk_pass_name(l->pass),
                   pk_status_name(l->status), l->message ? l->message : "", (int64_t)l->started_wall_ns,
-                  (int64_t)l->elapsed_ns, notes_json(&a, l)))
+                  (int64_t)l->elapsed_ns, pk_json_text(&a, notes, PK_JSON_COMPACT)))
         return err->code;
     *id = sqlite3_last_insert_rowid(s->db);
     return PK_OK;
