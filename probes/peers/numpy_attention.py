@@ -12,7 +12,7 @@ import time
 import tracemalloc
 
 from shared.attention import shape_of
-from shared.wire import Refused, Skip, serve, timed
+from shared.wire import Refused, Skip, imported, serve, timed
 
 np = None  # imported at the first request, after the number of BLAS threads is known
 
@@ -92,11 +92,7 @@ def load_numpy(wire, threads):
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         if threads:
             os.environ[name] = str(threads)
-    try:
-        import numpy
-    except ImportError:
-        raise Skip("numpy is not installed for this Python; install it (apt install python3-numpy) or choose another with --python")
-    np = numpy
+    np = imported("numpy", "install it (apt install python3-numpy)")
     wire.setting("numpy", np.__version__)
     core = blas_core()
     wire.setting("blas", "OpenBLAS " + core if core else "unknown")
@@ -107,8 +103,6 @@ def load_numpy(wire, threads):
 
 def case_of(request):
     """The axes of a request, checked."""
-    if request["experiment"] != "attention-scaling":
-        raise Refused("this peer measures attention-scaling, not %s" % request["experiment"])
     case = shape_of(request)
     if request["device"] != "cpu":
         raise Skip("NumPy runs on the CPU, not on %s" % request["device"])
@@ -171,7 +165,7 @@ def answer(wire, request):
             wire.times(name + suffix, [row[half] for row in rows], cut)
     measure_memory(wire, inputs, scale, causal)
     wire.stopped(reason, cut)
-    wire.note("check", "forward fully, backward by differences, at seq_len 7" if request.get("check") else "not in this invocation")
+    wire.checked(request, "forward fully, backward by differences, at seq_len 7")
 
 
-serve("numpy-attention", answer)
+serve("numpy-attention", {"attention-scaling": answer})

@@ -157,7 +157,7 @@ def measure(wire, request, how, case, device):
     dim, causal = case["d_model"] // case["heads"], bool(case["causal"])
     if request.get("check") or how in SDPA:  # a kernel that is refused is found by trying
         check(how, dtype, causal, dim, device, ALLOWED[case["dtype"]])
-    wire.note("check", "output and gradients at seq_len 33" if request.get("check") else "not in this invocation")
+    wire.checked(request, "output and gradients at seq_len 33")
     qkv, d_o = inputs_of((case["batch"], case["heads"], case["seq_len"], dim), dtype, device, request.get("seed", 1))
     work = (attention_of(how), qkv, d_o, dim**-0.5, mask_of(how, causal, case["seq_len"], device))
     startup(wire, compile_ns(work, device) if how == "compile" else None)
@@ -172,9 +172,7 @@ def of(how):
         global torch
         torch = module
         case = case_of(request, how)
-        device = device_of(request, request.get("device_options", {}))
-        if case["dtype"] == "tf32" and device == "cpu":
-            raise Skip("TF32 needs a GPU")
+        device = device_of(request)
         with backend_of(how):
             measure(wire, request, how, case, device)
 

@@ -329,9 +329,8 @@ class Trial:
 # --- what is told ---
 
 def measure(wire, request, how):
-    options = request.get("device_options", {})
-    case = {**case_of(request), "device": device_of(request, options)}
-    threads = options.get("threads", 0)
+    case = {**case_of(request), "device": device_of(request)}
+    threads = request.get("device_options", {}).get("threads", 0)
     group = ranks_of(case["ranks"])
     checked = bool(request.get("check"))
     group.tell((how, case, threads, checked))
@@ -350,7 +349,7 @@ def measure(wire, request, how):
     columns["step_ns"] = [sum(row) for row in rows]
     for name, times in columns.items():
         wire.times(name, list(times), cut, "mark" if name == "exposed_ns" else "region")
-    wire.note("check", "passed" if checked else "not in this invocation")
+    wire.checked(request, "passed")
     wire.stopped(reason, cut)
 
 

@@ -1,8 +1,9 @@
 """What the PyTorch peers of all experiments share: finding torch, choosing its device, clocks, and what its errors mean."""
 import os
 import time
+from functools import partial
 
-from shared.wire import Refused, Skip, serve
+from shared.wire import Refused, Skip, imported, serve
 
 OVERRIDES = ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION")  # libraries would make products in another way than dtype says
 
@@ -19,11 +20,7 @@ def load_torch(wire):
     found = [name for name in OVERRIDES if os.environ.pop(name, None) is not None]
     if found:
         wire.setting("numerics_warning", "%s would change how products are computed: it is ignored; dtype defines it" % ", ".join(found))
-    try:
-        import torch as module
-    except ImportError:
-        raise Skip("torch is not installed for this Python; install it, or choose another with --python")
-    torch = module
+    torch = imported("torch")
     import_ns = time.perf_counter_ns() - began
     wire.setting("torch", torch.__version__)
     return torch
@@ -34,8 +31,9 @@ def startup(wire, compile_ns=None):
     wire.note("startup", {"start_ns": import_ns, **({"compile_ns": compile_ns} if compile_ns is not None else {})})
 
 
-def device_of(request, options):
-    device = request["device"]
+def device_of(request):
+    """The request's device, ready for use."""
+    device, options = request["device"], request.get("device_options", {})
     if device != "cpu" and not device.startswith("cuda"):
         raise Skip("PyTorch runs on cpu and cuda, not on %s" % device)
     if device == "cpu":
@@ -48,6 +46,8 @@ def device_of(request, options):
         if options.get("limit_bytes"):
             total = torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
             torch.cuda.set_per_process_memory_fraction(min(1.0, options["limit_bytes"] / total))
+    if device == "cpu" and request["axes"].get("dtype") == "tf32":
+        raise Skip("TF32 needs a GPU")
     return device
 
 
@@ -103,13 +103,11 @@ def problem_of(e):
 
 def run(program, experiments):
     """Serves cases of experiments, {name: measure(wire, request, torch)}."""
-    def answer(wire, request):
-        if request["experiment"] not in experiments:
-            raise Refused("this peer measures %s, not %s" % (" and ".join(experiments), request["experiment"]))
+    def answer(measure, wire, request):
         module = load_torch(wire)
         problem = None
         try:
-            experiments[request["experiment"]](wire, request, module)
+            measure(wire, request, module)
         except RuntimeError as e:
             problem = problem_of(e)
         if request["device"] != "cpu":  # after the exception, which holds the case's tensors
@@ -117,4 +115,4 @@ def run(program, experiments):
         if problem:
             raise problem
 
-    serve(program, answer)
+    serve(program, {name: partial(answer, measure) for name, measure in experiments.items()})

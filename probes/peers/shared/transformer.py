@@ -9,7 +9,7 @@ import math
 import time
 
 from shared.torch_run import clock, device_of, startup
-from shared.wire import Refused, Skip, axes_of, timed
+from shared.wire import Refused, Skip, axes_of, imported, timed
 
 KNOWN = {"layers": 2, "d_model": 256, "heads": 4, "d_ff": 1024, "vocab": 10000, "batch": 4, "seq_len": 128, "dtype": "fp32", "mode": "step",
          "attention": "auto", "recompute": "none", "weights": "seeded"}
@@ -277,7 +277,7 @@ def measure(wire, request, how, case, device):
     trial = Trial(case, how, device)
     startup(wire, compile_ns(trial) if how == "compile" else None)
     wire.note("found", {"attention": trial.attention, **(first_step(trial) if request.get("check") else {})})
-    wire.note("check", "loss and gradient recorded for comparison" if request.get("check") else "not in this invocation")
+    wire.checked(request, "loss and gradient recorded for comparison")
     names = REGIONS[:{"forward": 1, "forward-retained": 1, "forward+backward": 2, "step": 3}[case["mode"]]]
     watch, waited = clock(device, len(names)), []
 
@@ -299,15 +299,8 @@ def of(how):
     """measure(wire, request, torch) of mixed-precision."""
     def step(wire, request, module):
         global torch, np
-        torch = module
-        try:
-            import numpy as np
-        except ImportError:
-            raise Skip("numpy is not installed for this Python; install it, or choose another with --python")
+        torch, np = module, imported("numpy")
         case = case_of(request, how)
-        device = device_of(request, request.get("device_options", {}))
-        if case["dtype"] == "tf32" and device == "cpu":
-            raise Skip("TF32 needs a GPU")
-        measure(wire, request, how, case, device)
+        measure(wire, request, how, case, device_of(request))
 
     return step

@@ -7,7 +7,7 @@ import math
 import re
 import time
 
-from shared.wire import Refused, Skip, axes_of, serve, timed
+from shared.wire import Refused, Skip, axes_of, imported, serve, timed
 
 KNOWN = {"tree": "bert", "model": "4L-768H", "layers": 4, "hidden": 768, "intermediate": 3072, "vocab": 30522, "op": "patch",
          "plan": "reports", "patches": 0, "matcher": "compiled", "weights": "none"}
@@ -155,8 +155,6 @@ def check(lib):
 
 
 def case_of(request):
-    if request["experiment"] != "tree-patch":
-        raise Refused("this peer measures tree-patch, not %s" % request["experiment"])
     case = axes_of(request, KNOWN, unused={"tp", "slicing"})
     if case["tree"] != "bert" or case["plan"] != "reports":
         raise Skip("peers support only BERT and the plan of the reports, not trees or plans from files")
@@ -200,7 +198,7 @@ def answer_with(lib):
             wire.metric(name, "1", direction="none", **{"class": "exact", "combine": "median", "source": "mark"})
             wire.samples(name, "steady", 0, [value])
         wire.stopped(reason, cut)
-        wire.note("check", "every module of a 2-layer tree" if request.get("check") else "not in this invocation")
+        wire.checked(request, "every module of a 2-layer tree")
 
     return answer
 
@@ -212,12 +210,8 @@ class Equinox(Library):
 
     def load(self):
         if not self.kinds:
-            try:
-                import equinox
-                import jax
-            except ImportError:
-                raise Skip("equinox is not installed for this Python; pip install equinox, or choose another with --python")
-            self.eqx, self.jax = equinox, jax
+            self.eqx = equinox = imported("equinox", "pip install equinox,")
+            self.jax = imported("jax", "pip install equinox,")
             for kind, fields in CLASSES.items():
                 self.kinds[kind] = type(kind, (equinox.Module,), {"__annotations__": dict.fromkeys(fields, object)})
             self.Parameter = type("Parameter", (equinox.Module,), {
@@ -261,11 +255,7 @@ class Optree(Library):
 
     def load(self):
         if not self.kinds:
-            try:
-                import optree
-            except ImportError:
-                raise Skip("optree is not installed for this Python; pip install optree, or choose another with --python")
-            self.optree = optree
+            self.optree = optree = imported("optree", "pip install optree,")
             for kind, fields in CLASSES.items():
                 self.kinds[kind] = self.register(kind, fields)
             optree.register_pytree_node(OptreeParameter, lambda p: ((p.value,), p.divided), lambda divided, c: OptreeParameter(c[0], divided),
@@ -312,4 +302,4 @@ class Optree(Library):
 
 
 def run(program, lib):
-    serve(program, answer_with(lib))
+    serve(program, {"tree-patch": answer_with(lib)})

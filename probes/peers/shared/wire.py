@@ -1,4 +1,5 @@
 """The worker's half of perfkit's wire protocol (docs/protocol.md), for peers in Python. Needs nothing but Python."""
+import importlib
 import json
 import os
 import statistics
@@ -12,6 +13,14 @@ class Skip(Exception):
 
 class Refused(Exception):
     """This case is not one that the peer knows."""
+
+
+def imported(name, advice="install it,"):
+    """The module of that name; without it the case is skipped."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise Skip("%s is not installed for this Python; %s or choose another with --python" % (name, advice))
 
 
 class Wire:
@@ -54,6 +63,10 @@ class Wire:
         self.metric(name, "bytes", **{"class": "memory", "combine": "max", "source": "allocator"})
         self.samples(name, "steady", 0, [value])
 
+    def checked(self, request, what):
+        """Whether results were compared: a request says so."""
+        self.note("check", what if request.get("check") else "not in this invocation")
+
     def stopped(self, reason, cut):
         """Why timed() stopped, and what it left out as warm-up."""
         self.note("stop", reason)
@@ -69,8 +82,8 @@ def axes_of(request, known, unused=()):
     return {**known, **request["axes"]}
 
 
-def serve(program, answer):
-    """Answers every request by answer(wire, request): returning is ok, Skip, Refused and MemoryError say what else."""
+def serve(program, experiments):
+    """Answers every request by experiments[its experiment](wire, request): returning is ok, Skip, Refused and MemoryError say what else."""
     wire = Wire(program)
     for line in sys.stdin:
         request = json.loads(line)
@@ -80,7 +93,9 @@ def serve(program, answer):
             continue
         status, message = "ok", ""
         try:
-            answer(wire, request)
+            if request["experiment"] not in experiments:
+                raise Refused("this peer measures %s, not %s" % (" and ".join(experiments), request["experiment"]))
+            experiments[request["experiment"]](wire, request)
         except Skip as e:
             status, message = "skipped", str(e)
         except MemoryError as e:
