@@ -30,9 +30,7 @@ enum { BEFORE_BACKWARD, ALLOCATED, RESERVED, PARAMETERS, MODEL_FLOPS };
 enum { FP32, TF32, BF16 };
 enum { AUTO }; /* of attention; the others follow, in the order of enum pk_attention_variant */
 enum { EAGER, COMPILED };
-enum {
-    SEED = 1
-}; /* the same weights and tokens in every case, so that losses and gradients can be compared */
+enum { SEED = 1 }; /* the same weights and tokens in every case: losses and gradients can be compared */
 
 static const struct pk_axis axes[] = {
     [MODEL] = {"model", .type = PK_AXIS_ENUM,
@@ -238,14 +236,6 @@ static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_war
     return weights.path ? pk_transformer_weights_fit(&weights, &m, err) : PK_OK;
 }
 
-static int64_t peak_bytes(const struct pk_case *c, enum pk_device_kind kind)
-{
-    const struct pk_transformer_config m = config_of(c, kind);
-    struct pk_forecast f;
-    pk_transformer_forecast(&m, mode_of(c), kind, c->threads, &f);
-    return (int64_t)f.peak_bytes;
-}
-
 static int64_t model_flops(const struct pk_case *c, const struct pk_transformer_config *m)
 {
     const double flops = pk_transformer_flops(m) * (has_backward(c) ? 3 : 1);
@@ -257,8 +247,12 @@ static int64_t predict(const struct pk_case *c, enum pk_device_kind kind, unsign
     const struct pk_transformer_config m = config_of(c, PK_DEVICE_CPU);
     struct pk_forecast f;
     struct pk_err err;
-    if (gauge == PK_PEAK_BYTES)
-        return peak_bytes(c, kind);
+    if (gauge == PK_PEAK_BYTES) {
+        const struct pk_transformer_config model = config_of(c, kind);
+        struct pk_forecast forecast;
+        pk_transformer_forecast(&model, mode_of(c), kind, c->threads, &forecast);
+        return (int64_t)forecast.peak_bytes;
+    }
     if (gauge == RESERVED || pk_transformer_valid(&m, &err))
         return -1;
     if (gauge == PARAMETERS)
@@ -340,21 +334,16 @@ static enum pk_code backward(struct pk_ctx *ctx, struct pk_err *err)
     return rc;
 }
 
-static enum pk_code update(struct pk_ctx *ctx, struct pk_err *err)
-{
-    struct state *s = ctx->state;
-    pk_mark_begin(ctx->dev, OPTIMIZER, PK_LANE_COMPUTE);
-    enum pk_code rc = pk_transformer_update(&s->t, err);
-    pk_mark_end(ctx->dev, OPTIMIZER, PK_LANE_COMPUTE);
-    return rc;
-}
-
 static enum pk_code backward_and_update(struct pk_ctx *ctx, struct pk_err *err)
 {
+    struct state *s = ctx->state;
     pk_mark_begin(ctx->dev, BACKWARD_OPTIMIZER, PK_LANE_COMPUTE);
     enum pk_code rc = backward(ctx, err);
-    if (!rc)
-        rc = update(ctx, err);
+    if (!rc) {
+        pk_mark_begin(ctx->dev, OPTIMIZER, PK_LANE_COMPUTE);
+        rc = pk_transformer_update(&s->t, err);
+        pk_mark_end(ctx->dev, OPTIMIZER, PK_LANE_COMPUTE);
+    }
     pk_mark_end(ctx->dev, BACKWARD_OPTIMIZER, PK_LANE_COMPUTE);
     return rc;
 }

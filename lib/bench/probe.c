@@ -62,21 +62,16 @@ bool pk_region_applies(const struct pk_case *c, unsigned region)
     return !r->applies || r->applies(c);
 }
 
-static int region_index(const struct pk_region *rows, const char *name)
-{
-    for (int i = 0; rows[i].name; i++)
-        if (strcmp(rows[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
 int pk_region_around(const struct pk_case *c, unsigned region)
 {
     const struct pk_region *rows = c->probe->regions;
     int at = (int)region;
-    do
-        at = rows[at].inside ? region_index(rows, rows[at].inside) : -1;
-    while (at >= 0 && !pk_region_applies(c, (unsigned)at));
+    do {
+        const char *outer = rows[at].inside;
+        at = -1;
+        for (int i = 0; outer && rows[i].name && at < 0; i++)
+            at = strcmp(rows[i].name, outer) == 0 ? i : -1;
+    } while (at >= 0 && !pk_region_applies(c, (unsigned)at));
     return at;
 }
 

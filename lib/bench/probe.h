@@ -45,12 +45,11 @@ json_t *pk_ctx_note(struct pk_ctx *ctx, const char *key, json_t *value);
 struct pk_variant {
     const char *name;    /* "flash"; ends the table when NULL. Row 0 is the plain reference, never deleted. */
     const char *summary; /* a sentence */
-    const char *
-        ignores; /* optional: "bucket_bytes gradients", axes that mean nothing to it: its cases are without them, one for all their values.
-                          * Peers have all axes. */
+    /* optional: "bucket_bytes gradients", axes that mean nothing to it: its cases are without them, one for all their values. Peers have
+     * all axes. */
+    const char *ignores;
     const char *(*unavailable)(enum pk_device_kind kind); /* optional: reason it cannot run there, or NULL */
-    bool
-        captured; /* on a device with graphs (device/lane.h) `run` is captured, and replays are measured; marks on lanes only */
+    bool captured; /* on a device with graphs (device/lane.h): replays are measured; marks on lanes only */
 };
 
 /* A region named by marks. Region "forward" gives the metrics forward_ns and forward_host_ns. */
@@ -115,8 +114,7 @@ struct pk_fit_row {
     const char *name;          /* "forward_time_exponent"; ends the table when NULL */
     const char *metric, *axis; /* axis: x, an axis or a metric of class exact */
     enum pk_fit_kind kind;
-    const char
-        *ignore; /* axes in which the cases of a group may differ: "layers hidden"; NULL = none but x */
+    const char *ignore; /* axes that may differ in a group: "layers hidden"; NULL = none but x */
 };
 
 struct pk_store;
@@ -134,7 +132,7 @@ struct pk_probe {
     const struct pk_region *regions;
     const struct pk_metric *metrics; /* optional */
     const struct pk_preset
-        *presets; /* optional; the first is the default; absent = "default", every axis at its default */
+        *presets; /* optional; the first is the default; absent = every axis at its default */
     const struct pk_fit_row *fits; /* optional */
     /* optional. Points at which `check` compares fully, small and odd ("seq_len=7 d_model=3"): NULL-terminated. Axes not named are taken
      * from the case being measured. */

@@ -311,17 +311,6 @@ enum pk_code pk_axis_value(const struct pk_axis *axis, const char *text, struct 
     pk_assert(!"axis type");
 }
 
-static const char *shortest_real(double f, struct pk_arena *a)
-{
-    char buf[32];
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(buf, sizeof buf, "%.*g", digits, f);
-        if (strtod(buf, NULL) == f)
-            break;
-    }
-    return pk_strdup(a, buf);
-}
-
 const char *pk_axis_format(const struct pk_axis *axis, union pk_value v, struct pk_arena *a)
 {
     char buf[32];
@@ -332,8 +321,15 @@ const char *pk_axis_format(const struct pk_axis *axis, union pk_value v, struct 
         return pk_strdup(a, pk_format_size_exact(v.i, buf, sizeof buf));
     case PK_AXIS_RATE:
         return pk_strdup(a, pk_format_rate_exact(v.i, buf, sizeof buf));
-    case PK_AXIS_FLOAT:
-        return shortest_real(v.f, a);
+    case PK_AXIS_FLOAT: {
+        char real[32];
+        for (int digits = 6; digits <= 17; digits++) {
+            snprintf(real, sizeof real, "%.*g", digits, v.f);
+            if (strtod(real, NULL) == v.f)
+                break;
+        }
+        return pk_strdup(a, real);
+    }
     case PK_AXIS_ENUM:
         return axis->choices[v.i];
     case PK_AXIS_BOOL:

@@ -72,11 +72,6 @@ struct pk_sweep {
     size_t n;
 };
 
-/* What axis i takes at a point where nothing was asked for it, given the axes above it: what a composite
- * sets, else its default. */
-enum pk_code pk_axis_default(const struct pk_axis *axes, size_t i, const struct pk_point *p,
-                             struct pk_arena *a, struct pk_sweep *out, struct pk_err *err) PK_MUST_CHECK;
-
 /* A point: a value for every axis of the table (by row index), with absent axes marked. */
 struct pk_point {
     const struct pk_axis *axes;

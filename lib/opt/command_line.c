@@ -19,18 +19,12 @@ struct spoken {
     size_t n_popt, n_places, n_names;
 };
 
-/* Two rows of one spelling are a bug in the tables: the second would never be heard. */
-static bool spoken_for(const struct spoken *s, const char *name, char letter)
-{
-    for (const struct poptOption *p = s->popt; p < s->popt + s->n_popt; p++)
-        if ((letter && p->shortName == letter) || (name && p->longName && !strcmp(p->longName, name)))
-            return true;
-    return false;
-}
-
 static void speak(struct spoken *s, const char *name, char letter, bool takes_value, int val)
 {
-    pk_assert(!spoken_for(s, name, letter));
+    for (const struct poptOption *p = s->popt; p < s->popt + s->n_popt;
+         p++) /* two of one spelling are a bug */
+        pk_assert(!(letter && p->shortName == letter) &&
+                  !(name && p->longName && !strcmp(p->longName, name)));
     s->popt[s->n_popt++] = (struct poptOption){.longName = name,
                                                .shortName = letter,
                                                .argInfo = takes_value ? POPT_ARG_STRING : POPT_ARG_NONE,
@@ -68,15 +62,6 @@ static struct spoken speak_all(struct pk_opt_job *job)
     return s;
 }
 
-/* The command that has the option this one lacks; NULL when none has. */
-static const char *who_knows(const struct pk_opt_known *known, const char *name)
-{
-    for (size_t i = 0; i < known->n; i++)
-        if (pk_opt_row(known->sections[i].rows, name))
-            return known->sections[i].command;
-    return NULL;
-}
-
 static enum pk_code refuse(const struct pk_opt_job *job, const struct spoken *s, poptContext con, int rc,
                            struct pk_err *err)
 {
@@ -84,8 +69,10 @@ static enum pk_code refuse(const struct pk_opt_job *job, const struct spoken *s,
     if (rc == POPT_ERROR_BADOPT) {
         const char *name = pk_strndup(job->arena, as_typed, strcspn(as_typed, "="));
         const char *bare = name + strspn(name, "-");
-        const char *owner = who_knows(job->in->known, bare),
-                   *near = pk_suggest_also(bare, s->names, s->also, s->n_names);
+        const struct pk_opt_known *known = job->in->known;
+        const char *owner = NULL, *near = pk_suggest_also(bare, s->names, s->also, s->n_names);
+        for (size_t i = 0; !owner && i < known->n; i++)
+            owner = pk_opt_row(known->sections[i].rows, bare) ? known->sections[i].command : NULL;
         pk_fail(err, PK_E_USAGE, "there is no option %.200s", name);
         pk_why(err, "`perfkit %s` does not have it%s%s", job->in->command,
                owner ? ", but this has: perfkit " : "", owner ? owner : "");
@@ -232,22 +219,16 @@ static const char *sentence(const struct pk_opt *r, bool full, struct pk_arena *
     return pk_buf_text(&b);
 }
 
-static size_t column_of(const struct pk_opt_table *tables, size_t n_tables, struct pk_arena *a)
+const char *pk_opt_help(const struct pk_opt_table *tables, size_t n_tables, bool full, unsigned width,
+                        struct pk_arena *a)
 {
-    size_t column = 0;
+    struct pk_buf b = {.arena = a};
+    size_t column = 0, wide = width ? width : WIDTH;
     for (size_t t = 0; t < n_tables; t++)
         for (const struct pk_opt *r = tables[t].rows; r && r->name; r++) {
             size_t n = strlen(spelling(r, a)) + 2;
             column = n > column && n <= COLUMN_MAX ? n : column;
         }
-    return column;
-}
-
-const char *pk_opt_help(const struct pk_opt_table *tables, size_t n_tables, bool full, unsigned width,
-                        struct pk_arena *a)
-{
-    struct pk_buf b = {.arena = a};
-    size_t column = column_of(tables, n_tables, a), wide = width ? width : WIDTH;
     for (size_t t = 0; t < n_tables; t++)
         for (const struct pk_opt *r = tables[t].rows; r && r->name; r++) {
             if (r->group)

@@ -21,25 +21,14 @@ char *pk_opt_variable(const char *option, struct pk_arena *a)
     return name;
 }
 
-const char *pk_opt_getenv(const struct pk_opt_input *in, const char *name)
+/* NULL when unset or empty. */
+static const char *get_env(const struct pk_opt_input *in, const char *name)
 {
     size_t n = strlen(name);
     for (const char *const *e = in->environ_; *e; e++)
         if (!strncmp(*e, name, n) && (*e)[n] == '=')
             return (*e)[n + 1] ? *e + n + 1 : NULL;
     return NULL;
-}
-
-static enum pk_code set_rows(struct pk_opt_job *job, struct pk_opt_table *t, struct pk_err *err)
-{
-    for (size_t i = 0; t->rows && t->rows[i].name; i++) {
-        const char *name = pk_opt_variable(t->rows[i].name, job->arena);
-        const char *text = t->rows[i].cli_only ? NULL : pk_opt_getenv(job->in, name);
-        struct pk_opt_origin origin = {PK_OPT_ENVIRONMENT, name};
-        if (text && pk_opt_set((struct pk_opt_place){t, i}, text, origin, job->arena, err))
-            return pk_within(err, "%s", name);
-    }
-    return PK_OK;
 }
 
 /* Every name a PERFKIT_ variable may have, whichever command runs. */
@@ -75,36 +64,35 @@ static enum pk_code refuse_unknown(const struct pk_opt_job *job, struct pk_err *
     return PK_OK;
 }
 
-static enum pk_code check_word(const struct pk_opt_variable *v, const char *text, struct pk_arena *a,
-                               struct pk_err *err)
-{
-    struct pk_texts words = {0};
-    for (const char *const *w = v->words; *w; w++)
-        pk_texts_add(&words, *w, a);
-    if (pk_texts_has(&words, text))
-        return PK_OK;
-    const char *near = pk_suggest(text, words.v, words.n);
-    pk_fail(err, PK_E_USAGE, "%s: '%.100s' is not one of its values", v->name, text);
-    pk_why(err, "it is one of %s", pk_list(words.v, words.n, ", ", a));
-    return near ? pk_fix(err, "did you mean %s=%s?", v->name, near)
-                : pk_fix(err, "unset it: unset %s", v->name);
-}
-
+/* Variables of no option that take one of some words. */
 static enum pk_code check_words(const struct pk_opt_job *job, struct pk_err *err)
 {
     for (const struct pk_opt_variable *v = job->in->known->variables; v->name; v++) {
-        const char *text = v->words ? pk_opt_getenv(job->in, v->name) : NULL;
-        if (text && check_word(v, text, job->arena, err))
-            return err->code;
+        const char *text = v->words ? get_env(job->in, v->name) : NULL;
+        struct pk_texts words = {0};
+        for (const char *const *w = v->words; w && *w; w++)
+            pk_texts_add(&words, *w, job->arena);
+        if (!text || pk_texts_has(&words, text))
+            continue;
+        const char *near = pk_suggest(text, words.v, words.n);
+        pk_fail(err, PK_E_USAGE, "%s: '%.100s' is not one of its values", v->name, text);
+        pk_why(err, "it is one of %s", pk_list(words.v, words.n, ", ", job->arena));
+        return near ? pk_fix(err, "did you mean %s=%s?", v->name, near)
+                    : pk_fix(err, "unset it: unset %s", v->name);
     }
     return PK_OK;
 }
 
 enum pk_code pk_opt_read_environment(struct pk_opt_job *job, struct pk_err *err)
 {
-    for (size_t t = 0; t < job->n_tables; t++)
-        if (set_rows(job, &job->tables[t], err))
-            return err->code;
+    for (struct pk_opt_table *t = job->tables; t < job->tables + job->n_tables; t++)
+        for (size_t i = 0; t->rows && t->rows[i].name; i++) {
+            const char *name = pk_opt_variable(t->rows[i].name, job->arena);
+            const char *text = t->rows[i].cli_only ? NULL : get_env(job->in, name);
+            struct pk_opt_origin origin = {PK_OPT_ENVIRONMENT, name};
+            if (text && pk_opt_set((struct pk_opt_place){t, i}, text, origin, job->arena, err))
+                return pk_within(err, "%s", name);
+        }
     return refuse_unknown(job, err) ? err->code : check_words(job, err);
 }
 
@@ -260,7 +248,7 @@ static enum pk_code read_file(struct pk_opt_job *job, const char *path, enum pk_
 /* $XDG_CONFIG_HOME/perfkit/config.ini, else ~/.config/perfkit/config.ini; NULL without either. */
 static const char *user_file(const struct pk_opt_job *job)
 {
-    const char *base = pk_opt_getenv(job->in, "XDG_CONFIG_HOME"), *home = pk_opt_getenv(job->in, "HOME");
+    const char *base = get_env(job->in, "XDG_CONFIG_HOME"), *home = get_env(job->in, "HOME");
     if (base)
         return pk_printf(job->arena, "%s/perfkit/config.ini", base);
     return home ? pk_printf(job->arena, "%s/.config/perfkit/config.ini", home) : NULL;

@@ -49,8 +49,7 @@ struct pk_opt {
     bool cli_only; /* neither config nor environment: what names a single result (-o) or runs a command */
     /* Both or neither. No field of its own: "--name value" is "key=value" for the LIST row `into`, and --key is heard as --name. */
     const char *into, *key;
-    const char *
-        also; /* "context length": names that are no options, and for which this one is suggested; NULL = none */
+    const char *also; /* "context length": names of no option, for which this one is suggested; NULL = none */
     /* In place of a row: a table whose rows stand here. Its offsets are into the struct at `offset`. pk_opt_flat puts them in. */
     const struct pk_opt *rows;
 };
@@ -98,9 +97,8 @@ struct pk_opt_variable {
 struct pk_opt_known {
     const struct pk_opt_section *sections;
     size_t n;
-    const struct pk_opt *globals; /* of every command */
-    const struct pk_opt_variable
-        *variables; /* PERFKIT_ variables that are no option; ends where name is NULL */
+    const struct pk_opt *globals;            /* of every command */
+    const struct pk_opt_variable *variables; /* PERFKIT_ variables of no option; ends where name is NULL */
 };
 
 /* The command's section; one that there is. */

@@ -17,8 +17,9 @@ static const char *set_by(const struct pk_axis *c, union pk_value v, const char 
     return NULL;
 }
 
-enum pk_code pk_axis_default(const struct pk_axis *axes, size_t i, const struct pk_point *p,
-                             struct pk_arena *a, struct pk_sweep *out, struct pk_err *err)
+/* The sweep of axis i at a point that leaves it out, given the axes above it: what a composite sets, else its default. */
+static enum pk_code default_sweep(const struct pk_axis *axes, size_t i, const struct pk_point *p,
+                                  struct pk_arena *a, struct pk_sweep *out, struct pk_err *err)
 {
     const char *text = axes[i].def, *set;
     for (size_t k = 0; k < i; k++)
@@ -102,30 +103,16 @@ void pk_points_differ(const struct pk_point *const *points, size_t n, bool *diff
     }
 }
 
-static bool type_fits(const struct pk_axis *x, const json_t *j)
-{
-    switch (x->type) {
-    case PK_AXIS_INT:
-    case PK_AXIS_SIZE:
-    case PK_AXIS_RATE:
-        return json_is_integer(j);
-    case PK_AXIS_FLOAT:
-        return json_is_number(j);
-    case PK_AXIS_ENUM:
-    case PK_AXIS_FILE:
-        return json_is_string(j);
-    case PK_AXIS_BOOL:
-        return json_is_boolean(j);
-    }
-    return false;
-}
-
 /* The value as text and through pk_axis_value, so that range and choices are checked in one place. */
 static enum pk_code value_from_json(const struct pk_axis *x, const json_t *j, struct pk_arena *a,
                                     union pk_value *v, struct pk_err *err)
 {
     const char *text = json_is_string(j) ? json_string_value(j) : pk_json_text(a, j, PK_JSON_COMPACT);
-    if (type_fits(x, j))
+    const bool fits = x->type == PK_AXIS_FLOAT  ? json_is_number(j)
+                      : pk_axis_ordered(x)      ? json_is_integer(j)
+                      : x->type == PK_AXIS_BOOL ? json_is_boolean(j)
+                                                : json_is_string(j);
+    if (fits)
         return pk_axis_value(x, x->type == PK_AXIS_RATE ? pk_printf(a, "%sB", text) : text, a, v, err);
     pk_fail(err, PK_E_USAGE, "axis %s: %.100s has the wrong JSON type", x->name, text);
     pk_why(err, "integers, sizes and rates are JSON integers, choices and files strings, switches booleans");
@@ -147,7 +134,7 @@ static enum pk_code point_axis_from_json(size_t i, const json_t *j, struct pk_ar
     struct pk_sweep s;
     if (p->absent[i])
         return PK_OK;
-    if (pk_axis_default(p->axes, i, p, a, &s, err))
+    if (default_sweep(p->axes, i, p, a, &s, err))
         return err->code;
     p->v[i] = s.v[0];
     return PK_OK;
@@ -235,15 +222,6 @@ static enum pk_code add_point(struct expansion *x)
     return PK_OK;
 }
 
-static enum pk_code default_of(struct expansion *x, size_t i, struct pk_sweep *s)
-{
-    if (x->composites || !x->defaults[i].n)
-        if (pk_axis_default(x->grid->axes, i, &x->at, x->arena, &x->defaults[i], x->err))
-            return x->err->code;
-    *s = x->defaults[i];
-    return PK_OK;
-}
-
 static enum pk_code expand_axis(struct expansion *x, size_t i)
 {
     const struct pk_axis *axes = x->grid->axes;
@@ -254,8 +232,10 @@ static enum pk_code expand_axis(struct expansion *x, size_t i)
     if (x->at.absent[i])
         return expand_axis(x, i + 1);
     struct pk_sweep s = x->block[i];
-    if (!s.n && default_of(x, i, &s))
+    if (!s.n && (x->composites || !x->defaults[i].n) &&
+        default_sweep(axes, i, &x->at, x->arena, &x->defaults[i], x->err))
         return x->err->code;
+    s = s.n ? s : x->defaults[i];
     for (size_t k = 0; k < s.n; k++) {
         x->at.v[i] = s.v[k];
         if (expand_axis(x, i + 1))

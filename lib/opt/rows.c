@@ -147,14 +147,6 @@ enum pk_code pk_opt_set(struct pk_opt_place at, const char *text, struct pk_opt_
 
 /* --- finding a row --------------------------------------------------------------------------------------------- */
 
-static size_t count_rows(const struct pk_opt *rows)
-{
-    size_t n = 0;
-    while (rows && rows[n].name)
-        n++;
-    return n;
-}
-
 static const struct pk_opt *add_flat(const struct pk_opt *rows, size_t offset, struct pk_opt *v, size_t *n)
 {
     for (; rows->name || rows->rows; rows++) {
@@ -211,7 +203,9 @@ bool pk_opt_find(const struct pk_opt_job *job, const char *name, struct pk_opt_p
 /* A default that its own row refuses is a bug in the table. */
 void pk_opt_defaults(struct pk_opt_table *t, struct pk_arena *a)
 {
-    size_t n = count_rows(t->rows);
+    size_t n = 0;
+    while (t->rows && t->rows[n].name)
+        n++;
     t->origins = pk_new_n(a, struct pk_opt_origin, n);
     for (size_t i = 0; i < n; i++) {
         struct pk_err err;

@@ -37,5 +37,4 @@ enum pk_code pk_opt_read_environment(struct pk_opt_job *job, struct pk_err *err)
 /* Files that do not exist are no error. */
 enum pk_code pk_opt_read_config(struct pk_opt_job *job, struct pk_err *err) PK_MUST_CHECK;
 
-const char *pk_opt_getenv(const struct pk_opt_input *in, const char *name); /* NULL when unset or empty */
 char *pk_opt_variable(const char *option, struct pk_arena *a); /* "max-time" -> "PERFKIT_MAX_TIME" */

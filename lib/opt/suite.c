@@ -152,23 +152,18 @@ static int on_key(void *user, const char *ignored, const char *key, const char *
     return 1;
 }
 
-static void has_no_entry(struct pk_suite *s, struct pk_arena *a)
-{
-    struct pk_err err;
-    pk_fail(&err, PK_E_USAGE, "%s has no entry", s->path);
-    pk_why(&err, "each section except [" COMMON "] is an entry, and there is none");
-    pk_fix(&err, "add one: a line [attention-scaling], followed by its settings");
-    pk_suite_add_wrong(s, 0, &err, a);
-}
-
 enum pk_code pk_suite_parse(const char *path, const char *text, size_t bytes, struct pk_arena *a,
                             struct pk_suite *out, struct pk_err *err)
 {
     *out = (struct pk_suite){.path = path, .common = {.name = COMMON}};
     struct reading r = {.suite = out, .arena = a, .rest = text, .end = text + bytes};
     ini_parse_stream(read_line, &r, on_key, &r); /* what it does not understand is seen above */
-    if (!out->n && !out->n_wrong)
-        has_no_entry(out, a);
+    if (!out->n && !out->n_wrong) {
+        pk_fail(err, PK_E_USAGE, "%s has no entry", path);
+        pk_why(err, "each section except [" COMMON "] is an entry, and there is none");
+        pk_fix(err, "add one: a line [attention-scaling], followed by its settings");
+        pk_suite_add_wrong(out, 0, err, a);
+    }
     return fail_first(out, err);
 }
 

@@ -57,8 +57,8 @@ struct pk_suite_keys {
     struct pk_opt_table *tables; /* their options are set, each in every table that has it */
     size_t n_tables;
     const struct pk_opt_known *known;
-    const char *const *
-        commands; /* of `known`, whose options may stand there, too: their values are checked alone; NULL = none */
+    const char *const
+        *commands;             /* of `known`: their options are allowed, too, and only checked; NULL = none */
     const char *const *others; /* keys that the caller reads */
 };
 

@@ -107,21 +107,6 @@ static bool next_value(const struct pk_axis *x, const struct step *s, union pk_v
     return !overflow && v->i > old.i;
 }
 
-/* Adds first and what follows it, up to last. */
-static enum pk_code add_range(struct growing *g, union pk_value first, union pk_value last,
-                              const struct step *s, struct pk_err *err)
-{
-    const struct pk_axis *x = g->axis;
-    union pk_value v = first;
-    do {
-        if (is_real(x) ? v.f > last.f : v.i > last.i)
-            break;
-        if (add(g, v, err))
-            return err->code;
-    } while (next_value(x, s, &v));
-    return PK_OK;
-}
-
 static enum pk_code parse_range(struct growing *g, const char *text, struct pk_err *err)
 {
     const struct pk_axis *x = g->axis;
@@ -141,7 +126,14 @@ static enum pk_code parse_range(struct growing *g, const char *text, struct pk_e
     if (!next_value(x, &s, &second))
         return refuse_range(
             x, text, "this range never advances: its step must give a value larger than the first", err);
-    return add_range(g, first, last, &s, err);
+    union pk_value v = first;
+    do {
+        if (is_real(x) ? v.f > last.f : v.i > last.i)
+            break;
+        if (add(g, v, err))
+            return err->code;
+    } while (next_value(x, &s, &v));
+    return PK_OK;
 }
 
 enum pk_code pk_axis_parse(const struct pk_axis *axis, const char *text, struct pk_arena *a,

@@ -55,15 +55,6 @@ static bool read_word(struct scan *s)
     return true;
 }
 
-/* Whether a first word would set a variable: X=1 ./solve. */
-static bool assigns(const char *text)
-{
-    size_t n = 0;
-    while (isalnum((unsigned char)text[n]) || text[n] == '_')
-        n++;
-    return n && !isdigit((unsigned char)*text) && text[n] == '=';
-}
-
 static enum pk_code no_command(const char *option, const char *text, const char *why, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "--%s '%s' is not a command", option, text);
@@ -99,7 +90,10 @@ enum pk_code pk_words_split(const char *option, const char *text, struct pk_aren
         return no_command(option, text, "it is empty", err);
     if (s.special)
         return needs_shell(option, text, s.special, err);
-    if (assigns(v[0])) {
+    size_t name = 0; /* of the variable that a first word like X=1 would set */
+    while (isalnum((unsigned char)v[0][name]) || v[0][name] == '_')
+        name++;
+    if (name && !isdigit((unsigned char)*v[0]) && v[0][name] == '=') {
         pk_fail(err, PK_E_USAGE, "--%s '%s' needs a shell", option, text);
         pk_why(err, "only a shell would set the variable '%s', and no shell is started", v[0]);
         return pk_fix(err, "--%s 'env %s'", option, text);

@@ -43,18 +43,6 @@ bool pk_ceilings_wanting(const struct pk_ceilings_known *known, int64_t now_ns)
     return known->doubtful || now_ns - known->newest_ns > (int64_t)(FRESH_S * PK_NS_PER_S);
 }
 
-/* Of what the worker told about its device. */
-static void read_sheet(const struct pk_worker_client *l, struct pk_ceilings *sheet)
-{
-    const size_t prefix = strlen(PK_SHEET_PREFIX);
-    *sheet = (struct pk_ceilings){0};
-    for (size_t f = 0; f < l->n_facts; f++)
-        for (size_t i = 0; i < PK_CEILING_ROWS; i++)
-            if (!strncmp(l->facts[f].key, PK_SHEET_PREFIX, prefix) &&
-                !strcmp(l->facts[f].key + prefix, pk_ceiling_rows[i].key))
-                *pk_ceiling(sheet, i) = strtod(l->facts[f].value, NULL);
-}
-
 static enum pk_code no_ceilings(const char *device, enum pk_answer answer, const struct pk_slice *slice,
                                 struct pk_err *err)
 {
@@ -86,14 +74,22 @@ static enum pk_code measure_in_worker(const char *device, const struct pk_device
     enum pk_code rc = answer == PK_ANSWER_SLICE && slice->status == PK_ST_OK
                           ? pk_ceilings_of_slice(slice, out, err)
                           : no_ceilings(device, answer, slice, err);
-    read_sheet(&worker, sheet);
+    if (sheet) { /* among the facts about its device */
+        const size_t prefix = strlen(PK_SHEET_PREFIX);
+        *sheet = (struct pk_ceilings){0};
+        for (size_t f = 0; f < worker.n_facts; f++)
+            for (size_t i = 0; i < PK_CEILING_ROWS; i++)
+                if (!strncmp(worker.facts[f].key, PK_SHEET_PREFIX, prefix) &&
+                    !strcmp(worker.facts[f].key + prefix, pk_ceiling_rows[i].key))
+                    *pk_ceiling(sheet, i) = strtod(worker.facts[f].value, NULL);
+    }
     pk_worker_client_close(&worker);
     return rc;
 }
 
-static enum pk_code repeat(struct pk_store *s, const char *machine, const char *device,
-                           const struct pk_device_options *opt, const volatile int *stop_flag,
-                           struct pk_ceilings *sheet, struct pk_err *err)
+enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const char *device,
+                                const struct pk_device_options *opt, const volatile int *stop_flag,
+                                struct pk_ceilings *sheet, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_ceilings c;
@@ -107,14 +103,6 @@ static enum pk_code repeat(struct pk_store *s, const char *machine, const char *
     return pk_store_ceilings(s, machine, pk_ceilings_key(device, opt, &a), values, n, err);
 }
 
-enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const char *device,
-                                const struct pk_device_options *opt, const volatile int *stop_flag,
-                                struct pk_err *err)
-{
-    struct pk_ceilings sheet;
-    return repeat(s, machine, device, opt, stop_flag, &sheet, err);
-}
-
 enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,
                                    const struct pk_device_options *opt, const volatile int *stop_flag,
                                    struct pk_ceilings_known *out, struct pk_err *err)
@@ -126,7 +114,7 @@ enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, cons
     enum pk_code rc = PK_OK;
     bool enough = false;
     for (size_t n = 1; !rc && !enough; n++) {
-        rc = repeat(s, machine, device, opt, stop_flag, &sheet, err);
+        rc = pk_ceilings_repeat(s, machine, device, opt, stop_flag, &sheet, err);
         if (!rc)
             rc = pk_ceilings_stored(s, machine, key, out, err);
         const uint64_t spent = pk_clock_ns() - begin; /* and one more would take spent / n */

@@ -11,13 +11,10 @@ const char *pk_ceilings_key(const char *device, const struct pk_device_options *
 /* The stored ceilings of this machine and key: the highest of all repetitions of each rate. */
 struct pk_ceilings_known {
     struct pk_ceilings top;
-    bool found; /* every rate was measured at least once */
-    const char *
-        doubtful; /* the first rate whose highest value no second repeat came within 5 % of: measured on a busy
-                           * host; NULL when there is none */
-    int64_t newest_ns; /* wall clock: since when some rate was not measured again */
-    struct pk_ceilings
-        sheet; /* what the vendor states of the device, by pk_ceilings_calibrate alone; 0 = not known */
+    bool found;               /* every rate was measured at least once */
+    const char *doubtful;     /* the first rate that no second repeat confirmed within 5 %; NULL = none */
+    int64_t newest_ns;        /* wall clock: since when some rate was not measured again */
+    struct pk_ceilings sheet; /* what the vendor states, from pk_ceilings_calibrate alone; 0 = not known */
 };
 enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const char *key,
                                 struct pk_ceilings_known *out, struct pk_err *err) PK_MUST_CHECK;
@@ -25,10 +22,10 @@ enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const c
 /* Another repetition is needed: a value is doubtful, or a day old. */
 bool pk_ceilings_wanting(const struct pk_ceilings_known *known, int64_t now_ns);
 
-/* Measures and stores one repeat, in a fresh worker, in less than a second. */
+/* Measures and stores one repeat, in a fresh worker, in less than a second. sheet: what the vendor states; NULL = not wanted. */
 enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const char *device,
                                 const struct pk_device_options *opt, const volatile int *stop_flag,
-                                struct pk_err *err) PK_MUST_CHECK;
+                                struct pk_ceilings *sheet, struct pk_err *err) PK_MUST_CHECK;
 
 /* Three repeats, and up to nine within three seconds while something is doubtful; *out is then what is stored. */
 enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,

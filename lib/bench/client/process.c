@@ -270,18 +270,6 @@ void pk_process_end(struct pk_process *p, uint64_t grace_ns)
     close_ours(p);
 }
 
-/* Whatever a program writes to stderr must fit a JSON text: control characters, and in text that is not UTF-8 every
- * byte outside ASCII, become '?'. */
-static void make_presentable(char *s, size_t n)
-{
-    PK_JSON_CLEANUP json_t *utf8 = json_stringn(s, n);
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)s[i];
-        if (c < ' ' || c == 0x7f || (c > 0x7f && !utf8))
-            s[i] = '?';
-    }
-}
-
 struct line {
     const char *s;
     size_t n;
@@ -341,7 +329,13 @@ const char *pk_process_last_words(const struct pk_process *p, struct pk_arena *a
         pk_buf_str(&b, b.n ? " | " : "");
         pk_buf_add(&b, v[i].s, v[i].n);
     }
-    make_presentable(b.s, b.n);
+    /* They become JSON: control characters, and in text that is not UTF-8 every byte outside ASCII, become '?'. */
+    PK_JSON_CLEANUP json_t *utf8 = json_stringn(b.s, b.n);
+    for (size_t k = 0; k < b.n; k++) {
+        unsigned char c = (unsigned char)b.s[k];
+        if (c < ' ' || c == 0x7f || (c > 0x7f && !utf8))
+            b.s[k] = '?';
+    }
     return pk_buf_text(&b);
 }
 

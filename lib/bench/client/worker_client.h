@@ -37,8 +37,7 @@ struct pk_worker_client {
     size_t n_facts, facts_cap;
     const struct pk_metric_decl *known; /* see pk_worker_client_know */
     size_t n_known;
-    struct pk_rank_heartbeats
-        heartbeats;     /* of the ranks, when the worker is a group of ranks; its path is in argv */
+    struct pk_rank_heartbeats heartbeats; /* of a group of ranks; its path is in argv */
     const char *absent; /* the rank that did not answer, when the answer is late and the rank is known */
     json_t *choices;    /* the choices of its workers so far; every request contains them */
     bool started;       /* a worker, ever */

@@ -98,15 +98,6 @@ static bool hear_spawner(struct pk_command *r, const char *bytes, size_t n)
     return complete;
 }
 
-/* After the answer: what is still in the pipes. The command has ended, so everything it said is there. */
-static void drain(struct pk_command *r)
-{
-    char buf[32 << 10];
-    size_t n = 0;
-    while (pk_process_hear(&r->spawner, 0, NULL, buf, sizeof buf, &n) == PK_HEARD_BYTES)
-        hear_command(r, buf, n);
-}
-
 static const char *spawner_died(struct pk_command *r)
 {
     drop_spawner(r, 0);
@@ -151,7 +142,11 @@ static enum heard run_command(struct pk_command *r, const char **message)
             break;
         case PK_HEARD_ANSWER:
             if (hear_spawner(r, buf, n)) {
-                drain(r);
+                /* After the answer: what is still in the pipes. The command has ended, so everything it said is there. */
+                char left[32 << 10];
+                size_t n_left = 0;
+                while (pk_process_hear(&r->spawner, 0, NULL, left, sizeof left, &n_left) == PK_HEARD_BYTES)
+                    hear_command(r, left, n_left);
                 return ANSWERED;
             }
             break;

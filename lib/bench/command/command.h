@@ -17,11 +17,10 @@ struct pk_command_options {
     const char *name;        /* name of the case; NULL = the command line. Equal names can be compared */
     const char *cpus;        /* "0-3,8": where it may run (machine/bind.h); NULL = anywhere */
     const char *prepare;     /* a shell command before each run, untimed; NULL = none */
-    const struct pk_counters *
-        counters; /* additional runs that are counted, unless an earlier run failed or took too long; NULL = none */
-    bool ignore_failure; /* an exit status other than 0 is a note, not a failed case */
-    int64_t warmup;      /* runs that are not recorded */
-    int64_t runs;        /* exact number; 0 = until min_runs and min_time_ns are reached */
+    const struct pk_counters *counters; /* for more runs, unless one failed or took too long; NULL = none */
+    bool ignore_failure;                /* an exit status other than 0 is a note, not a failed case */
+    int64_t warmup;                     /* runs that are not recorded */
+    int64_t runs;                       /* exact number; 0 = until min_runs and min_time_ns are reached */
     int64_t min_runs, max_runs;
     int64_t min_time_ns; /* from the first run to the last, with everything between */
     int64_t timeout_ns;  /* of one run with its prepare */
@@ -39,9 +38,9 @@ struct pk_command_result {
     int64_t runs;
     size_t cases;        /* the command's own and those it named */
     enum pk_status last; /* how the last run ended; the first that is not ok is the last */
-    enum pk_code
-        verdict; /* PK_OK; PK_E_NOTHING: the last run failed or was late; PK_E_CHECK: what it reported is wrong, or
-                              says that its result is; PK_E_INTERNAL: perfkit could not run it */
+    /* PK_OK; PK_E_NOTHING: the last run failed or was late; PK_E_CHECK: what it reported is wrong, or says that its result is;
+     * PK_E_INTERNAL: perfkit could not run it */
+    enum pk_code verdict;
     const char *message;   /* why not ok; in the caller's arena */
     const char *uncounted; /* why a counter pass gave no counts; "" = there was none, or it did */
     bool interrupted;      /* *stop_flag was set: the run in flight is not recorded */

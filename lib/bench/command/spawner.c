@@ -40,18 +40,12 @@ static const struct pk_metric_decl metrics[METRICS] = {
     [SWITCHES] = {"context_switches", "1", "lower", "rate", "median", "sum", "reported"},
 };
 
-/* The child ends with its parent, also with one that ended before this was asked for. */
-static void live_no_longer_than(pid_t parent)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(127);
-}
-
 /* gate: waits until the other end is closed; -1 = none. */
 _Noreturn static void become(const char *const *argv, struct start *start, pid_t parent, int gate)
 {
-    live_no_longer_than(parent);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) /* it ended before this was asked for */
+        _exit(127);
     int null = open("/dev/null", O_RDWR);
     char c;
     signal(SIGPIPE, SIG_DFL);
@@ -68,37 +62,14 @@ _Noreturn static void become(const char *const *argv, struct start *start, pid_t
     _exit(127);
 }
 
-/* Reaps the child and says how it was. */
-static void await(pid_t pid, const struct start *start, struct outcome *out)
+/* With counters (NULL = none) the child waits at a pipe until they are open, and they count from its exec. */
+static void run(const char *const *argv, struct start *start, struct pk_counting *counting,
+                struct outcome *out)
 {
-    while (wait4(pid, &out->status, 0, &out->usage) < 0 && errno == EINTR)
-        ;
-    out->wall_ns = pk_clock_ns() - start->began_ns;
-    out->error = start->error;
-}
-
-static void run_once(const char *const *argv, struct start *start, struct outcome *out)
-{
+    int gate[2] = {-1, -1};
     *out = (struct outcome){0};
     *start = (struct start){0};
-    const pid_t parent = getpid();
-    pid_t pid = fork();
-    if (pid == 0)
-        become(argv, start, parent, -1);
-    if (pid < 0)
-        out->error = errno;
-    else
-        await(pid, start, out);
-}
-
-/* The same with counters: the child waits at a pipe until they are open, and they count from its exec. */
-static void run_counted(const char *const *argv, struct start *start, struct pk_counting *counting,
-                        struct outcome *out)
-{
-    int gate[2];
-    *out = (struct outcome){0};
-    *start = (struct start){0};
-    if (pipe2(gate, O_CLOEXEC)) {
+    if (counting && pipe2(gate, O_CLOEXEC)) {
         out->error = errno;
         return;
     }
@@ -106,19 +77,23 @@ static void run_counted(const char *const *argv, struct start *start, struct pk_
     const pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0) {
-        close(gate[1]);
+        if (counting)
+            close(gate[1]);
         become(argv, start, parent, go);
     }
-    int error = errno;
-    if (pid > 0)
+    out->error = pid < 0 ? errno : 0;
+    if (counting && pid > 0)
         pk_counting_open(counting, pid);
-    close(gate[1]); /* go */
-    if (pid < 0) {
-        out->error = error;
+    if (counting)
+        close(gate[1]); /* go */
+    if (pid < 0)
         return;
-    }
-    await(pid, start, out);
-    pk_counting_end(counting);
+    while (wait4(pid, &out->status, 0, &out->usage) < 0 && errno == EINTR)
+        ;
+    out->wall_ns = pk_clock_ns() - start->began_ns;
+    out->error = start->error;
+    if (counting)
+        pk_counting_end(counting);
 }
 
 static const char *how_it_ended(int status, struct pk_arena *a)
@@ -193,15 +168,12 @@ static struct pk_slice measure(const json_t *request, struct start *start, struc
     if (counting && pk_counting_plan(&counts, json_object_get(request, "counters"), &err))
         return failed(pk_strdup(a, err.what));
     if (prepare) {
-        run_once((const char *const[]){"/bin/sh", "-c", prepare, NULL}, start, &o);
+        run((const char *const[]){"/bin/sh", "-c", prepare, NULL}, start, NULL, &o);
         if (o.error || o.status)
             return failed(pk_printf(a, "the command of --prepare failed: %s",
                                     o.error ? strerror(o.error) : how_it_ended(o.status, a)));
     }
-    if (counting)
-        run_counted(argv, start, &counts, &o);
-    else
-        run_once(argv, start, &o);
+    run(argv, start, counting ? &counts : NULL, &o);
     if (o.error)
         return failed(pk_printf(a, "cannot start '%s': %s", argv[0], strerror(o.error)));
     if (o.status && !pk_json_bool(request, "ignore_failure", false))

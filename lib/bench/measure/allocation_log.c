@@ -24,9 +24,8 @@ struct log {
     struct pk_observer observer;
     struct entry *v;
     size_t n, left_out;
-    int64_t start[PK_TAGS]; /* live bytes before the first entry */
-    struct moment
-        found[PK_REGIONS_MAX]; /* the most that was live where a region without others in it began */
+    int64_t start[PK_TAGS];              /* live bytes before the first entry */
+    struct moment found[PK_REGIONS_MAX]; /* the most live where a region without others in it began */
     bool written;
 };
 

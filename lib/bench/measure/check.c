@@ -2,7 +2,6 @@
 #include "bench/measure/steps.h"
 
 #include "base/err.h"
-#include "comm/comm.h"
 
 enum pk_code pk_check_case(const struct pk_case *c, const char *point, struct pk_arena *a,
                            struct pk_case *out, struct pk_err *err)
@@ -29,15 +28,4 @@ enum pk_code pk_check_case(const struct pk_case *c, const char *point, struct pk
     *out = *c;
     out->at = points[0];
     return PK_OK;
-}
-
-enum pk_code pk_check_fully(struct pk_ctx *ctx, struct pk_err *err)
-{
-    pk_marks_clear(&ctx->dev->marks);
-    enum pk_code rc = ctx->c->probe->run(ctx, err);
-    if (!rc)
-        rc = pk_device_sync(ctx->dev, err);
-    if (pk_alone(ctx->comm, rc))
-        return rc;
-    return pk_agree(ctx->comm, ctx->c->probe->check(ctx, true, err), err);
 }

@@ -194,17 +194,6 @@ static enum pk_code sample_and_check(struct pk_ctx *ctx, struct job *j, struct p
     return PK_OK;
 }
 
-/* For profilers: the case as one range, its regions as ranges within. */
-static uint64_t name_ranges(struct pk_ctx *ctx)
-{
-    const struct pk_probe *p = ctx->c->probe;
-    const char **names = pk_new_n(ctx->arena, const char *, PK_REGIONS_MAX);
-    for (size_t r = 0; r < PK_REGIONS_MAX && p->regions[r].name; r++)
-        names[r] = p->regions[r].name;
-    ctx->dev->marks.names = names;
-    return pk_range_begin(pk_printf(ctx->arena, "%s %s", p->name, p->variants[ctx->c->variant].name));
-}
-
 typedef enum pk_code live_fn(struct pk_ctx *ctx, struct job *j, struct pk_err *err);
 
 /* Sets the case c up, the one to measure or a check point of it, calls body, tears it down. Teardown follows a failed setup or body too. Memory
@@ -221,7 +210,14 @@ static enum pk_code with_case(struct job *j, const struct pk_case *c, live_fn *b
                          .seed = m->seed,
                          .dry = dev->kind == PK_DEVICE_NULL};
     uint64_t before = dev->pool.serial;
-    const uint64_t range = name_ranges(&ctx);
+    /* For profilers: the case as one range, its regions as ranges within. */
+    const struct pk_probe *p = ctx.c->probe;
+    const char **names = pk_new_n(ctx.arena, const char *, PK_REGIONS_MAX);
+    for (size_t r = 0; r < PK_REGIONS_MAX && p->regions[r].name; r++)
+        names[r] = p->regions[r].name;
+    ctx.dev->marks.names = names;
+    const uint64_t range =
+        pk_range_begin(pk_printf(ctx.arena, "%s %s", p->name, p->variants[ctx.c->variant].name));
     enum pk_code rc = pk_agree(ctx.comm, c->probe->setup(&ctx, err), err);
     if (!rc)
         rc = body(&ctx, j, err);
@@ -237,9 +233,14 @@ static enum pk_code with_case(struct job *j, const struct pk_case *c, live_fn *b
     return pk_why(err, "everything that setup and run allocate must be freed by teardown");
 }
 
+/* One run, compared fully. */
 static enum pk_code check_live(struct pk_ctx *ctx, struct job *j, struct pk_err *err)
 {
-    return pk_check_fully(ctx, err);
+    pk_marks_clear(&ctx->dev->marks);
+    enum pk_code rc = ctx->c->probe->run(ctx, err);
+    if (!rc)
+        rc = pk_device_sync(ctx->dev, err);
+    return pk_alone(ctx->comm, rc) ? rc : pk_agree(ctx->comm, ctx->c->probe->check(ctx, true, err), err);
 }
 
 /* The probe's check points. Those that it skips on this device are left out. Errors say which point. */

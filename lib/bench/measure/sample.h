@@ -41,9 +41,8 @@ struct pk_sampler {
     size_t first_column[PK_REGIONS_MAX],
         n_instances[PK_REGIONS_MAX]; /* by region; 0 instances: does not apply */
     size_t n_columns;                /* instances of all regions, those of outermost ones first */
-    size_t
-        n_outer_columns; /* of the outermost regions: together they are the iteration, the others are inside them */
-    uint32_t gauges; /* which an iteration sets, as in pk_marks */
+    size_t n_outer_columns;          /* of the outermost regions: together they are the iteration */
+    uint32_t gauges;                 /* which an iteration sets, as in pk_marks */
     size_t n_gauges;
     unsigned gauge[PK_GAUGES_MAX];         /* their numbers */
     size_t cap, n;                         /* samples; sample 0 is the first iteration, of 1 repetition */

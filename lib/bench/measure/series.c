@@ -52,9 +52,7 @@ static void pack_gauge(struct packer *k, size_t metric, size_t column)
 {
     for (unsigned p = 0; p < PK_PHASES; p++) {
         const struct phase_rows *rows = &k->phase[p];
-        if (!rows->n)
-            continue;
-        int64_t *v = add_series(k, metric, 0, p, 1, rows->n, rows->ordinal);
+        int64_t *v = rows->n ? add_series(k, metric, 0, p, 1, rows->n, rows->ordinal) : NULL;
         for (size_t i = 0; i < rows->n; i++)
             v[i] = k->s->bytes[rows->row[i] * k->s->n_gauges + column];
     }

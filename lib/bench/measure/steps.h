@@ -11,7 +11,7 @@
  *    "folded": false,                                 those of attention that stores scores are declared with gemm (breakdown.h)
  *    "regions":  [{"region", "calls", "occurrences", "time_ns", "busy_ns", "gap_ns"}],
  *    "families": [{"region", "family", "calls", "time_ns", "flops", "bytes"}],  declared (ops/ops.h)
- *    "kernels":  [{"region", "family", "name", "calls", "time_ns"}]}    the PK_KERNELS_TOLD that took longest
+ *    "kernels":  [{"region", "family", "name", "calls", "time_ns"}]}    the PK_KERNELS_NOTED that took longest
  *   Regions are the probe's, "iteration" (all kernels) and "outside" (kernels of no region).
  *
  * "memory", of one iteration more before the first sample; of a captured variant uncaptured: a replay allocates nothing:
@@ -29,8 +29,6 @@
 /* check.c: the case at a check point ("seq_len=7 d_model=3"): every axis not named as in c. Usage errors for unknown axes and values. */
 enum pk_code pk_check_case(const struct pk_case *c, const char *point, struct pk_arena *a,
                            struct pk_case *out, struct pk_err *err) PK_MUST_CHECK;
-/* One run of a case that is set up, compared fully. */
-enum pk_code pk_check_fully(struct pk_ctx *ctx, struct pk_err *err) PK_MUST_CHECK;
 
 /* counts.c: counts of one source. Places are the regions that occur, then the whole iteration. A source that cannot be read at marks, or a
  * captured variant, whose replays meet none, has the iteration alone. A count is that of all repetitions of a sample, as its times are;

@@ -1,4 +1,4 @@
-/* Traced: iterations traced, and the typical one told. */
+/* Traced: iterations traced, and the breakdown of the typical one as a note. */
 #include "bench/measure/measure.h"
 #include "bench/measure/steps.h"
 #include "counter/breakdown.h"
@@ -14,7 +14,7 @@ struct named {
     uint64_t time_ns;
 };
 
-struct told {
+struct iteration {
     struct pk_breakdown breakdown;
     struct named *named;
     size_t n_named;
@@ -26,7 +26,7 @@ struct traced {
     struct pk_arena *a;
     const struct pk_sampler *s;
     struct pk_observer observer;
-    struct told *v;
+    struct iteration *v;
     size_t n, cap;
 };
 
@@ -44,22 +44,22 @@ static int longest_first(const void *a, const void *b)
     return (x->time_ns < y->time_ns) - (x->time_ns > y->time_ns);
 }
 
-static void sum_names(const struct pk_trace *trace, struct pk_arena *a, struct told *told)
+static void sum_names(const struct pk_trace *trace, struct pk_arena *a, struct iteration *iteration)
 {
     const struct pk_kernel **v = pk_new_n(a, const struct pk_kernel *, trace->n + 1);
     for (size_t i = 0; i < trace->n; i++)
         v[i] = &trace->v[i];
     qsort(v, trace->n, sizeof(const struct pk_kernel *), by_kind);
-    told->named = pk_new_n(a, struct named, trace->n + 1);
+    iteration->named = pk_new_n(a, struct named, trace->n + 1);
     for (size_t i = 0; i < trace->n; i++) {
         if (!i || by_kind(&v[i - 1], &v[i]))
-            told->named[told->n_named++] = (struct named){.first = pk_new(a, struct pk_kernel)};
-        struct named *last = &told->named[told->n_named - 1];
+            iteration->named[iteration->n_named++] = (struct named){.first = pk_new(a, struct pk_kernel)};
+        struct named *last = &iteration->named[iteration->n_named - 1];
         if (!last->calls++)
             *(struct pk_kernel *)last->first = *v[i]; /* the trace's rows are gone with the next sample */
         last->time_ns += v[i]->end_ns - v[i]->begin_ns;
     }
-    qsort(told->named, told->n_named, sizeof *told->named, longest_first);
+    qsort(iteration->named, iteration->n_named, sizeof *iteration->named, longest_first);
 }
 
 static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iterate, struct pk_err *err)
@@ -77,13 +77,13 @@ static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iter
     if (rc)
         return rc;
     t->v = pk_grow(t->a, t->v, sizeof *t->v, t->n, &t->cap);
-    struct told *told = &t->v[t->n++];
-    *told = (struct told){0};
-    pk_breakdown_make(trace, t->a, &told->breakdown);
-    told->total_ns = told->breakdown.n_regions
-                         ? told->breakdown.regions[0].busy_ns + told->breakdown.regions[0].gap_ns
-                         : 0;
-    sum_names(trace, t->a, told);
+    struct iteration *iteration = &t->v[t->n++];
+    *iteration = (struct iteration){0};
+    pk_breakdown_make(trace, t->a, &iteration->breakdown);
+    iteration->total_ns = iteration->breakdown.n_regions ? iteration->breakdown.regions[0].busy_ns +
+                                                               iteration->breakdown.regions[0].gap_ns
+                                                         : 0;
+    sum_names(trace, t->a, iteration);
     return PK_OK;
 }
 
@@ -99,49 +99,9 @@ static const char *region_name(const struct traced *t, int region)
                                     : t->s->ctx->c->probe->regions[region].name;
 }
 
-static json_t *regions_json(const struct traced *t, const struct pk_breakdown *b)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < b->n_regions; i++) {
-        const struct pk_region_time *r = &b->regions[i];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "region", region_name(t, r->region),
-                                        "calls", (json_int_t)r->calls, "occurrences",
-                                        (json_int_t)r->occurrences, "time_ns", (json_int_t)r->time_ns,
-                                        "busy_ns", (json_int_t)r->busy_ns, "gap_ns", (json_int_t)r->gap_ns));
-    }
-    return list;
-}
-
-static json_t *families_json(const struct traced *t, const struct pk_breakdown *b)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < b->n_families; i++) {
-        const struct pk_family_time *f = &b->families[i];
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:I, s:I, s:f, s:f}", "region", region_name(t, f->region), "family",
-                            pk_family_names[f->family], "calls", (json_int_t)f->calls, "time_ns",
-                            (json_int_t)f->time_ns, "flops", f->declared.flops, "bytes", f->declared.bytes));
-    }
-    return list;
-}
-
-static json_t *kernels_json(const struct traced *t, const struct told *told)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < told->n_named && i < PK_KERNELS_TOLD; i++) {
-        const struct named *k = &told->named[i];
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:I, s:I}", "region", region_name(t, k->first->region), "family",
-                            pk_family_names[k->first->family], "name", k->first->name, "calls",
-                            (json_int_t)k->calls, "time_ns", (json_int_t)k->time_ns));
-    }
-    return list;
-}
-
 static int by_total(const void *a, const void *b)
 {
-    const struct told *x = a, *y = b;
+    const struct iteration *x = a, *y = b;
     return (x->total_ns > y->total_ns) - (x->total_ns < y->total_ns);
 }
 
@@ -151,12 +111,35 @@ static void pack(void *user, const struct pk_stopper *st, struct pk_notes *notes
     if (!t->n)
         return;
     qsort(t->v, t->n, sizeof *t->v, by_total);
-    const struct told *typical = &t->v[t->n / 2];
+    const struct iteration *typical = &t->v[t->n / 2];
     const struct pk_breakdown *b = &typical->breakdown;
+    json_t *regions = json_array(), *families = json_array(), *kernels = json_array();
+    for (size_t i = 0; i < b->n_regions; i++) {
+        const struct pk_region_time *r = &b->regions[i];
+        json_array_append_new(regions,
+                              json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "region", region_name(t, r->region),
+                                        "calls", (json_int_t)r->calls, "occurrences",
+                                        (json_int_t)r->occurrences, "time_ns", (json_int_t)r->time_ns,
+                                        "busy_ns", (json_int_t)r->busy_ns, "gap_ns", (json_int_t)r->gap_ns));
+    }
+    for (size_t i = 0; i < b->n_families; i++) {
+        const struct pk_family_time *f = &b->families[i];
+        json_array_append_new(families,
+                              json_pack("{s:s, s:s, s:I, s:I, s:f, s:f}", "region", region_name(t, f->region),
+                                        "family", pk_family_names[f->family], "calls", (json_int_t)f->calls,
+                                        "time_ns", (json_int_t)f->time_ns, "flops", f->declared.flops,
+                                        "bytes", f->declared.bytes));
+    }
+    for (size_t i = 0; i < typical->n_named && i < PK_KERNELS_NOTED; i++) {
+        const struct named *k = &typical->named[i];
+        json_array_append_new(
+            kernels, json_pack("{s:s, s:s, s:s, s:I, s:I}", "region", region_name(t, k->first->region),
+                               "family", pk_family_names[k->first->family], "name", k->first->name, "calls",
+                               (json_int_t)k->calls, "time_ns", (json_int_t)k->time_ns));
+    }
     pk_note_json(notes, "breakdown",
                  json_pack("{s:b, s:b, s:o, s:o, s:o}", "whole", (int)b->whole, "folded", (int)b->folded,
-                           "regions", regions_json(t, b), "families", families_json(t, b), "kernels",
-                           kernels_json(t, typical)));
+                           "regions", regions, "families", families, "kernels", kernels));
 }
 
 static void close(void *user)

@@ -5,25 +5,6 @@
 
 #include <math.h>
 
-static size_t count_rows(const struct pk_probe *p)
-{
-    size_t n = 0, m = 0;
-    while (p->regions[n].name)
-        n++;
-    while (p->metrics && p->metrics[m].name)
-        m++;
-    return n + m + 1; /* peak_bytes */
-}
-
-static struct pk_case_work region_row(const struct pk_case *c, unsigned region, int64_t case_id,
-                                      struct pk_arena *a)
-{
-    const struct pk_work w = c->probe->work(c, region);
-    return (struct pk_case_work){
-        case_id, pk_printf(a, "%s_ns", c->probe->regions[region].name), w.flops, w.bytes, w.exps, w.messages,
-        NAN};
-}
-
 struct pk_case pk_planned_case(const struct pk_planned *p)
 {
     struct pk_case c = p->c;
@@ -54,11 +35,17 @@ size_t pk_case_declared_work(const struct pk_planned *p, int64_t case_id, struct
                              struct pk_case_work **out)
 {
     const struct pk_case c = pk_planned_case(p);
-    size_t n = 0;
-    struct pk_case_work *v = *out = pk_new_n(a, struct pk_case_work, count_rows(c.probe));
-    for (unsigned r = 0; c.probe->regions[r].name; r++)
-        if (pk_region_applies(&c, r))
-            v[n++] = region_row(&c, r, case_id, a);
+    size_t n = 0, n_metrics = 0;
+    while (c.probe->metrics && c.probe->metrics[n_metrics].name)
+        n_metrics++;
+    struct pk_case_work *v = *out = pk_new_n(a, struct pk_case_work, PK_REGIONS_MAX + n_metrics + 1);
+    for (unsigned r = 0; c.probe->regions[r].name; r++) {
+        if (!pk_region_applies(&c, r))
+            continue;
+        const struct pk_work w = c.probe->work(&c, r);
+        const char *metric = pk_printf(a, "%s_ns", c.probe->regions[r].name);
+        v[n++] = (struct pk_case_work){case_id, metric, w.flops, w.bytes, w.exps, w.messages, NAN};
+    }
     for (const struct pk_metric *m = c.probe->metrics; m && m->name; m++)
         n += add_predicted(p, m, case_id, &v[n]);
     return n + add_predicted(p, &pk_peak_metric, case_id, &v[n]);

@@ -17,36 +17,29 @@ static double with_parts_ns(const struct pk_case *c, const double *own, int arou
     return around < 0 ? parts : fmax(own[around], parts);
 }
 
-static void set_times(struct pk_planned *p, const struct pk_ceilings *top)
-{
-    const struct pk_probe *probe = p->c.probe;
-    double floors[PK_REGIONS_MAX], least[PK_REGIONS_MAX];
-    bool known = true;
-    p->floor_ns = p->least_ns = NAN;
-    if (p->skip || !top || !(top->fp32_flops_per_s > 0) || !(top->memory_bytes_per_s > 0))
-        return;
-    for (unsigned r = 0; probe->regions[r].name; r++) {
-        if (!pk_region_applies(&p->c, r))
-            continue;
-        const struct pk_work w = probe->work(&p->c, r);
-        known &= !isnan(w.flops);
-        /* What tensor cores compute may overlap the rest; a CPU computes both alike, and has a rate of bf16. Where no rate is known it costs nothing. */
-        const double tensor_rate = fmax(top->bf16_flops_per_s, top->tf32_flops_per_s);
-        const double others_s = (w.flops - w.tensor_flops) / top->fp32_flops_per_s;
-        const double tensor_s = tensor_rate > 0 ? w.tensor_flops / tensor_rate : 0;
-        floors[r] = 1e9 * fmax(fmax(others_s, tensor_s), w.bytes / top->memory_bytes_per_s);
-        least[r] = (w.effort > 0 ? w.effort : 1) * floors[r];
-    }
-    if (!known)
-        return;
-    p->floor_ns = with_parts_ns(&p->c, floors, -1);
-    p->least_ns = with_parts_ns(&p->c, least, -1);
-}
-
 void pk_plan_floors(struct pk_plan *plan, const struct pk_ceilings *top)
 {
-    for (size_t i = 0; i < plan->n; i++)
-        set_times(&plan->v[i], top);
+    const bool rates = top && top->fp32_flops_per_s > 0 && top->memory_bytes_per_s > 0;
+    for (size_t i = 0; i < plan->n; i++) {
+        struct pk_planned *p = &plan->v[i];
+        const struct pk_probe *probe = p->c.probe;
+        double floors[PK_REGIONS_MAX], least[PK_REGIONS_MAX];
+        bool countable = rates && !p->skip;
+        for (unsigned r = 0; countable && probe->regions[r].name; r++) {
+            if (!pk_region_applies(&p->c, r))
+                continue;
+            /* What tensor cores compute may overlap the rest; a CPU computes both alike, and has a rate of bf16. Where no rate is known it costs nothing. */
+            const struct pk_work w = probe->work(&p->c, r);
+            const double tensor_rate = fmax(top->bf16_flops_per_s, top->tf32_flops_per_s);
+            const double others_s = (w.flops - w.tensor_flops) / top->fp32_flops_per_s;
+            const double tensor_s = tensor_rate > 0 ? w.tensor_flops / tensor_rate : 0;
+            floors[r] = 1e9 * fmax(fmax(others_s, tensor_s), w.bytes / top->memory_bytes_per_s);
+            least[r] = (w.effort > 0 ? w.effort : 1) * floors[r];
+            countable = !isnan(w.flops);
+        }
+        p->floor_ns = countable ? with_parts_ns(&p->c, floors, -1) : NAN;
+        p->least_ns = countable ? with_parts_ns(&p->c, least, -1) : NAN;
+    }
 }
 
 bool pk_plan_time_known(const struct pk_plan *plan, const struct pk_planned *p)

@@ -15,14 +15,6 @@ static bool has_value(const struct pk_plan *p, const struct pk_case *c, size_t a
     return false;
 }
 
-static bool has_variant(const struct pk_plan *p, const char *variant)
-{
-    for (size_t i = 0; i < p->n; i++)
-        if (!strcmp(p->v[i].variant, variant))
-            return true;
-    return false;
-}
-
 /* Of a case that the plan lacks, what no case of it has: "variant=bucket compute_ms=1"; all of it where each part is in some case. */
 static const char *strange_part(const struct pk_plan *p, const struct pk_request *r, const struct pk_case *c,
                                 struct pk_arena *a)
@@ -33,11 +25,13 @@ static const char *strange_part(const struct pk_plan *p, const struct pk_request
         return c->probe->name;
     for (size_t k = 0; c->probe->axes[k].name; k++)
         strange[k] = json_object_get(r->axes, c->probe->axes[k].name) && !has_value(p, c, k, a);
-    const bool known = has_variant(p, variant);
+    bool in_plan = false;
+    for (size_t i = 0; i < p->n; i++)
+        in_plan |= !strcmp(p->v[i].variant, variant);
     const char *axes = pk_point_text(&c->at, strange, a);
-    if (known && *axes)
+    if (in_plan && *axes)
         return axes;
-    if (known)
+    if (in_plan)
         axes = pk_point_text(&c->at, NULL, a);
     return pk_printf(a, "variant=%s%s%s", variant, *axes ? " " : "", axes);
 }

@@ -21,6 +21,7 @@ struct planner {
     enum pk_device_kind kind;
     unsigned threads; /* of a CPU: looked up once, for every forecast of memory needs it */
     struct pk_sweep overrides[PK_AXES_MAX];
+    struct pk_texts variants; /* names */
     size_t n_variants;
     const bool *wanted;   /* by variant */
     struct pk_index seen; /* cases that lack an axis, by what is left */
@@ -31,54 +32,32 @@ struct planner {
     struct pk_err *err;
 };
 
-static enum pk_code unknown_name(struct planner *p, const char *what, const char *name,
-                                 const char *const *names, size_t n)
+/* The place of a name in a list. */
+static enum pk_code find_name(struct planner *p, const char *what, const char *name,
+                              const struct pk_texts *names, size_t *out)
 {
-    pk_fail(p->err, PK_E_USAGE, "%s has no %s '%s'", p->probe->name, what, name);
-    pk_why(p->err, "%s", pk_suggest_text(p->arena, name, names, n));
-    return pk_fix(p->err, "`perfkit list experiments %s` explains each", p->probe->name);
-}
-
-static const struct pk_preset *find_preset(struct planner *p, const char *name)
-{
-    size_t n = 0;
-    const struct pk_preset *presets = pk_probe_presets(p->probe);
-    for (; presets[n].name; n++)
-        if (strcmp(presets[n].name, name) == 0)
-            return &presets[n];
-    const char **names = pk_new_n(p->arena, const char *, n);
-    for (size_t i = 0; i < n; i++)
-        names[i] = presets[i].name;
-    unknown_name(p, "preset", name, names, n);
-    return NULL;
-}
-
-static enum pk_code want_variant(struct planner *p, const char *name, bool *wanted)
-{
-    for (size_t i = 0; i < p->n_variants; i++)
-        if (strcmp(p->probe->variants[i].name, name) == 0) {
-            wanted[i] = true;
+    for (*out = 0; *out < names->n; ++*out)
+        if (strcmp(names->v[*out], name) == 0)
             return PK_OK;
-        }
-    const char **names = pk_new_n(p->arena, const char *, p->n_variants);
-    for (size_t i = 0; i < p->n_variants; i++)
-        names[i] = p->probe->variants[i].name;
-    return unknown_name(p, "variant", name, names, p->n_variants);
+    pk_fail(p->err, PK_E_USAGE, "%s has no %s '%s'", p->probe->name, what, name);
+    pk_why(p->err, "%s", pk_suggest_text(p->arena, name, names->v, names->n));
+    return pk_fix(p->err, "`perfkit list experiments %s` explains each", p->probe->name);
 }
 
 static enum pk_code choose_variants(struct planner *p)
 {
-    while (p->probe->variants[p->n_variants].name)
-        p->n_variants++;
+    for (; p->probe->variants[p->n_variants].name; p->n_variants++)
+        pk_texts_add(&p->variants, p->probe->variants[p->n_variants].name, p->arena);
     bool *wanted = pk_new_n(p->arena, bool, p->n_variants);
     p->wanted = wanted;
     for (size_t i = 0; i < p->n_variants; i++)
         wanted[i] = p->r->n_variants == 0;
     for (size_t i = 0; i < p->r->n_variants; i++)
         for (const char *at = p->r->variants[i]; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-            enum pk_code rc = want_variant(p, pk_strndup(p->arena, at, strcspn(at, ",")), wanted);
-            if (rc)
-                return rc;
+            size_t v;
+            if (find_name(p, "variant", pk_strndup(p->arena, at, strcspn(at, ",")), &p->variants, &v))
+                return p->err->code;
+            wanted[v] = true;
         }
     return PK_OK;
 }
@@ -86,13 +65,12 @@ static enum pk_code choose_variants(struct planner *p)
 static enum pk_code check_peers(struct planner *p)
 {
     for (size_t i = 0; i < p->r->n_peers; i++)
-        for (size_t k = 0; k < p->n_variants; k++)
-            if (strcmp(p->r->peers[i], p->probe->variants[k].name) == 0) {
-                pk_fail(p->err, PK_E_USAGE, "peer '%s' has the name of a variant of %s", p->r->peers[i],
-                        p->probe->name);
-                pk_why(p->err, "a peer is a variant, and its name identifies its results");
-                return pk_fix(p->err, "give the peer's file another name");
-            }
+        if (pk_texts_has(&p->variants, p->r->peers[i])) {
+            pk_fail(p->err, PK_E_USAGE, "peer '%s' has the name of a variant of %s", p->r->peers[i],
+                    p->probe->name);
+            pk_why(p->err, "a peer is a variant, and its name identifies its results");
+            return pk_fix(p->err, "give the peer's file another name");
+        }
     return PK_OK;
 }
 
@@ -344,14 +322,17 @@ static enum pk_code choose_preset(struct planner *p, struct pk_plan *out)
 {
     const struct pk_preset *first = pk_probe_presets(p->probe);
     if (p->r->preset) {
-        const struct pk_preset *asked = find_preset(p, p->r->preset);
-        return asked ? list_cases(p, asked, out) : p->err->code;
+        struct pk_texts names = {0};
+        size_t i;
+        for (const struct pk_preset *preset = first; preset->name; preset++)
+            pk_texts_add(&names, preset->name, p->arena);
+        return find_name(p, "preset", p->r->preset, &names, &i) ? p->err->code
+                                                                : list_cases(p, &first[i], out);
     }
     for (const struct pk_preset *preset = first; preset->name; preset++) {
         enum pk_code rc = list_cases(p, preset, out);
         struct pk_plan tried = *out;
-        struct pk_err
-            unheard; /* nobody chose a later preset, so nobody is to hear of its cases that cannot be */
+        struct pk_err unheard; /* nobody chose a later preset: its unsound cases are no error */
         bool fits = true;
         for (size_t i = 0; i < out->n; i++)
             fits = fits && !out->v[i].too_large;

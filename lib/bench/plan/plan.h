@@ -32,11 +32,10 @@ struct pk_planned {
      * until pk_plan_floors (estimate.h). */
     double floor_ns, least_ns;
     const char *skip; /* reason it is left out, NULL = measured */
-    const char *
-        too_large; /* predicted bytes exceed the limit, or what can be counted, and what would fit: recorded as OOM without trying */
     const char
-        *would_fit; /* of a case that is too large: "batch=140 would fit within 16.0 MiB"; NULL = not known */
-    int64_t largest; /* and that number (pk_probe_largest), where would_fit is not NULL */
+        *too_large; /* more predicted bytes than the limit, and what would fit: recorded as OOM, not tried */
+    const char *would_fit; /* of it: "batch=140 would fit within 16.0 MiB"; NULL = not known */
+    int64_t largest;       /* and that number (pk_probe_largest), where would_fit is not NULL */
 };
 
 struct pk_plan {

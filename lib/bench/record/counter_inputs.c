@@ -97,20 +97,13 @@ static void take_times(const struct pk_counter_inputs_run *k, int64_t case_id,
     }
 }
 
-static int64_t bits_of(const struct pk_cell *values, size_t stride, size_t n)
-{
-    int64_t bits = 0;
-    for (size_t i = 0; i < n; i++)
-        bits |= (int64_t)pk_cell_number(&values[i * stride]);
-    return bits;
-}
-
 /* The samples of one metric of one pass, sorted by value. */
 static void take_series(const struct pk_counter_inputs_run *k, struct pk_counter_inputs *known, size_t plan,
                         const char *metric, const struct pk_cell *values, size_t stride, size_t n)
 {
     const double median =
         (pk_cell_number(&values[(n - 1) / 2 * stride]) + pk_cell_number(&values[n / 2 * stride])) / 2;
+    int64_t bits = 0;
     const char *dot = strchr(metric, '.');
     const size_t length = dot ? (size_t)(dot - metric) : strlen(metric) - strlen("_ns");
     const size_t r = find_place(k, metric, length);
@@ -122,9 +115,11 @@ static void take_series(const struct pk_counter_inputs_run *k, struct pk_counter
     }
     const struct pk_source_plan *p = &k->counters->plans[plan];
     const size_t e = find_event(p, dot + 1);
-    if (e < p->n)
-        known->at[r].count[plan][e] =
-            p->events[e].kind == PK_EVENT_BITS ? (double)bits_of(values, stride, n) : median;
+    if (e == p->n)
+        return;
+    for (size_t i = 0; p->events[e].kind == PK_EVENT_BITS && i < n; i++)
+        bits |= (int64_t)pk_cell_number(&values[i * stride]);
+    known->at[r].count[plan][e] = p->events[e].kind == PK_EVENT_BITS ? (double)bits : median;
 }
 
 static void take_samples(const struct pk_counter_inputs_run *k, int64_t case_id,
@@ -160,20 +155,6 @@ static void take_quality(const struct pk_counter_inputs_run *k, int64_t case_id,
     }
 }
 
-static bool is_timed(const struct pk_counter_inputs *known, int region)
-{
-    return !isnan(known->at[region].time_ns);
-}
-
-/* Its time is not a part of another's that is known, too. A peer may time parts alone. */
-static bool is_outermost(const struct pk_case *c, const struct pk_counter_inputs *known, size_t region)
-{
-    int around = pk_region_around(c, (unsigned)region);
-    while (around >= 0 && !is_timed(known, around))
-        around = pk_region_around(c, (unsigned)around);
-    return around < 0;
-}
-
 static void add_to(double *sum, double more)
 {
     *sum = isnan(*sum) ? more : *sum + more;
@@ -186,7 +167,10 @@ static void add_up(const struct pk_counter_inputs_run *k, const struct pk_case *
     struct pk_counter_place *whole = &known->at[k->n_places - 1];
     for (size_t r = 0; r + 1 < k->n_places; r++) {
         const struct pk_counter_place *at = &known->at[r];
-        if (!is_timed(known, (int)r) || !is_outermost(c, known, r))
+        int around = pk_region_around(c, (unsigned)r); /* a peer may time parts alone */
+        while (around >= 0 && isnan(known->at[around].time_ns))
+            around = pk_region_around(c, (unsigned)around);
+        if (isnan(at->time_ns) || around >= 0)
             continue;
         add_to(&whole->time_ns, at->time_ns);
         add_to(&whole->fastest_ns, at->fastest_ns);

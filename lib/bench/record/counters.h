@@ -32,7 +32,7 @@ enum pk_code pk_record_known(struct pk_store *s, int64_t case_id, const struct p
 /* Of one region of one case, or of its iteration; medians, of one iteration. NaN = not known. */
 struct pk_counter_place {
     double
-        time_ns; /* of the timing passes; of the iteration, as all but counts, the sum of its outermost regions */
+        time_ns; /* of the timing passes; of the iteration the sum of its outermost regions, as all but counts */
     double fastest_ns, slowest_ns; /* of the processes that were timed */
     int64_t processes;             /* how many those were */
     double flops, bytes, tensor_flops;
@@ -95,8 +95,7 @@ struct pk_roofline_amount {
 struct pk_roofline_work {
     double time_ns; /* of the timing passes */
     struct pk_roofline_amount flops, bytes;
-    double
-        tensor_flops; /* declared FLOPs of tensor cores of any type: where there are some, the attainable rate is not known */
+    double tensor_flops; /* declared, of any type; where there are some, the attainable rate is not known */
 };
 
 enum { PK_ROOFLINE_ROWS = 7 };

@@ -5,32 +5,17 @@
 
 enum { FEWEST_X = 3 };
 
-/* x is ascending. Powers need positive numbers. */
-static bool can_fit(const struct pk_fit_row *row, const struct pk_fit_group *g)
+bool pk_fit_make(const struct pk_fit_row *row, const struct pk_fit_group *g, struct pk_arena *a,
+                 struct pk_fit_info *out)
 {
-    size_t distinct = g->n > 0;
+    size_t distinct = g->n > 0; /* x is ascending */
     for (size_t i = 1; i < g->n; i++)
         distinct += g->x[i] > g->x[i - 1];
     if (distinct < FEWEST_X)
         return false;
-    for (size_t i = 0; i < g->n && row->kind == PK_FIT_POWER; i++) {
+    for (size_t i = 0; i < g->n && row->kind == PK_FIT_POWER; i++)
         if (!(g->x[i] > 0 && g->y[i] > 0))
             return false;
-    }
-    return true;
-}
-
-static struct pk_fit fit(enum pk_fit_kind kind, const struct pk_fit_group *g, struct pk_arena *a)
-{
-    double *scratch = pk_new_n(a, double, 2 * g->n);
-    return kind == PK_FIT_POWER ? pk_fit_power(g->x, g->y, g->n, scratch) : pk_fit_line(g->x, g->y, g->n);
-}
-
-bool pk_fit_make(const struct pk_fit_row *row, const struct pk_fit_group *g, struct pk_arena *a,
-                 struct pk_fit_info *out)
-{
-    if (!can_fit(row, g))
-        return false;
     *out = (struct pk_fit_info){
         .name = row->name,
         .metric = row->metric,
@@ -40,29 +25,25 @@ bool pk_fit_make(const struct pk_fit_row *row, const struct pk_fit_group *g, str
         .variant = g->variant,
         .device = g->device,
         .group = g->fixed,
-        .fit = fit(row->kind, g, a),
+        .fit = row->kind == PK_FIT_POWER ? pk_fit_power(g->x, g->y, g->n, pk_new_n(a, double, 2 * g->n))
+                                         : pk_fit_line(g->x, g->y, g->n),
     };
     return true;
-}
-
-static enum pk_code record_row(struct pk_store *s, int64_t run_id, const struct pk_fit_row *row,
-                               struct pk_arena *a, struct pk_err *err)
-{
-    struct pk_fit_group *groups;
-    size_t n_groups, n = 0;
-    if (pk_store_fit_groups(s, run_id, row->metric, row->axis, row->ignore, a, &groups, &n_groups, err))
-        return err->code;
-    struct pk_fit_info *fits = pk_new_n(a, struct pk_fit_info, n_groups);
-    for (size_t i = 0; i < n_groups; i++)
-        n += pk_fit_make(row, &groups[i], a, &fits[n]);
-    return n ? pk_store_fits(s, run_id, fits, n, err) : PK_OK;
 }
 
 enum pk_code pk_record_fits(struct pk_store *s, int64_t run_id, const struct pk_probe *probe,
                             struct pk_arena *a, struct pk_err *err)
 {
-    enum pk_code code = PK_OK;
-    for (const struct pk_fit_row *row = probe->fits; row && row->name && !code; row++)
-        code = record_row(s, run_id, row, a, err);
-    return code || !probe->derive ? code : probe->derive(s, run_id, a, err);
+    for (const struct pk_fit_row *row = probe->fits; row && row->name; row++) {
+        struct pk_fit_group *groups;
+        size_t n_groups, n = 0;
+        if (pk_store_fit_groups(s, run_id, row->metric, row->axis, row->ignore, a, &groups, &n_groups, err))
+            return err->code;
+        struct pk_fit_info *fits = pk_new_n(a, struct pk_fit_info, n_groups);
+        for (size_t i = 0; i < n_groups; i++)
+            n += pk_fit_make(row, &groups[i], a, &fits[n]);
+        if (n && pk_store_fits(s, run_id, fits, n, err))
+            return err->code;
+    }
+    return probe->derive ? probe->derive(s, run_id, a, err) : PK_OK;
 }

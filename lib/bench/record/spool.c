@@ -10,18 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *header_of(const struct pk_spool_place *p)
-{
-    json_t *settings = json_array();
-    for (size_t i = 0; i < p->n_settings; i++)
-        json_array_append_new(settings, json_pack("[i, s, s]", p->settings[i].invocation, p->settings[i].key,
-                                                  p->settings[i].value));
-    return json_pack("{s:s, s:s, s:I, s:I, s:s, s:i, s:s, s:s, s:s, s:s, s:o}", "type", "spool", "run",
-                     p->run, "run_id", (json_int_t)p->run_id, "case_id", (json_int_t)p->case_id, "experiment",
-                     p->c->experiment, "revision", p->c->revision, "variant", p->c->variant, "device",
-                     p->c->device, "axes", p->c->axes, "identity", p->c->identity, "settings", settings);
-}
-
 static enum pk_code append_to(const char *path, const struct pk_spool_place *place, const struct pk_slice *s,
                               struct pk_err *err)
 {
@@ -31,8 +19,18 @@ static enum pk_code append_to(const char *path, const struct pk_spool_place *pla
         pk_fail(err, PK_E_IO, "spool %s: cannot open it", path);
         return pk_why(err, "%s", strerror(errno));
     }
-    if (pk_wire_write(fd, header_of(place), err) == PK_OK && pk_wire_slice(fd, -1, s, err) == PK_OK &&
-        fsync(fd) == 0)
+    json_t *settings = json_array();
+    for (size_t i = 0; i < place->n_settings; i++)
+        json_array_append_new(settings, json_pack("[i, s, s]", place->settings[i].invocation,
+                                                  place->settings[i].key, place->settings[i].value));
+    if (pk_wire_write(fd,
+                      json_pack("{s:s, s:s, s:I, s:I, s:s, s:i, s:s, s:s, s:s, s:s, s:o}", "type", "spool",
+                                "run", place->run, "run_id", (json_int_t)place->run_id, "case_id",
+                                (json_int_t)place->case_id, "experiment", place->c->experiment, "revision",
+                                place->c->revision, "variant", place->c->variant, "device", place->c->device,
+                                "axes", place->c->axes, "identity", place->c->identity, "settings", settings),
+                      err) == PK_OK &&
+        pk_wire_slice(fd, -1, s, err) == PK_OK && fsync(fd) == 0)
         return PK_OK;
     if (before == 0)
         unlink(path);

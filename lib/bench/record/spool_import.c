@@ -62,20 +62,6 @@ static enum pk_code add_case(struct import *im, const json_t *line, struct pk_er
     return pk_store_cases(im->store, im->run_id, &c, 1, &im->case_id, err);
 }
 
-static enum pk_code end_slice(struct import *im, struct pk_err *err)
-{
-    const struct pk_slice *s = pk_collected(im->slice);
-    enum pk_code code = s->invocation < 1 ? bad_spool(im, "a slice in it has no invocation", err)
-                                          : pk_record_checked(im->rec, im->case_id, s, err);
-    im->case_id = 0;
-    if (code == PK_OK)
-        im->result->added++;
-    if (code != PK_E_USAGE)
-        return code;
-    im->result->known++;
-    return PK_OK;
-}
-
 static enum pk_code import_message(struct import *im, const struct pk_wire_msg *msg, struct pk_err *err)
 {
     const char *problem;
@@ -113,7 +99,15 @@ static enum pk_code import_message(struct import *im, const struct pk_wire_msg *
     bool complete = pk_collect(im->slice, msg, &problem);
     if (problem)
         return bad_spool(im, problem, err);
-    return complete ? end_slice(im, err) : PK_OK;
+    if (!complete)
+        return PK_OK;
+    const struct pk_slice *s = pk_collected(im->slice);
+    enum pk_code code = s->invocation < 1 ? bad_spool(im, "a slice in it has no invocation", err)
+                                          : pk_record_checked(im->rec, im->case_id, s, err);
+    im->case_id = 0;
+    im->result->added += code == PK_OK;
+    im->result->known += code == PK_E_USAGE;
+    return code == PK_E_USAGE ? PK_OK : code;
 }
 
 static enum pk_code take_all(struct import *im, struct pk_wire_reader *r, int fd, struct pk_err *err)

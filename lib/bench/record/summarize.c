@@ -58,18 +58,6 @@ static double combine(const char *how, const struct pk_summary *s)
     return NAN;
 }
 
-/* Sums what has the same ordinal and rank; p is sorted. */
-static size_t sum_instances(struct point *p, size_t n)
-{
-    size_t m = 0;
-    for (size_t i = 0; i < n; i++)
-        if (m && by_ordinal_and_rank(&p[m - 1], &p[i]) == 0)
-            p[m - 1].value += p[i].value;
-        else
-            p[m++] = p[i];
-    return m;
-}
-
 /* One value per ordinal: the ranks' values combined. */
 static size_t combine_ranks(const struct point *p, size_t n, const char *how, double *scratch, double *out)
 {
@@ -83,24 +71,18 @@ static size_t combine_ranks(const struct point *p, size_t n, const char *how, do
     return m;
 }
 
-static size_t largest_metric(const struct pk_slice *s)
-{
-    size_t most = 0;
-    for (size_t m = 0; m < s->n_metrics; m++) {
-        size_t n = 0;
-        for (size_t k = 0; k < s->n_series; k++)
-            n += counts(&s->series[k], m) ? s->series[k].n : 0;
-        most = n > most ? n : most;
-    }
-    return most;
-}
-
 size_t pk_summarize_slice(const struct pk_slice *s, struct pk_summary_row *rows)
 {
     if (s->status != PK_ST_OK || s->pass != PK_PASS_TIMING)
         return 0;
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    size_t cap = largest_metric(s), n_rows = 0;
+    size_t cap = 0, n_rows = 0;
+    for (size_t m = 0; m < s->n_metrics; m++) {
+        size_t of_metric = 0;
+        for (size_t k = 0; k < s->n_series; k++)
+            of_metric += counts(&s->series[k], m) ? s->series[k].n : 0;
+        cap = of_metric > cap ? of_metric : cap;
+    }
     struct point *points = pk_new_n(&a, struct point, cap + 1);
     double *values = pk_new_n(&a, double, cap + 1), *scratch = pk_new_n(&a, double, cap + 1);
     for (size_t m = 0; m < s->n_metrics; m++) {
@@ -113,7 +95,14 @@ size_t pk_summarize_slice(const struct pk_slice *s, struct pk_summary_row *rows)
             i++;
         if (i < n)
             qsort(points, n, sizeof *points, by_ordinal_and_rank);
-        n = combine_ranks(points, sum_instances(points, n), s->metrics[m].ranks, scratch, values);
+        /* Instances of one ordinal and rank are summed. */
+        size_t merged = 0;
+        for (size_t k = 0; k < n; k++)
+            if (merged && by_ordinal_and_rank(&points[merged - 1], &points[k]) == 0)
+                points[merged - 1].value += points[k].value;
+            else
+                points[merged++] = points[k];
+        n = combine_ranks(points, merged, s->metrics[m].ranks, scratch, values);
         const struct pk_summary sum = pk_summarize(values, n);
         rows[n_rows++] = (struct pk_summary_row){.metric = s->metrics[m].name,
                                                  .sum = sum,

@@ -66,7 +66,7 @@ static enum pk_code measure_or_repeat(struct pk_run *r, struct pk_err *err)
         return pk_ceilings_calibrate(r->store, r->info.machine, r->device, &unlimited, r->stop_flag,
                                      &r->ceilings, err);
     }
-    if (pk_ceilings_repeat(r->store, r->info.machine, r->device, &unlimited, r->stop_flag, err))
+    if (pk_ceilings_repeat(r->store, r->info.machine, r->device, &unlimited, r->stop_flag, NULL, err))
         return err->code;
     return pk_run_stored_ceilings(r, err);
 }

@@ -19,18 +19,13 @@ static json_t *texts_json(const struct pk_texts *t)
 static json_t *axes_json(const struct pk_run *r)
 {
     json_t *array = json_array();
-    for (const struct pk_axis_sweep *s = r->plan.sweeps; s < r->plan.sweeps + r->plan.n_sweeps; s++) {
+    for (size_t i = 0; i < r->plan.n_sweeps; i++) {
+        const struct pk_axis_sweep *s = &r->plan.sweeps[i];
         const struct pk_axis *x = &r->probe->axes[s->axis];
         const char *values = x->type == PK_AXIS_FILE ? pk_sweep_text(x, &s->sweep, r->arena) : NULL;
         json_array_append_new(array, values ? json_sprintf("%s=%s", x->name, values) : json_string(s->text));
     }
     return array;
-}
-
-/* And back. */
-static const char *bound(const json_t *bind)
-{
-    return json_is_string(bind) ? json_string_value(bind) : json_is_false(bind) ? "none" : "cores";
 }
 
 /* What a later run must repeat to measure the same: recorded with the run, read back by --resume. */
@@ -161,10 +156,23 @@ static const struct {
     {"seed", "seed", ""},
 };
 
-static enum pk_code take_numbers(struct pk_run *r, const json_t *s, struct pk_err *err)
+static enum pk_code take_settings(struct pk_run *r, const json_t *s, struct pk_err *err)
 {
-    struct pk_opt_table *table = r->table;
+    struct pk_run_options *o = r->o;
     struct pk_arena *a = r->arena;
+    take_texts(&o->axes, s, "axes", a);
+    take_texts(&o->variants, s, "variants", a);
+    take_texts(&o->peers, s, "peers", a);
+    const struct {
+        const char *key, **option;
+    } texts[] = {
+        {"preset", &o->preset}, {"device", &o->device}, {"filter", &o->filter}, {"counters", &o->counters}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!*texts[i].option && pk_json_str(s, texts[i].key, NULL))
+            *texts[i].option = pk_strdup(a, pk_json_str(s, texts[i].key, NULL));
+    o->breakdown |= pk_json_bool(s, "breakdown", false);
+    o->allocations |= pk_json_bool(s, "allocations", false);
+    struct pk_opt_table *table = r->table;
     enum pk_code rc = PK_OK;
     for (size_t i = 0; !rc && i < sizeof numbers / sizeof *numbers; i++)
         if (json_is_integer(json_object_get(s, numbers[i].key)) &&
@@ -175,33 +183,19 @@ static enum pk_code take_numbers(struct pk_run *r, const json_t *s, struct pk_er
                               a, err);
     if (!rc && json_is_number(json_object_get(s, "max_noise")))
         rc = pk_opt_again(table, pk_printf(a, "max-noise=%.15f", pk_json_num(s, "max_noise", 0)), a, err);
+    const json_t *bind = json_object_get(s, "bind");
     if (!rc)
-        rc = pk_opt_again(table, pk_printf(a, "bind=%s", bound(json_object_get(s, "bind"))), a, err);
+        rc = pk_opt_again(table,
+                          pk_printf(a, "bind=%s",
+                                    json_is_string(bind)  ? json_string_value(bind)
+                                    : json_is_false(bind) ? "none"
+                                                          : "cores"),
+                          a, err);
     if (!rc)
         rc = pk_opt_again(table, pk_json_bool(s, "cold", false) ? "cold=true" : "cold=false", a, err);
     if (!rc)
         rc = pk_opt_again(table, pk_json_bool(s, "check", true) ? "no-check=false" : "no-check=true", a, err);
     return rc;
-}
-
-static enum pk_code take_settings(struct pk_run *r, const json_t *s, struct pk_err *err)
-{
-    struct pk_run_options *o = r->o;
-    struct pk_arena *a = r->arena;
-    take_texts(&o->axes, s, "axes", a);
-    take_texts(&o->variants, s, "variants", a);
-    take_texts(&o->peers, s, "peers", a);
-    if (!o->preset && pk_json_str(s, "preset", NULL))
-        o->preset = pk_strdup(a, pk_json_str(s, "preset", NULL));
-    if (!o->device && pk_json_str(s, "device", NULL))
-        o->device = pk_strdup(a, pk_json_str(s, "device", NULL));
-    if (!o->filter && pk_json_str(s, "filter", NULL))
-        o->filter = pk_strdup(a, pk_json_str(s, "filter", NULL));
-    o->breakdown |= pk_json_bool(s, "breakdown", false);
-    o->allocations |= pk_json_bool(s, "allocations", false);
-    if (!o->counters && pk_json_str(s, "counters", NULL))
-        o->counters = pk_strdup(a, pk_json_str(s, "counters", NULL));
-    return take_numbers(r, s, err);
 }
 
 enum pk_code pk_run_find_resumable(struct pk_run *r, struct pk_err *err)

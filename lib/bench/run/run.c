@@ -10,19 +10,13 @@
 
 /* --- ranks that a launcher has started --------------------------------------------------------------------------------- */
 
-static bool names_axis(const struct pk_run_options *o, const char *name)
-{
-    for (size_t i = 0; i < o->axes.n; i++)
-        if (!strncmp(o->axes.v[i], name, strlen(name)) && o->axes.v[i][strlen(name)] == '=')
-            return true;
-    return false;
-}
-
 /* As many as there are, unless something else is asked for. */
 void pk_run_take_ranks(struct pk_run *r)
 {
-    if (r->launched.by && r->probe->ranks && pk_axis_index(r->probe->axes, "ranks") >= 0 &&
-        !names_axis(r->o, "ranks"))
+    bool given = false;
+    for (size_t i = 0; i < r->o->axes.n; i++)
+        given |= !strncmp(r->o->axes.v[i], "ranks=", strlen("ranks="));
+    if (r->launched.by && r->probe->ranks && pk_axis_index(r->probe->axes, "ranks") >= 0 && !given)
         pk_texts_add(&r->o->axes, pk_printf(r->arena, "ranks=%u", r->launched.size), r->arena);
 }
 

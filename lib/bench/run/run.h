@@ -30,7 +30,7 @@ struct pk_run {
     struct pk_arena *arena;
     struct pk_run_options *o;
     struct pk_opt_table
-        *table; /* the parser of the options: a preset and an interrupted run set those that were not given */
+        *table; /* of o: a preset and an interrupted run set the options that were not given */
     int argc;
     const char **argv; /* as typed, for the record */
     const volatile int *stop_flag;

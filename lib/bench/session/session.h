@@ -24,9 +24,9 @@ enum { PK_SAMPLES_IN_A_BUDGET = 3 }; /* a budget reduces the requested number of
 struct pk_session_options {
     struct pk_stop stop;
     int invocations; /* default 3 */
-    int64_t
-        budget_ns; /* 0 = none: time is divided among the remaining cases; a case that does not fit is recorded
-                          as skipped, or keeps the invocations it has; a warning says so, and a resumed run tries it again */
+    /* 0 = none: time is divided among the remaining cases; a case that does not fit is recorded as skipped, or keeps the invocations it
+     * has; a warning says so, and a resumed run tries it again */
+    int64_t budget_ns;
     int64_t timeout_ns;      /* per slice; default 10 min */
     int64_t peer_startup_ns; /* more for a slice of a peer, which imports frameworks and compiles */
     uint64_t seed;           /* of order and inputs */
@@ -51,8 +51,8 @@ struct pk_session_result {
         not_reached;   /* cases by their last status, from this session or an earlier one */
     size_t unfinished; /* cases that wait for more invocations; 0 unless interrupted */
     bool
-        interrupted; /* *stop_flag was set and cases were unfinished or not yet counted: workers are ended, the slice in flight is not recorded */
-    bool uncounted;  /* some counter pass was not made, or failed: a warning said why */
+        interrupted; /* *stop_flag was set while something was unfinished; the slice in flight is not recorded */
+    bool uncounted; /* some counter pass was not made, or failed: a warning said why */
 };
 
 /* case_ids[i] is the store's id of plan->v[i]. `done[i]` = what is already recorded of case i (--resume),

@@ -96,14 +96,6 @@ void pk_session_warn_once(struct session *s, const char *value)
         s->ev->warning(s->ev->user, value);
 }
 
-/* A fact whose key ends in "_warning" is said once per run. */
-static void warn_of_fact(struct session *s, const char *key, const char *value)
-{
-    size_t n = strlen(key), suffix = strlen("_warning");
-    if (n >= suffix && !strcmp(key + n - suffix, "_warning"))
-        pk_session_warn_once(s, value);
-}
-
 /* Peers' facts carry the peer's name, because a key is kept once per invocation. */
 static const char *key_of(struct session *s, const struct pk_worker_client *l, const char *key)
 {
@@ -117,7 +109,10 @@ enum pk_code pk_session_record_facts(struct session *s, const struct pk_worker_c
         const char *key = key_of(s, l, f->key);
         if (pk_record_setting(s->rec, s->invocation, key, f->value, err))
             return err->code;
-        warn_of_fact(s, key, f->value);
+        /* A fact whose key ends in "_warning" is shown once per run. */
+        size_t n = strlen(key), suffix = strlen("_warning");
+        if (n >= suffix && !strcmp(key + n - suffix, "_warning"))
+            pk_session_warn_once(s, f->value);
     }
     return PK_OK;
 }

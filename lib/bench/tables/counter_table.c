@@ -77,16 +77,6 @@ struct table {
     struct pk_rows names;
 };
 
-/* Its place among the names; their number for what has no column. */
-static size_t find_name(const struct table *t, const char *name, const char *group)
-{
-    size_t i = 0;
-    for (const struct pk_cell *row = t->names.cells; i < t->names.n; i++, row += t->names.n_cols)
-        if (!strcmp(row[NAME].s, name) && !strcmp(row[GROUP].s, group))
-            break;
-    return i;
-}
-
 static bool same_row(const struct pk_cell *x, const struct pk_cell *y)
 {
     for (size_t i = 0; i < FIXED; i++)
@@ -108,7 +98,12 @@ static enum pk_code print_rows(struct table *t, struct pk_out *out, struct pk_er
         memcpy(row, first, FIXED * sizeof *row);
         for (end = i; end < v.n && same_row(v.cells + end * COLUMNS, first); end++) {
             const struct pk_cell *cells = v.cells + end * COLUMNS;
-            row[FIXED + find_name(t, cells[OF].s, cells[OF_GROUP].s)] = cells[VALUE];
+            const struct pk_cell *name = t->names.cells;
+            size_t column = 0; /* behind the last one for what has no column */
+            for (; column < t->names.n; column++, name += t->names.n_cols)
+                if (!strcmp(name[NAME].s, cells[OF].s) && !strcmp(name[GROUP].s, cells[OF_GROUP].s))
+                    break;
+            row[FIXED + column] = cells[VALUE];
         }
         pk_out_row(out, row);
     }

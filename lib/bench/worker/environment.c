@@ -50,18 +50,23 @@ void pk_environment_after(struct pk_environment *s, struct pk_device *dev, struc
         pk_environment_note(&s->span, a, slice);
 }
 
+void pk_slice_add_note(struct pk_slice *slice, const char *key, const char *json, struct pk_arena *a)
+{
+    struct pk_note *notes = pk_new_n(a, struct pk_note, slice->n_notes + 1);
+    if (slice->n_notes)
+        memcpy(notes, slice->notes, slice->n_notes * sizeof *notes);
+    notes[slice->n_notes++] = (struct pk_note){key, json};
+    slice->notes = notes;
+}
+
 void pk_environment_note(const struct pk_state_span *span, struct pk_arena *a, struct pk_slice *slice)
 {
     const char *words[PK_DOUBTS + 1];
     PK_JSON_CLEANUP json_t *doubts = json_array();
-    struct pk_note *notes = pk_new_n(a, struct pk_note, slice->n_notes + 2);
-    if (slice->n_notes)
-        memcpy(notes, slice->notes, slice->n_notes * sizeof *notes);
-    notes[slice->n_notes++] = (struct pk_note){"state", pk_state_json(span, a)};
+    pk_slice_add_note(slice, "state", pk_state_json(span, a), a);
     const size_t n_doubts = pk_state_doubts(span, words);
     for (size_t i = 0; i < n_doubts; i++)
         json_array_append_new(doubts, json_string(words[i]));
     if (n_doubts)
-        notes[slice->n_notes++] = (struct pk_note){"doubts", pk_json_text(a, doubts, PK_JSON_COMPACT)};
-    slice->notes = notes;
+        pk_slice_add_note(slice, "doubts", pk_json_text(a, doubts, PK_JSON_COMPACT), a);
 }

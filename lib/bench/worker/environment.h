@@ -20,8 +20,11 @@ void pk_environment_before(struct pk_environment *s, struct pk_device *dev, stru
 /* Adds the notes to a slice that ended ok; a is the state before. */
 void pk_environment_after(struct pk_environment *s, struct pk_device *dev, struct pk_arena *a,
                           struct pk_slice *slice);
-/* For who has read the ends itself. */
+/* The same for a span that the caller has read. */
 void pk_environment_note(const struct pk_state_span *span, struct pk_arena *a, struct pk_slice *slice);
+
+/* Appends a note to a slice; its notes are then in the arena. */
+void pk_slice_add_note(struct pk_slice *slice, const char *key, const char *json, struct pk_arena *a);
 
 /* GPU environment: the state of an NVIDIA GPU around each case, as notes of its slice: "state:gpu" and, where clocks were reduced or
  * other processes used it, "doubts:gpu". Read from NVML outside of everything that is timed; without NVML there are no notes, and doctor

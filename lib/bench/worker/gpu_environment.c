@@ -3,8 +3,6 @@
 
 #include "json/json.h"
 
-#include <string.h>
-
 /* Is there somebody to ask? */
 static bool open_once(struct pk_gpu_environment *s, struct pk_device *dev)
 {
@@ -38,22 +36,6 @@ static json_t *pair(double before, double after)
     return json_pack("[o, o]", pk_json_real(before), pk_json_real(after));
 }
 
-static const char *state_json(const struct pk_gpu_state *b, const struct pk_gpu_state *f, struct pk_arena *a)
-{
-    PK_JSON_CLEANUP json_t *j = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:[s, s], s:o}", "sm_clock_hz", pair(b->sm_hz, f->sm_hz),
-        "memory_clock_hz", pair(b->memory_hz, f->memory_hz), "power_w", pair(b->watts, f->watts),
-        "temperature_c", pair(b->celsius, f->celsius), "energy_j", pair(b->joules, f->joules), "held_back",
-        pk_gpu_held_back_words(b->held_back, a), pk_gpu_held_back_words(f->held_back, a), "other_processes",
-        json_pack("[o, o]", b->others_known ? json_integer(b->others) : json_null(),
-                  f->others_known ? json_integer(f->others) : json_null()));
-    for (size_t i = 0; i < PK_GPU_HELDS; i++)
-        if (!isnan(b->held_ns[i]) && !isnan(f->held_ns[i]))
-            json_object_set_new(j, pk_printf(a, "held_by_%s", pk_gpu_helds[i].name),
-                                pair(b->held_ns[i], f->held_ns[i]));
-    return pk_json_text(a, j, PK_JSON_COMPACT);
-}
-
 /* Phrases that go on with "N cases ...". */
 static const char *doubts_json(const struct pk_gpu_state *b, const struct pk_gpu_state *f, struct pk_arena *a)
 {
@@ -78,11 +60,20 @@ void pk_gpu_environment_after(struct pk_gpu_environment *s, struct pk_device *de
         return;
     pk_gpu_state_read(s->nvml, s->gpu, &after);
     const char *doubts = doubts_json(&s->before, &after, a);
-    struct pk_note *notes = pk_new_n(a, struct pk_note, slice->n_notes + 2);
-    if (slice->n_notes)
-        memcpy(notes, slice->notes, slice->n_notes * sizeof *notes);
-    notes[slice->n_notes++] = (struct pk_note){"state:gpu", state_json(&s->before, &after, a)};
+    PK_JSON_CLEANUP json_t *j = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:[s, s], s:o}", "sm_clock_hz", pair(s->before.sm_hz, after.sm_hz),
+        "memory_clock_hz", pair(s->before.memory_hz, after.memory_hz), "power_w",
+        pair(s->before.watts, after.watts), "temperature_c", pair(s->before.celsius, after.celsius),
+        "energy_j", pair(s->before.joules, after.joules), "held_back",
+        pk_gpu_held_back_words(s->before.held_back, a), pk_gpu_held_back_words(after.held_back, a),
+        "other_processes",
+        json_pack("[o, o]", s->before.others_known ? json_integer(s->before.others) : json_null(),
+                  after.others_known ? json_integer(after.others) : json_null()));
+    for (size_t i = 0; i < PK_GPU_HELDS; i++)
+        if (!isnan(s->before.held_ns[i]) && !isnan(after.held_ns[i]))
+            json_object_set_new(j, pk_printf(a, "held_by_%s", pk_gpu_helds[i].name),
+                                pair(s->before.held_ns[i], after.held_ns[i]));
+    pk_slice_add_note(slice, "state:gpu", pk_json_text(a, j, PK_JSON_COMPACT), a);
     if (doubts)
-        notes[slice->n_notes++] = (struct pk_note){"doubts:gpu", doubts};
-    slice->notes = notes;
+        pk_slice_add_note(slice, "doubts:gpu", doubts, a);
 }

@@ -91,24 +91,6 @@ const char *pk_launch_doubt(unsigned ranks, unsigned threads, const char *cpus, 
                      pk_plural(n, "CPU", a));
 }
 
-/* Threads are bound by us; containers know no user but root. What the user has set stays. */
-static void tell_mpiexec(void)
-{
-    static const char *const told[][2] = {
-        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-        {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
-        {"OMPI_MCA_hwloc_base_binding_policy", "none"},
-        {"PRTE_ALLOW_RUN_AS_ROOT", "1"}, /* Open MPI 5 */
-        {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-        {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
-        {"PRTE_MCA_hwloc_default_binding_policy", "none"},
-        {"I_MPI_PIN", "0"},
-    };
-    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
-        setenv(told[i][0], told[i][1], 0);
-}
-
 enum pk_code pk_launch_become(unsigned ranks, int wire_fd, const char *heartbeats, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -127,7 +109,20 @@ enum pk_code pk_launch_become(unsigned ranks, int wire_fd, const char *heartbeat
                                 heartbeats ? "--heartbeats" : NULL,
                                 heartbeats,
                                 NULL};
-    tell_mpiexec();
+    /* Threads are bound by us; containers know no user but root. What the user has set stays. */
+    static const char *const variables[][2] = {
+        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+        {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+        {"PRTE_ALLOW_RUN_AS_ROOT", "1"}, /* Open MPI 5 */
+        {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+        {"PRTE_MCA_hwloc_default_binding_policy", "none"},
+        {"I_MPI_PIN", "0"},
+    };
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        setenv(variables[i][0], variables[i][1], 0);
     execvp(argv[0], (char *const *)argv);
     pk_fail(err, PK_E_UNAVAILABLE, "cannot start %u ranks by mpiexec", ranks);
     pk_why_errno(err, errno);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text/buf.h"
+#include "bench/worker/environment.h"
 #include "bench/worker/launch.h"
 #include "machine/machine.h"
 #include "json/json.h"
@@ -198,24 +199,6 @@ static const struct pk_slice *read_slice(struct pk_collector *c, const char *lin
     return whole && !problem ? pk_collected(c) : NULL;
 }
 
-static void add_series(struct pk_slice *to, const struct pk_slice *from, unsigned rank, struct pk_arena *a)
-{
-    struct pk_series *v = pk_new_n(a, struct pk_series, to->n_series + from->n_series + 1);
-    if (to->n_series)
-        memcpy(v, to->series, to->n_series * sizeof *v);
-    for (size_t i = 0; i < from->n_series; i++) {
-        struct pk_series *s = &v[to->n_series];
-        *s = from->series[i];
-        size_t m = 0;
-        while (m < to->n_metrics && strcmp(to->metrics[m].name, from->metrics[s->metric].name) != 0)
-            m++;
-        s->metric = m;
-        s->rank = (int)rank;
-        to->n_series += s->metric < to->n_metrics;
-    }
-    to->series = v;
-}
-
 static void add_note(const struct pk_rank_group *r, struct pk_slice *slice, struct pk_arena *a)
 {
     PK_JSON_CLEANUP json_t *cpus = json_array(), *hosts = json_array();
@@ -227,11 +210,7 @@ static void add_note(const struct pk_rank_group *r, struct pk_slice *slice, stru
     }
     PK_JSON_CLEANUP json_t *j =
         json_pack("{s:i, s:O, s:O}", "size", (int)r->comm.processes, "hosts", hosts, "cpus", cpus);
-    struct pk_note *notes = pk_new_n(a, struct pk_note, slice->n_notes + 1);
-    if (slice->n_notes)
-        memcpy(notes, slice->notes, slice->n_notes * sizeof *notes);
-    notes[slice->n_notes++] = (struct pk_note){"ranks", pk_json_text(a, j, PK_JSON_COMPACT)};
-    slice->notes = notes;
+    pk_slice_add_note(slice, "ranks", pk_json_text(a, j, PK_JSON_COMPACT), a);
 }
 
 enum pk_code pk_rank_group_collect(struct pk_rank_group *r, struct pk_arena *a, struct pk_slice *slice,
@@ -243,9 +222,23 @@ enum pk_code pk_rank_group_collect(struct pk_rank_group *r, struct pk_arena *a, 
         return err->code;
     for (unsigned i = 1; r->comm.rank == 0 && i < r->comm.processes && slice->status == PK_ST_OK; i++) {
         const struct pk_slice *theirs = read_slice(r->collectors[i], all[i]);
-        if (theirs && theirs->status == PK_ST_OK)
-            add_series(slice, theirs, i, a);
-        else {
+        if (theirs && theirs->status == PK_ST_OK) {
+            struct pk_series *v = pk_new_n(a, struct pk_series, slice->n_series + theirs->n_series + 1);
+            if (slice->n_series)
+                memcpy(v, slice->series, slice->n_series * sizeof *v);
+            for (size_t k = 0; k < theirs->n_series; k++) {
+                struct pk_series *s = &v[slice->n_series];
+                *s = theirs->series[k];
+                size_t m = 0;
+                while (m < slice->n_metrics &&
+                       strcmp(slice->metrics[m].name, theirs->metrics[s->metric].name) != 0)
+                    m++;
+                s->metric = m;
+                s->rank = (int)i;
+                slice->n_series += s->metric < slice->n_metrics;
+            }
+            slice->series = v;
+        } else {
             slice->status = theirs ? theirs->status : PK_ST_FAILED;
             slice->message =
                 pk_printf(a, "rank %u: %s", i, theirs ? theirs->message : "its answer cannot be read");

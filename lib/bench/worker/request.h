@@ -15,8 +15,7 @@ struct pk_request {
     struct pk_stop stop;
     struct pk_device_options device_options;
     const json_t *counters; /* of a counter pass: {"source": NAME, "events": [NAMES]}; NULL = none */
-    const json_t
-        *choices; /* object of strings: what this run has chosen (device/choices.h); NULL = nothing */
+    const json_t *choices;  /* object of strings: choices of this run (device/choices.h); NULL = none */
 };
 
 /* {"source": NAME, "events": [NAMES]}. New. */

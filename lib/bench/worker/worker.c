@@ -121,15 +121,6 @@ static enum pk_code open_device(struct worker *w, const struct pk_request *r, st
     return f.rc;
 }
 
-static enum pk_code find_variant(const struct pk_probe *p, const char *name, unsigned *variant,
-                                 struct pk_err *err)
-{
-    for (*variant = 0; p->variants[*variant].name; ++*variant)
-        if (!strcmp(p->variants[*variant].name, name))
-            return PK_OK;
-    return pk_fail(err, PK_E_USAGE, "experiment %s has no variant '%s'", p->name, name);
-}
-
 /* The case that a request means, checked as if a stranger had asked. */
 static enum pk_code find_case(const struct pk_request *r, struct pk_arena *a, struct pk_case *c,
                               struct pk_err *err)
@@ -137,9 +128,11 @@ static enum pk_code find_case(const struct pk_request *r, struct pk_arena *a, st
     c->probe = pk_probe_find(r->experiment);
     if (!c->probe)
         return pk_fail(err, PK_E_USAGE, "this worker does not know the experiment '%s'", r->experiment);
-    if (find_variant(c->probe, r->variant, &c->variant, err))
-        return err->code;
-    return pk_point_from_json(c->probe->axes, r->axes, a, &c->at, err);
+    const struct pk_variant *variants = c->probe->variants;
+    for (c->variant = 0; variants[c->variant].name; ++c->variant)
+        if (!strcmp(variants[c->variant].name, r->variant))
+            return pk_point_from_json(c->probe->axes, r->axes, a, &c->at, err);
+    return pk_fail(err, PK_E_USAGE, "experiment %s has no variant '%s'", r->experiment, r->variant);
 }
 
 static enum pk_code answer_failed(struct worker *w, const struct pk_request *r, const struct pk_err *cause,

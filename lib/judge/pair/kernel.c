@@ -36,7 +36,7 @@ static struct found find_kernel(const char *name, const struct pk_figures *f,
         n++;
         least = fmin(least, (double)k->time_ns);
     }
-    return (struct found){n < PK_KERNELS_TOLD ? 0 : least, false}; /* a full list leaves out the shortest */
+    return (struct found){n < PK_KERNELS_NOTED ? 0 : least, false}; /* a full list leaves out the shortest */
 }
 
 static bool traced(const struct pk_figures *f, const struct pk_compare_kernels *side)
