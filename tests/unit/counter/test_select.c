@@ -58,7 +58,7 @@ static void wrong_groups_name_the_line(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct pk_group g;
-        assert_int_equal(pk_group_parse("g", rows[i].text, false, &arena, &g, &err), PK_E_USAGE);
+        assert_int_equal(pk_group_parse("g", rows[i].text, &arena, &g, &err), PK_E_USAGE);
         assert_string_equal(err.what, rows[i].what);
         assert_true(*err.why && *err.fix);
     }
