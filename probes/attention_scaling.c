@@ -188,16 +188,6 @@ static struct pk_work work(const struct pk_case *c, unsigned region)
                              : pk_attention_backward_work(c->variant, &s);
 }
 
-/* n numbers as the device stores them. */
-static const void *stored(const float *numbers, size_t n, enum pk_dtype type, uint16_t *narrow)
-{
-    if (type == PK_FP32)
-        return numbers;
-    for (size_t i = 0; i < n; i++)
-        narrow[i] = pk_bf16_of_float(numbers[i]);
-    return narrow;
-}
-
 /* Uniform with mean 0 and variance 1, the same for every variant of a point; those of bf16 are rounded to it. */
 static enum pk_code fill(struct pk_ctx *ctx, char *dst, size_t n, enum pk_dtype type, uint64_t seed,
                          struct pk_err *err)
@@ -211,8 +201,10 @@ static enum pk_code fill(struct pk_ctx *ctx, char *dst, size_t n, enum pk_dtype 
         size_t m = n - at < CHUNK ? n - at : CHUNK;
         for (size_t i = 0; i < m; i++)
             host[i] = (float)((pk_rng_uniform(&rng) - 0.5) * 3.4641016151377544);
+        for (size_t i = 0; type != PK_FP32 && i < m; i++)
+            narrow[i] = pk_bf16_of_float(host[i]);
         enum pk_code rc = pk_device_copy_now(ctx->dev, PK_COPY_HOST_TO_DEVICE, dst + at * size,
-                                             stored(host, m, type, narrow), m * size, err);
+                                             type == PK_FP32 ? (void *)host : narrow, m * size, err);
         if (rc)
             return rc;
     }

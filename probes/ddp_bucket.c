@@ -410,14 +410,6 @@ static unsigned ranks(const struct pk_case *c)
     }
 }
 
-static enum pk_code open_training(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
-{
-    const struct pk_transformer_config m = config_of(ctx->c);
-    if (is_timed(&ctx->c->at))
-        return PK_OK;
-    return pk_training_open(&t->training, ctx->dev, &m, ctx->seed, t->comm->rank, ctx->dry, ctx->arena, err);
-}
-
 static enum pk_code no_ranks(struct pk_err *err)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "ranks that are processes cannot run in this single process");
@@ -459,10 +451,14 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 {
     struct state *t = pk_new(ctx->arena, struct state);
     struct pk_averaging_options o = options_of(ctx->c);
+    const struct pk_transformer_config m = config_of(ctx->c);
     ctx->state = t;
     /* NCCL's ranks find each other together */
     if (pk_agree(ctx->comm, find_gradients(ctx->c, ctx->arena, &t->gradients, err), err) ||
-        find_comm(ctx, t, err) || open_training(ctx, t, err))
+        find_comm(ctx, t, err))
+        return err->code;
+    if (!is_timed(&ctx->c->at) &&
+        pk_training_open(&t->training, ctx->dev, &m, ctx->seed, t->comm->rank, ctx->dry, ctx->arena, err))
         return err->code;
     o.training = o.work == PK_WORK_TRANSFORMER ? &t->training : NULL;
     return pk_averaging_new(ctx->dev, t->comm, &o, &t->gradients, ctx->dry, ctx->arena, &t->averaging, err);
@@ -497,39 +493,30 @@ static uint64_t since(uint64_t ns, const struct pk_averaging *v)
     return ns - v->backward_began_ns;
 }
 
-static json_t *tensors_json(const struct pk_averaging *v)
-{
-    json_t *rows = json_array();
-    for (size_t t = 0; t < v->gradients->n; t++)
-        json_array_append_new(
-            rows, json_pack("[I, I]", (json_int_t)(v->gradients->v[t].elements * pk_dtype_bytes(v->o.type)),
-                            (json_int_t)v->made_ns[t]));
-    return rows;
-}
-
-/* An all-reduce is of a bucket; of a call for all tensors the last of them makes it ready. */
-static json_t *reduces_json(const struct pk_averaging *v)
-{
-    json_t *rows = json_array();
-    for (size_t i = 0; i < v->reduces_n; i++) {
-        const struct pk_reduce *r = &v->reduces[i];
-        const struct pk_bucket *b = &v->buckets.v[i];
-        const size_t last = v->reduces_n == 1 ? v->gradients->n - 1 : b->first + b->n - 1;
-        json_array_append_new(rows, json_pack("[I, I, I, I, I]", (json_int_t)r->bytes,
-                                              (json_int_t)v->made_ns[last], (json_int_t)since(r->began_ns, v),
-                                              (json_int_t)since(r->ended_ns, v), (json_int_t)v->least_ns[i]));
-    }
-    return rows;
-}
-
 /* When the parts of the last iteration happened, for comm/allreduce_fit.h. */
 static enum pk_code inspect(struct pk_ctx *ctx, bool last, struct pk_err *err)
 {
     const struct pk_averaging *v = &((struct state *)ctx->state)->averaging;
-    if (last && v->gradients->n <= TIMELINE_MAX)
-        pk_ctx_note(ctx, "timeline",
-                    json_pack("{s:I, s:o, s:o}", "backward_ns", (json_int_t)since(v->backward_ended_ns, v),
-                              "tensors", tensors_json(v), "reduces", reduces_json(v)));
+    if (!last || v->gradients->n > TIMELINE_MAX)
+        return PK_OK;
+    json_t *tensors = json_array(), *reduces = json_array();
+    for (size_t t = 0; t < v->gradients->n; t++) {
+        const size_t bytes = v->gradients->v[t].elements * pk_dtype_bytes(v->o.type);
+        json_array_append_new(tensors, json_pack("[I, I]", (json_int_t)bytes, (json_int_t)v->made_ns[t]));
+    }
+    for (size_t i = 0; i < v->reduces_n; i++) {
+        const struct pk_reduce *r = &v->reduces[i];
+        const struct pk_bucket *b = &v->buckets.v[i];
+        /* An all-reduce is of a bucket; of a call for all tensors the last of them makes it ready. */
+        const size_t ready = v->reduces_n == 1 ? v->gradients->n - 1 : b->first + b->n - 1;
+        json_array_append_new(reduces,
+                              json_pack("[I, I, I, I, I]", (json_int_t)r->bytes,
+                                        (json_int_t)v->made_ns[ready], (json_int_t)since(r->began_ns, v),
+                                        (json_int_t)since(r->ended_ns, v), (json_int_t)v->least_ns[i]));
+    }
+    pk_ctx_note(ctx, "timeline",
+                json_pack("{s:I, s:o, s:o}", "backward_ns", (json_int_t)since(v->backward_ended_ns, v),
+                          "tensors", tensors, "reduces", reduces));
     return PK_OK;
 }
 

@@ -334,29 +334,23 @@ static enum pk_code backward(struct pk_ctx *ctx, struct pk_err *err)
     return rc;
 }
 
-static enum pk_code backward_and_update(struct pk_ctx *ctx, struct pk_err *err)
-{
-    struct state *s = ctx->state;
-    pk_mark_begin(ctx->dev, BACKWARD_OPTIMIZER, PK_LANE_COMPUTE);
-    enum pk_code rc = backward(ctx, err);
-    if (!rc) {
-        pk_mark_begin(ctx->dev, OPTIMIZER, PK_LANE_COMPUTE);
-        rc = pk_transformer_update(&s->t, err);
-        pk_mark_end(ctx->dev, OPTIMIZER, PK_LANE_COMPUTE);
-    }
-    pk_mark_end(ctx->dev, BACKWARD_OPTIMIZER, PK_LANE_COMPUTE);
-    return rc;
-}
-
 static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 {
     struct state *s = ctx->state;
     pk_mark_begin(ctx->dev, STEP, PK_LANE_COMPUTE);
     enum pk_code rc = forward(ctx, err);
-    if (!rc && has_optimizer(ctx->c))
-        rc = backward_and_update(ctx, err);
-    else if (!rc && has_backward(ctx->c))
+    if (!rc && has_optimizer(ctx->c)) {
+        pk_mark_begin(ctx->dev, BACKWARD_OPTIMIZER, PK_LANE_COMPUTE);
         rc = backward(ctx, err);
+        if (!rc) {
+            pk_mark_begin(ctx->dev, OPTIMIZER, PK_LANE_COMPUTE);
+            rc = pk_transformer_update(&s->t, err);
+            pk_mark_end(ctx->dev, OPTIMIZER, PK_LANE_COMPUTE);
+        }
+        pk_mark_end(ctx->dev, BACKWARD_OPTIMIZER, PK_LANE_COMPUTE);
+    } else if (!rc && has_backward(ctx->c)) {
+        rc = backward(ctx, err);
+    }
     pk_mark_end(ctx->dev, STEP, PK_LANE_COMPUTE);
     pk_transformer_forget(&s->t);
     pk_mark_bytes(ctx->dev, ALLOCATED);

@@ -385,16 +385,6 @@ struct state {
     struct pk_resident resident;
 };
 
-static const struct pk_matcher *compile(struct pk_ctx *ctx, struct state *t)
-{
-    if (pk_case_int(ctx->c, MATCHER) != COMPILED)
-        return NULL;
-    const uint64_t began = pk_device_now_ns(ctx->dev);
-    const struct pk_matcher *m = pk_matcher_compile(&t->bench.s.plan, &t->bench.s.tree, ctx->arena);
-    t->compile_ns = (int64_t)(pk_device_now_ns(ctx->dev) - began);
-    return m;
-}
-
 static enum pk_code set_up_weights(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
 {
     const int64_t tp = pk_case_int(ctx->c, TP);
@@ -428,8 +418,14 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
     else if (pk_workbench_room(&t->bench.s, way,
                                ctx->dev->kind == PK_DEVICE_CPU ? (int64_t)ctx->dev->pool.limit : 0, err))
         return err->code;
-    else
-        pk_workbench_for_patch(&t->bench, way, compile(ctx, t), ctx->arena);
+    else {
+        const struct pk_matcher *m = NULL;
+        const uint64_t began = pk_device_now_ns(ctx->dev);
+        if (pk_case_int(ctx->c, MATCHER) == COMPILED)
+            m = pk_matcher_compile(&t->bench.s.plan, &t->bench.s.tree, ctx->arena);
+        t->compile_ns = (int64_t)(pk_device_now_ns(ctx->dev) - began);
+        pk_workbench_for_patch(&t->bench, way, m, ctx->arena);
+    }
     return has_weights(ctx->c) ? set_up_weights(ctx, t, err) : PK_OK;
 }
 
@@ -515,26 +511,22 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
     return rc;
 }
 
-static enum pk_code check_weights(struct pk_ctx *ctx, const struct state *t, bool full, struct pk_err *err)
+/* Trees are compared whole at every size; weights wholly at check points, by samples of every leaf at the real size. */
+static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 {
+    const struct state *t = ctx->state;
     const struct pk_tree *made =
         ctx->c->variant == PK_PATCH_BUILT_IN ? &t->bench.s.divided : &t->bench.s.tree;
-    enum pk_code rc =
-        pk_weights_check(ctx->dev, made, &t->whole, full, CHECK_SAMPLES, ctx->seed, ctx->arena, err);
+    enum pk_code rc = pk_workbench_check(&t->bench, ctx->arena, err);
+    if (rc || !has_weights(ctx->c))
+        return rc;
+    rc = pk_weights_check(ctx->dev, made, &t->whole, full, CHECK_SAMPLES, ctx->seed, ctx->arena, err);
     if (!rc && t->slices.copies.n)
         rc = pk_weights_check(ctx->dev, &t->bench.s.divided, &t->pieces, full, CHECK_SAMPLES, ctx->seed,
                               ctx->arena, err);
     if (!rc && ctx->c->variant == RESIDENT)
         rc = pk_resident_check(ctx->dev, &t->resident, &t->pieces, ctx->arena, err);
     return rc;
-}
-
-/* Trees are compared whole at every size; weights wholly at check points, by samples of every leaf at the real size. */
-static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
-{
-    const struct state *t = ctx->state;
-    enum pk_code rc = pk_workbench_check(&t->bench, ctx->arena, err);
-    return !rc && has_weights(ctx->c) ? check_weights(ctx, t, full, err) : rc;
 }
 
 static void teardown(struct pk_ctx *ctx)

@@ -102,19 +102,6 @@ static enum pk_code hash_data(const struct pk_axis *x, const char *path, uint64_
     return unreadable(x, path, err);
 }
 
-static enum pk_code digest_of(const struct pk_axis *x, const char *path, char digest[DIGITS + 1],
-                              struct pk_err *err)
-{
-    const char *bad = no_path(path);
-    uint64_t h = PK_FNV1A_EMPTY;
-    if (bad)
-        return refuse_file(x, path, "is not a file", bad, err);
-    if (x->data ? hash_data(x, path, &h, err) : hash_text(x, path, &h, err))
-        return err->code;
-    snprintf(digest, DIGITS + 1, "%08x", (unsigned)(h ^ h >> 32));
-    return PK_OK;
-}
-
 static enum pk_code read_file(const struct pk_axis *x, const char *text, struct pk_arena *a,
                               union pk_value *v, struct pk_err *err)
 {
@@ -127,8 +114,13 @@ static enum pk_code read_file(const struct pk_axis *x, const char *text, struct 
     }
     if (!*path)
         return refuse_file(x, text, "is not a file", "there is no path", err);
-    if (digest_of(x, path, digest, err))
+    const char *bad = no_path(path);
+    uint64_t h = PK_FNV1A_EMPTY;
+    if (bad)
+        return refuse_file(x, path, "is not a file", bad, err);
+    if (x->data ? hash_data(x, path, &h, err) : hash_text(x, path, &h, err))
         return err->code;
+    snprintf(digest, DIGITS + 1, "%08x", (unsigned)(h ^ h >> 32));
     if (planned && strcmp(planned + 1, digest)) {
         pk_fail(err, PK_E_USAGE, "axis %s: %.200s has changed since the run was planned", x->name, path);
         pk_why(err, "the digest of its contents was %s and is %s", planned + 1, digest);

@@ -90,24 +90,6 @@ static enum pk_code refuse(const struct pk_opt_job *job, const struct spoken *s,
     return pk_fix(err, "see perfkit %s --help", job->in->command);
 }
 
-static enum pk_code set_option(struct pk_opt_job *job, const struct spoken *s, poptContext con, int val,
-                               struct pk_err *err)
-{
-    bool negated = val & NEGATED;
-    struct pk_opt_place at = s->places[(val & ~NEGATED) - 1];
-    const struct pk_opt *row = &at.table->rows[at.row];
-    char *value = poptGetOptArg(con);
-    const char *text = row->type == PK_OPT_FLAG ? (negated ? "false" : "true") : value;
-    if (row->into) {
-        pk_assert(pk_opt_find(job, row->into, &at));
-        text = pk_printf(job->arena, "%s=%s", row->key, value);
-    }
-    enum pk_code rc =
-        pk_opt_set(at, text, (struct pk_opt_origin){PK_OPT_COMMAND_LINE, "command line"}, job->arena, err);
-    free(value);
-    return rc ? pk_within(err, "--%s", row->name) : PK_OK;
-}
-
 static enum pk_code take_all(struct pk_opt_job *job, const struct spoken *s, poptContext con,
                              struct pk_texts *rest, int *help, struct pk_err *err)
 {
@@ -116,8 +98,20 @@ static enum pk_code take_all(struct pk_opt_job *job, const struct spoken *s, pop
         *help = val == HELP_SHORT ? 1 : val == HELP_FULL ? 2 : 0;
         if (*help)
             return PK_OK;
-        if (set_option(job, s, con, val, err))
-            return err->code;
+        bool negated = val & NEGATED;
+        struct pk_opt_place at = s->places[(val & ~NEGATED) - 1];
+        const struct pk_opt *row = &at.table->rows[at.row];
+        char *value = poptGetOptArg(con);
+        const char *text = row->type == PK_OPT_FLAG ? (negated ? "false" : "true") : value;
+        if (row->into) {
+            pk_assert(pk_opt_find(job, row->into, &at));
+            text = pk_printf(job->arena, "%s=%s", row->key, value);
+        }
+        enum pk_code rc = pk_opt_set(at, text, (struct pk_opt_origin){PK_OPT_COMMAND_LINE, "command line"},
+                                     job->arena, err);
+        free(value);
+        if (rc)
+            return pk_within(err, "--%s", row->name);
     }
     if (val < -1)
         return refuse(job, s, con, val, err);

@@ -245,18 +245,12 @@ static enum pk_code read_file(struct pk_opt_job *job, const char *path, enum pk_
     return pk_fix(err, "correct the line");
 }
 
-/* $XDG_CONFIG_HOME/perfkit/config.ini, else ~/.config/perfkit/config.ini; NULL without either. */
-static const char *user_file(const struct pk_opt_job *job)
-{
-    const char *base = get_env(job->in, "XDG_CONFIG_HOME"), *home = get_env(job->in, "HOME");
-    if (base)
-        return pk_printf(job->arena, "%s/perfkit/config.ini", base);
-    return home ? pk_printf(job->arena, "%s/.config/perfkit/config.ini", home) : NULL;
-}
-
 enum pk_code pk_opt_read_config(struct pk_opt_job *job, struct pk_err *err)
 {
-    const char *user = user_file(job);
+    const char *base = get_env(job->in, "XDG_CONFIG_HOME"), *home = get_env(job->in, "HOME");
+    const char *user = base   ? pk_printf(job->arena, "%s/perfkit/config.ini", base)
+                       : home ? pk_printf(job->arena, "%s/.config/perfkit/config.ini", home)
+                              : NULL;
     if (user && read_file(job, user, PK_OPT_USER_FILE, err))
         return err->code;
     return read_file(job, "./.perfkit.ini", PK_OPT_FILE, err);

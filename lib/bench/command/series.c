@@ -22,22 +22,6 @@ static bool goes_on(const struct pk_command_result *r)
     return !r->interrupted && r->last == PK_ST_OK;
 }
 
-/* Changes nothing of what was measured. */
-static enum pk_code count(struct pk_command *c, size_t rounds, struct pk_command_result *out,
-                          struct pk_err *err)
-{
-    struct pk_command_turn turn = {.pass = PK_PASS_COUNTER, .invocation = (int)out->runs + 1};
-    struct pk_command_result counted = {.message = "", .last = PK_ST_OK};
-    enum pk_code rc = PK_OK;
-    for (; !rc && turn.round < rounds && !counted.interrupted &&
-           (counted.last == PK_ST_OK || counted.last == PK_ST_SKIPPED);
-         turn.round++, turn.invocation++)
-        rc = pk_command_run(c, &turn, &counted, err);
-    out->interrupted = counted.interrupted;
-    out->uncounted = counted.message;
-    return rc;
-}
-
 enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_recorder *rec,
                                 const struct pk_command_events *ev, const volatile int *stop_flag,
                                 struct pk_arena *a, struct pk_command_result *out, struct pk_err *err)
@@ -61,8 +45,15 @@ enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_re
         if (ev && ev->ran)
             ev->ran(ev->user, out->runs, out->runs + more, spent / out->runs * more);
     }
-    if (!rc && o->counters && goes_on(out))
-        rc = count(c, pk_counted_rounds(o->counters), out, err);
+    const size_t rounds = o->counters && goes_on(out) ? pk_counted_rounds(o->counters) : 0;
+    struct pk_command_result counted = {.message = "", .last = PK_ST_OK, .interrupted = out->interrupted};
+    turn = (struct pk_command_turn){.pass = PK_PASS_COUNTER, .invocation = (int)out->runs + 1};
+    for (; !rc && turn.round < rounds && !counted.interrupted &&
+           (counted.last == PK_ST_OK || counted.last == PK_ST_SKIPPED);
+         turn.round++, turn.invocation++)
+        rc = pk_command_run(c, &turn, &counted, err); /* changes nothing of what was measured */
+    out->interrupted = counted.interrupted;
+    out->uncounted = counted.message;
     out->cases = pk_command_cases(c);
     pk_command_close(c);
     return rc;

@@ -29,14 +29,6 @@ struct log {
     bool written;
 };
 
-static int innermost(const struct pk_marks *m)
-{
-    for (size_t i = m->n; i-- > 0 && m->n_open;)
-        if (m->v[i].open)
-            return m->v[i].region;
-    return OUTSIDE;
-}
-
 static void log_allocation(void *user, int64_t bytes, enum pk_tag tag, size_t current)
 {
     struct log *l = user;
@@ -44,8 +36,11 @@ static void log_allocation(void *user, int64_t bytes, enum pk_tag tag, size_t cu
         l->left_out++;
         return;
     }
-    l->v[l->n++] =
-        (struct entry){bytes, (uint32_t)l->dev->marks.n, (int16_t)innermost(&l->dev->marks), (uint8_t)tag};
+    const struct pk_marks *m = &l->dev->marks;
+    int region = OUTSIDE; /* the innermost one that is open */
+    for (size_t i = m->n; i-- > 0 && m->n_open && region == OUTSIDE;)
+        region = m->v[i].open ? m->v[i].region : OUTSIDE;
+    l->v[l->n++] = (struct entry){bytes, (uint32_t)m->n, (int16_t)region, (uint8_t)tag};
 }
 
 static struct moment beginning(const struct log *l)

@@ -33,16 +33,6 @@ static void close(void *user)
         pk_source_close(c->plan->source, c->handle);
 }
 
-static enum pk_code read_places(const struct counts *c, struct pk_err *err)
-{
-    const struct pk_source *source = c->plan->source;
-    enum pk_code rc = source->read(c->handle, -1, readings(c, c->s->n, places(c) - 1), err);
-    for (size_t r = 0; !rc && r + 1 < places(c); r++)
-        if (c->s->n_instances[r])
-            rc = source->read(c->handle, (int)r, readings(c, c->s->n, r), err);
-    return rc;
-}
-
 /* As often as the source wants the work repeated. Counts go to row s->n. */
 static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iterate, struct pk_err *err)
 {
@@ -62,7 +52,12 @@ static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iter
             rc = stopped.code;
         }
     }
-    return rc ? rc : read_places(c, err);
+    if (!rc)
+        rc = source->read(c->handle, -1, readings(c, s->n, places(c) - 1), err);
+    for (size_t r = 0; !rc && r + 1 < places(c); r++)
+        if (s->n_instances[r])
+            rc = source->read(c->handle, (int)r, readings(c, s->n, r), err);
+    return rc;
 }
 
 static void attach(void *user, struct pk_sampler *s)

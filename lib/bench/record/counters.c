@@ -31,9 +31,9 @@ static const char *note_of(const struct counted *c, const struct pk_event *e,
 {
     if (!known)
         return how->why ? how->why : "it was not counted";
-    if (!(how->scaled_from < 1))
-        return e->note;
-    return pk_printf(c->a, "%s%s%s", scaled(c, how->scaled_from), *e->note ? "; " : "", e->note);
+    return how->scaled_from < 1
+               ? pk_printf(c->a, "%s%s%s", scaled(c, how->scaled_from), *e->note ? "; " : "", e->note)
+               : e->note;
 }
 
 static void add_events(struct counted *c, int64_t case_id, size_t r, const struct pk_counter_inputs *k)
@@ -208,15 +208,6 @@ static bool counted_at(const struct counted *c, size_t r, const struct pk_counte
     return false;
 }
 
-/* The iteration stands for itself where it is more than one region, or was counted as a whole. */
-static bool iteration_has_row(const struct counted *c, size_t r, const struct pk_counter_inputs *k)
-{
-    size_t timed = 0;
-    for (size_t i = 0; i + 1 < c->run.n_places; i++)
-        timed += !isnan(k->at[i].time_ns);
-    return r + 1 < c->run.n_places || timed > 1 || (timed && counted_at(c, r, k));
-}
-
 enum pk_code pk_record_known(struct pk_store *s, int64_t case_id, const struct pk_counters *counters,
                              const struct pk_counter_inputs *known, struct pk_arena *a, struct pk_err *err)
 {
@@ -238,10 +229,15 @@ enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct
         return err->code;
     for (size_t i = 0; i < plan->n; i++) {
         const struct pk_counter_inputs k = pk_counter_inputs_case(&c.run, i, case_ids[i]);
+        size_t timed = 0;
+        for (size_t r = 0; r + 1 < c.run.n_places; r++)
+            timed += !isnan(k.at[r].time_ns);
         for (size_t r = 0; r < c.run.n_places; r++) {
-            if (iteration_has_row(&c, r, &k))
+            const bool counted = counted_at(&c, r, &k);
+            /* The iteration stands for itself where it is more than one region, or was counted as a whole. */
+            if (r + 1 < c.run.n_places || timed > 1 || (timed && counted))
                 add_roofline(&c, case_ids[i], r, &k);
-            if (!counted_at(&c, r, &k))
+            if (!counted)
                 continue;
             add_events(&c, case_ids[i], r, &k);
             for (size_t m = 0; m < c.run.counters->n_metrics; m++)

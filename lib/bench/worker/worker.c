@@ -150,22 +150,6 @@ static enum pk_code answer_failed(struct worker *w, const struct pk_request *r, 
     return pk_wire_slice(w->wire_fd, r->id, &s, err);
 }
 
-/* Around a case that a peer measures: this worker is idle meanwhile. */
-static struct pk_slice environment_slice(struct worker *w, bool before)
-{
-    if (before)
-        pk_arena_free(&w->of_others);
-    struct pk_slice slice = pk_number_slice("read", 1, &w->of_others);
-    if (before) {
-        pk_environment_before(&w->around, &w->dev, &w->of_others);
-        pk_gpu_environment_before(&w->gpu, &w->dev);
-    } else {
-        pk_gpu_environment_after(&w->gpu, &w->dev, &w->of_others, &slice);
-        pk_environment_after(&w->around, &w->dev, &w->of_others, &slice);
-    }
-    return slice;
-}
-
 /* The answer to a request besides cases. */
 static enum pk_code other_slice(struct worker *w, const struct pk_request *r, struct pk_arena *a,
                                 struct pk_slice *out, struct pk_err *err)
@@ -176,7 +160,18 @@ static enum pk_code other_slice(struct worker *w, const struct pk_request *r, st
     if (open_device(w, r, err))
         return err->code;
     if (!strcmp(r->experiment, PK_ASK_ENVIRONMENT)) {
-        *out = environment_slice(w, !strcmp(r->variant, "before"));
+        /* Around a case that a peer measures: this worker is idle meanwhile. */
+        bool before = !strcmp(r->variant, "before");
+        if (before)
+            pk_arena_free(&w->of_others);
+        *out = pk_number_slice("read", 1, &w->of_others);
+        if (before) {
+            pk_environment_before(&w->around, &w->dev, &w->of_others);
+            pk_gpu_environment_before(&w->gpu, &w->dev);
+        } else {
+            pk_gpu_environment_after(&w->gpu, &w->dev, &w->of_others, out);
+            pk_environment_after(&w->around, &w->dev, &w->of_others, out);
+        }
         return PK_OK;
     }
     if (pk_ceilings_measure(&w->dev, &ceilings, err))
