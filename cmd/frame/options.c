@@ -5,17 +5,20 @@
 
 #include <string.h>
 
+static const char *const switch_words[] = {"off", "on", NULL};
+
 /* PERFKIT_ variables that are no option. */
 static const struct pk_opt_variable variables[] = {
-    {"PERFKIT_WIRE_FD"},             /* where a worker or a measured program writes its samples */
-    {"PERFKIT_PYTHON"},              /* the interpreter of peers */
-    {"PERFKIT_PEERS"},               /* more peers than the installed ones */
-    {"PERFKIT_BLAS", pk_blas_words}, /* device/cpu/blas.h */
-    {"PERFKIT_OPENBLAS"},            /* likewise */
-    {"PERFKIT_BF16", pk_bf16_words}, /* likewise */
-    {"PERFKIT_CUDA_LIBS"},           /* device/cuda/library.h */
-    {"PERFKIT_MPI"},                 /* comm/transport/mpi_module.h */
-    {"PERFKIT_FAIL_ALLOC"},          /* fault injection, for tests */
+    {"PERFKIT_WIRE_FD"},                        /* where a worker or a measured program writes its samples */
+    {"PERFKIT_PYTHON"},                         /* the interpreter of peers */
+    {"PERFKIT_PEERS"},                          /* more peers than the installed ones */
+    {"PERFKIT_BLAS", pk_blas_words},            /* device/cpu/blas.h */
+    {"PERFKIT_OPENBLAS"},                       /* likewise */
+    {"PERFKIT_BF16", pk_bf16_words},            /* likewise */
+    {"PERFKIT_CUDA_LIBS"},                      /* device/cuda/library.h */
+    {"PERFKIT_DEPENDENT_LAUNCH", switch_words}, /* device/cuda/cuda.h */
+    {"PERFKIT_MPI"},                            /* comm/transport/mpi_module.h */
+    {"PERFKIT_FAIL_ALLOC"},                     /* fault injection, for tests */
     {0},
 };
 

@@ -16,7 +16,6 @@
 #include <vector>
 
 dim3 gridDim, blockDim, blockIdx, threadIdx;
-int pk_shim_last;
 size_t pk_shim_shared_most = 227 << 10;
 bool pk_shim_sampled;
 
@@ -69,6 +68,12 @@ void __tsan_acquire(void *) PK_OPTIONAL;
 void __tsan_release(void *) PK_OPTIONAL;
 void __tsan_write_range(void *, size_t) PK_OPTIONAL;
 void __tsan_read_range(void *, size_t) PK_OPTIONAL;
+
+/* There are no other threads whose races an exit would have to await for a second. */
+const char *__tsan_default_options()
+{
+    return "atexit_sleep_ms=0";
+}
 }
 
 namespace
@@ -98,6 +103,7 @@ struct fiber {
     std::vector<fetch> fetches;
     dim3 index;
     bool done, waits;
+    bool waited;       /* for the previous kernel, in this block */
     pk_shim_site site; /* of the last call that waits */
     unsigned mask;     /* of that call; 0 for a barrier of the block */
     void *meeting;
@@ -111,16 +117,21 @@ struct block {
     size_t at_barrier;    /* threads */
     pk_shim_site barrier; /* that they are at */
     void *meeting;
-    const std::function<void()> *body;
+    const pk_shim_kernel *kernel;
+    const pk_shim_body *body;
+    unsigned char *before, *after; /* stand for this block following the last one, and the next one this */
     unsigned char *shared;
 };
 
-std::vector<std::unique_ptr<fiber>> fibers; /* kept from launch to launch */
+/* Kept from launch to launch; two launches after each other have different ones, so that ThreadSanitizer does not take what one has waited for
+ * as known to the other. It makes them as `origin`, which knows nothing that the host wrote after its beginning. */
+std::vector<std::unique_ptr<fiber>> fibers, resting;
+void *origin;
 block *running;
 std::map<const void *, size_t> allowed_shared; /* by kernel */
 
 /* Places in memory that stand for a meeting each: a barrier, or a call of a warp. */
-unsigned char meetings[1 << 12], begin_of_block, end_of_block;
+unsigned char meetings[1 << 12], previous_kernel;
 size_t meetings_made;
 
 void *new_meeting()
@@ -143,6 +154,14 @@ __attribute__((noreturn, format(printf, 1, 2))) void wrong(const char *format, .
     std::abort();
 }
 
+/* A kernel does nothing that others see before it has waited for the previous one. */
+void must_have_waited(const fiber &f, const char *what)
+{
+    if (!f.waited)
+        wrong("thread %zu %s, and has not waited for the previous kernel; launched at %s:%d",
+              running->current, what, running->kernel->file, running->kernel->line);
+}
+
 bool same(const pk_shim_site &a, const pk_shim_site &b)
 {
     return a.line == b.line && (a.file == b.file || !std::strcmp(a.file, b.file)) &&
@@ -150,11 +169,16 @@ bool same(const pk_shim_site &a, const pk_shim_site &b)
 }
 
 /* Switches are no synchronisation: ThreadSanitizer sees fibers as threads that run at the same time. */
-void switch_to(place *from, place *to, void *as_thread)
+void become(void *as_thread)
 {
     constexpr unsigned NO_SYNC = 1;
     if (__tsan_switch_to_fiber)
         __tsan_switch_to_fiber(as_thread, NO_SYNC);
+}
+
+void switch_to(place *from, place *to, void *as_thread)
+{
+    become(as_thread);
     pk_shim_switch(from, to);
 }
 
@@ -231,9 +255,10 @@ void live()
 {
     for (;;) {
         fiber &f = caller();
-        acquire(&begin_of_block);
-        (*running->body)();
-        release(&end_of_block);
+        acquire(running->before);
+        running->body->call(running->body->with);
+        must_have_waited(f, "ends");
+        release(running->after);
         exited(f);
         to_scheduler(f);
     }
@@ -241,6 +266,8 @@ void live()
 
 void grow_to(size_t threads)
 {
+    if (origin)
+        become(origin);
     while (fibers.size() < threads) {
         fibers.emplace_back(new fiber());
         fiber &f = *fibers.back();
@@ -248,6 +275,8 @@ void grow_to(size_t threads)
         f.as_thread = __tsan_create_fiber ? __tsan_create_fiber(0) : nullptr;
         begin_at(&f.stopped, f.stack.get(), STACK_BYTES, live);
     }
+    if (origin)
+        become(running->as_thread);
 }
 
 /* Nobody can go on: the first who waits, and one who waits elsewhere. */
@@ -295,20 +324,21 @@ __attribute__((no_sanitize("address", "thread"))) void poison(unsigned char *fro
 void run_block(block &b, size_t shared_bytes)
 {
     constexpr auto WIDEST = std::align_val_t(64);
-    b.shared = static_cast<unsigned char *>(::operator new(shared_bytes, WIDEST));
+    alignas(64) static unsigned char watched[227 << 10]; /* that the host allocates is nothing to wait for */
+    b.shared =
+        __tsan_create_fiber ? watched : static_cast<unsigned char *>(::operator new(shared_bytes, WIDEST));
     poison(b.shared, b.shared + shared_bytes);
     poison(__start_pk_shared, __stop_pk_shared);
     b.live = b.threads;
     for (unsigned i = 0; i < b.threads; i++) {
         fiber &f = *fibers[i];
-        f.done = f.waits = false;
+        f.done = f.waits = f.waited = false;
         f.fetches.clear();
         f.index = dim3(i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y);
     }
-    release(&begin_of_block);
     run_threads(b);
-    acquire(&end_of_block);
-    ::operator delete(b.shared, WIDEST);
+    if (!__tsan_create_fiber)
+        ::operator delete(b.shared, WIDEST);
 }
 
 /* A launch that a GPU refuses: why, and its cudaError_t. */
@@ -344,8 +374,15 @@ int refusal(const pk_shim_kernel &kernel, dim3 grid, dim3 shape, size_t shared_b
 
 } // namespace
 
+bool pk_shim_begin()
+{
+    if (__tsan_create_fiber)
+        origin = __tsan_create_fiber(0);
+    return true;
+}
+
 int pk_shim_run(const pk_shim_kernel &kernel, dim3 grid, dim3 shape, size_t shared_bytes,
-                const std::function<void()> &body)
+                const pk_shim_body &body)
 {
     const int refused = refusal(kernel, grid, shape, shared_bytes);
     if (refused)
@@ -355,19 +392,27 @@ int pk_shim_run(const pk_shim_kernel &kernel, dim3 grid, dim3 shape, size_t shar
         pk_shim_sampled && blocks > 3 ? (blocks - 1) / 2 : 1; /* the first, the middle, the last */
     block b = {};
     b.threads = (size_t)shape.x * shape.y * shape.z;
+    const auto order = std::make_unique<unsigned char[]>(2); /* not known from a launch before */
+    b.kernel = &kernel;
     b.body = &body;
+    b.before = &order[0];
+    b.after = &order[1];
     b.as_thread = __tsan_get_current_fiber ? __tsan_get_current_fiber() : nullptr;
-    grow_to(b.threads);
     running = &b;
+    std::swap(fibers, resting);
+    grow_to(b.threads);
     gridDim = grid;
     blockDim = shape;
+    release(&previous_kernel);
     for (uint64_t i = 0; i < blocks; i += step) {
         if (step > 1 && i + step >= blocks)
             i = blocks - 1;
         blockIdx =
             dim3((unsigned)(i % grid.x), (unsigned)(i / grid.x % grid.y), (unsigned)(i / grid.x / grid.y));
         run_block(b, shared_bytes);
+        std::swap(b.before, b.after);
     }
+    acquire(b.before);
     running = nullptr;
     return 0;
 }
@@ -385,12 +430,20 @@ unsigned char *pk_shim_shared()
     return running->shared;
 }
 
+void pk_shim_wait_for_previous(const pk_shim_site &site)
+{
+    caller().waited = true;
+    if (!left_out(site))
+        acquire(&previous_kernel);
+}
+
 /* Threads that are still running have to come to the same barrier; those that have ended are not waited for, as since compute capability
  * 7.0. CUDA allows a barrier in conditional code only where the condition is the same for the whole block: another barrier is not it. */
 void pk_shim_barrier(const pk_shim_site &site)
 {
     block &b = *running;
     fiber &f = caller();
+    must_have_waited(f, "is at a barrier");
     if (left_out(site))
         return;
     if (!b.at_barrier)
@@ -415,6 +468,7 @@ static fiber &meet(unsigned mask, const pk_shim_site &site, const exchange &x, v
 {
     const size_t first = first_lane(), self = running->current - first;
     fiber &me = caller();
+    must_have_waited(me, site.call);
     if (!(mask >> self & 1))
         wrong("lane %zu is at %s at %s:%d and not named by its mask %08x", self, site.call, site.file,
               site.line, mask);
@@ -467,6 +521,7 @@ void pk_shim_fetch(float *to, const float *from, int floats)
     const uintptr_t bytes = (uintptr_t)floats * sizeof(float);
     if ((uintptr_t)to % bytes || (uintptr_t)from % bytes)
         wrong("a copy of %d bytes from %p to %p", (int)bytes, (const void *)from, (void *)to);
+    must_have_waited(caller(), "begins a copy");
     if (__tsan_write_range) /* from now on, and when it is waited for */
         __tsan_write_range(to, bytes);
     caller().fetches.push_back({to, from, floats});

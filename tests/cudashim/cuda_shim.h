@@ -2,8 +2,10 @@
  * calls of a warp. Slow and exact: for checking arithmetic and indices, under AddressSanitizer too.
  *
  * A launch that a GPU refuses is refused. Shared memory is poisoned before each block. Where threads meet in a way that CUDA leaves
- * undefined, or wait for each other for ever, a message says where, and the test ends by abort. Linked with ThreadSanitizer, fibers are threads
- * to it, ordered by __syncthreads and __syncwarp alone: what a missing barrier leaves open is a data race, in whatever order fibers ran. */
+ * undefined, or wait for each other for ever, a message says where, and the test ends by abort; likewise where a thread meets others or ends
+ * without having waited for the previous kernel (ops/cuda/launch.h). Linked with ThreadSanitizer, fibers are threads to it, ordered by
+ * __syncthreads and __syncwarp alone: what a missing barrier leaves open is a data race, in whatever order fibers ran. What the host and
+ * kernels before wrote is seen from pk_wait_for_previous() on: an access before that is a data race, too. */
 #pragma once
 
 #include "ops/dtype.h"
@@ -11,7 +13,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 
 #define __global__ static
 #define __device__ inline
@@ -50,10 +51,13 @@ template <unsigned THREADS, unsigned = 1> struct pk_shim_bounds {
 struct pk_shim_kernel {
     const void *address;
     unsigned most_threads;
+    const char *file; /* of the launch */
+    int line;
 
     template <typename F>
-    explicit pk_shim_kernel(F *kernel)
-        : address(reinterpret_cast<const void *>(kernel)), most_threads(most(kernel))
+    explicit pk_shim_kernel(F *kernel, const char *file_ = __builtin_FILE(), int line_ = __builtin_LINE())
+        : address(reinterpret_cast<const void *>(kernel)), most_threads(most(kernel)), file(file_),
+          line(line_)
     {
     }
 
@@ -71,11 +75,24 @@ struct pk_shim_kernel {
     }
 };
 
-/* Runs body once per thread of every block. Returns 0, or the cudaError_t of a launch that a GPU refuses. */
+/* Runs call(with) once per thread of every block. Returns 0, or the cudaError_t of a launch that a GPU refuses. */
+struct pk_shim_body {
+    void (*call)(const void *with);
+    const void *with;
+};
 int pk_shim_run(const pk_shim_kernel &kernel, dim3 grid, dim3 block, size_t shared_bytes,
-                const std::function<void()> &body);
+                const pk_shim_body &body);
+/* For ThreadSanitizer, before a test's data is written: what is written from here on is the previous kernel's. */
+bool pk_shim_begin();
+/* Arguments of a launch are there before the kernel waits: ThreadSanitizer does not see how a thread gets them. */
+#define PK_UNWATCHED __attribute__((no_sanitize("thread")))
+template <typename F>
+int pk_shim_launch(const pk_shim_kernel &kernel, dim3 grid, dim3 block, size_t shared_bytes, const F &f)
+{
+    const auto call = [](const void *with) PK_UNWATCHED { (*static_cast<const F *>(with))(); };
+    return pk_shim_run(kernel, grid, block, shared_bytes, {call, &f});
+}
 int pk_shim_allow_shared(const void *kernel, size_t bytes);
-extern int pk_shim_last;
 extern size_t
     pk_shim_shared_most; /* dynamic shared memory that a block may ask for: 227 KiB, as compute capability 9.0 has */
 extern bool pk_shim_sampled; /* launches run their first, middle and last block alone */
@@ -86,6 +103,7 @@ struct pk_shim_site {
     const char *call, *file;
     int line;
 };
+void pk_shim_wait_for_previous(const pk_shim_site &site);
 void pk_shim_barrier(const pk_shim_site &site);
 void pk_shim_warp_barrier(unsigned mask, const pk_shim_site &site);
 /* What lane `from` of the caller's warp gave. */
@@ -98,13 +116,16 @@ void pk_shim_mma(float *d, const uint32_t *a, const uint32_t *b);
 #define PK_KERNEL(bounds, name, ...) static void name(__VA_ARGS__, pk_shim_bounds<PK_BOUNDS bounds> = {})
 #define PK_BOUNDS(...)               __VA_ARGS__
 #define PK_LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                            \
-    (void)(stream), pk_shim_last = pk_shim_run(pk_shim_kernel(kernel), grid, block, shared_bytes,            \
-                                               [&] { kernel(__VA_ARGS__); })
-#define PK_LAUNCHED()                  pk_shim_last
+    ((void)(stream), pk_shim_launch(pk_shim_kernel(kernel), grid, block, shared_bytes,                       \
+                                    [&]() PK_UNWATCHED { kernel(__VA_ARGS__); }))
 #define PK_ALLOW_SHARED(kernel, bytes) pk_shim_allow_shared(pk_shim_kernel(kernel).address, bytes)
 #define PK_SHARED(type, name)          type *name = reinterpret_cast<type *>(pk_shim_shared())
 
 #define PK_SITE_OF_CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
+static inline void pk_wait_for_previous(PK_SITE_OF_CALLER)
+{
+    pk_shim_wait_for_previous({"pk_wait_for_previous", file, line});
+}
 static inline void __syncthreads(PK_SITE_OF_CALLER)
 {
     pk_shim_barrier({"__syncthreads", file, line});

@@ -24,16 +24,17 @@ void expect(bool right, const char *what)
 
 __global__ void nothing(int)
 {
+    pk_wait_for_previous();
 }
 
 PK_KERNEL((128), bounded, int)
 {
+    pk_wait_for_previous();
 }
 
 template <typename F> int launch(F *kernel, dim3 grid, dim3 block, size_t shared_bytes = 0)
 {
-    PK_LAUNCH(kernel, grid, block, shared_bytes, nullptr, 0);
-    return PK_LAUNCHED();
+    return PK_LAUNCH(kernel, grid, block, shared_bytes, nullptr, 0);
 }
 
 void launches()
@@ -43,10 +44,8 @@ void launches()
     expect(launch(nothing, 1, 1025), "1025 threads were not refused");
     expect(launch(nothing, 1, dim3(1, 1, 65)), "block.z of 65 was not refused");
     expect(launch(nothing, 1, 0), "a block without threads was not refused");
-    PK_LAUNCH(bounded, 1, 128, 0, nullptr, 0);
-    expect(!PK_LAUNCHED(), "as many threads as launch bounds say were refused");
-    PK_LAUNCH(bounded, 1, 160, 0, nullptr, 0);
-    expect(PK_LAUNCHED(), "more threads than launch bounds say were not refused");
+    expect(!PK_LAUNCH(bounded, 1, 128, 0, nullptr, 0), "as many threads as launch bounds say were refused");
+    expect(PK_LAUNCH(bounded, 1, 160, 0, nullptr, 0), "more threads than launch bounds say were not refused");
     expect(launch(nothing, 0, 32), "a grid without blocks was not refused");
     expect(launch(nothing, 0x80000000u, 32), "grid.x of 2^31 was not refused");
     expect(!launch(nothing, dim3(1, 65535), 1), "grid.y of 65535 was refused");
@@ -57,8 +56,7 @@ void launches()
     expect(!PK_ALLOW_SHARED(nothing, 100 * KIB), "100 KiB of shared memory may not be asked for");
     expect(!launch(nothing, 1, 1, 100 * KIB), "shared memory that was asked for was refused");
     expect(launch(nothing, 1, 1, 100 * KIB + 1), "more shared memory than asked for was not refused");
-    PK_LAUNCH(bounded, 1, 1, 100 * KIB, nullptr, 0);
-    expect(PK_LAUNCHED(), "what one kernel asked for another was given");
+    expect(PK_LAUNCH(bounded, 1, 1, 100 * KIB, nullptr, 0), "what one kernel asked for another was given");
     expect(PK_ALLOW_SHARED(nothing, 227 * KIB + 1), "more than 227 KiB may be asked for");
     pk_shim_shared_most = 163 * KIB;
     expect(PK_ALLOW_SHARED(nothing, 164 * KIB), "more shared memory than the chip has may be asked for");
@@ -69,6 +67,7 @@ void launches()
 /* What a block finds there; then it leaves zeros for the next. */
 __global__ void read_unwritten(float *out)
 {
+    pk_wait_for_previous();
     __shared__ float fixed[2];
     PK_SHARED(float, asked);
     out[2 * blockIdx.x] = fixed[threadIdx.x];
@@ -88,6 +87,7 @@ void shared_memory()
 
 __global__ void half_ended(float *x, unsigned mask)
 {
+    pk_wait_for_previous();
     if (threadIdx.x < 16)
         return;
     x[threadIdx.x] = __shfl_xor_sync(mask, x[threadIdx.x], 1);
@@ -95,12 +95,14 @@ __global__ void half_ended(float *x, unsigned mask)
 
 __global__ void half_ends_later(float *x, unsigned mask)
 {
+    pk_wait_for_previous();
     if (threadIdx.x % 32 < 16)
         x[threadIdx.x] = __shfl_xor_sync(mask, x[threadIdx.x], 1);
 }
 
 __global__ void ended_in_ballot(float *x, unsigned mask)
 {
+    pk_wait_for_previous();
     if (threadIdx.x == 3)
         return;
     x[threadIdx.x] = (float)__ballot_sync(mask, true);
@@ -108,6 +110,7 @@ __global__ void ended_in_ballot(float *x, unsigned mask)
 
 __global__ void ended_in_syncwarp(float *x, unsigned mask)
 {
+    pk_wait_for_previous();
     if (threadIdx.x == 3)
         return;
     __syncwarp(mask);
@@ -116,17 +119,20 @@ __global__ void ended_in_syncwarp(float *x, unsigned mask)
 
 __global__ void unnamed(float *x, unsigned mask)
 {
+    pk_wait_for_previous();
     x[threadIdx.x] = (float)__ballot_sync(mask, true);
 }
 
 __global__ void reads_unnamed(float *x, unsigned mask)
 {
+    pk_wait_for_previous();
     if (threadIdx.x < 16)
         x[threadIdx.x] = __shfl_xor_sync(mask, x[threadIdx.x], 16);
 }
 
 __global__ void another_call(float *x, unsigned mask)
 {
+    pk_wait_for_previous();
     if (threadIdx.x < 16)
         __syncwarp(mask);
     else
@@ -135,11 +141,13 @@ __global__ void another_call(float *x, unsigned mask)
 
 __global__ void another_mask(float *, unsigned mask)
 {
+    pk_wait_for_previous();
     __syncwarp(threadIdx.x % 2 ? ALL : mask);
 }
 
 __global__ void another_barrier(float *x, unsigned)
 {
+    pk_wait_for_previous();
     if (threadIdx.x < 32)
         __syncthreads();
     else
@@ -149,6 +157,7 @@ __global__ void another_barrier(float *x, unsigned)
 
 __global__ void barrier_and_warp(float *x, unsigned mask)
 {
+    pk_wait_for_previous();
     if (threadIdx.x == 0)
         __syncthreads();
     x[threadIdx.x] = (float)__ballot_sync(mask, true);
@@ -156,6 +165,7 @@ __global__ void barrier_and_warp(float *x, unsigned mask)
 
 __global__ void all_meet(float *x, unsigned mask)
 {
+    pk_wait_for_previous();
     if (threadIdx.x >= 48 && mask == ALL) /* where no warp is called: they may end */
         return;
     __syncthreads();
@@ -178,6 +188,7 @@ __shared__ float shared[64];
 
 __global__ void reads_neighbour(float *x, unsigned barrier)
 {
+    pk_wait_for_previous();
     shared[threadIdx.x] = x[threadIdx.x];
     if (barrier)
         __syncthreads();
@@ -186,6 +197,7 @@ __global__ void reads_neighbour(float *x, unsigned barrier)
 
 __global__ void writes_again(float *x, unsigned barrier)
 {
+    pk_wait_for_previous();
     for (int turn = 0; turn < 3; turn++) {
         shared[threadIdx.x] = x[threadIdx.x];
         __syncthreads();
@@ -198,6 +210,7 @@ __global__ void writes_again(float *x, unsigned barrier)
 /* A shuffle makes lanes wait for each other, and orders nothing that they write. */
 __global__ void trusts_shuffle(float *x, unsigned barrier)
 {
+    pk_wait_for_previous();
     shared[threadIdx.x] = x[threadIdx.x];
     if (barrier)
         __syncwarp();
@@ -208,6 +221,7 @@ __global__ void trusts_shuffle(float *x, unsigned barrier)
 
 __global__ void trusts_ended(float *x, unsigned barrier)
 {
+    pk_wait_for_previous();
     shared[threadIdx.x] = x[threadIdx.x];
     if (threadIdx.x == 63 && !barrier)
         return;
@@ -217,6 +231,7 @@ __global__ void trusts_ended(float *x, unsigned barrier)
 
 __global__ void trusts_fetch(float *x, unsigned barrier)
 {
+    pk_wait_for_previous();
     pk_fetch<4>(shared + threadIdx.x, x + threadIdx.x, true);
     pk_fetch_wait();
     if (barrier)
@@ -227,6 +242,7 @@ __global__ void trusts_fetch(float *x, unsigned barrier)
 /* A copy that others' reads of the same memory are not over for. */
 __global__ void fetches_early(float *x, unsigned barrier)
 {
+    pk_wait_for_previous();
     float v = 0;
     if (barrier)
         __syncthreads();
@@ -241,6 +257,47 @@ __global__ void fetches_early(float *x, unsigned barrier)
     x[threadIdx.x] = v;
 }
 
+/* ---- the previous kernel ---- */
+
+__global__ void never_waits(float *, unsigned)
+{
+}
+
+__global__ void meets_before_it_waits(float *, unsigned)
+{
+    __syncthreads();
+    pk_wait_for_previous();
+}
+
+__global__ void exits_before_it_waits(float *x, unsigned threads)
+{
+    if (threadIdx.x >= threads)
+        return;
+    pk_wait_for_previous();
+    x[threadIdx.x] = 1;
+}
+
+__global__ void fetches_before_it_waits(float *x, unsigned)
+{
+    pk_fetch<4>(shared + threadIdx.x, x + threadIdx.x, true);
+    pk_wait_for_previous();
+}
+
+__global__ void reads_before_it_waits(float *x, unsigned early)
+{
+    float v = early ? x[threadIdx.x] : 0;
+    pk_wait_for_previous();
+    x[threadIdx.x] = v + x[threadIdx.x];
+}
+
+__global__ void writes_before_it_waits(float *x, unsigned early)
+{
+    if (early)
+        x[threadIdx.x] = 1;
+    pk_wait_for_previous();
+    x[threadIdx.x] += 1;
+}
+
 struct meeting {
     const char *name;
     void (*kernel)(float *, unsigned);
@@ -252,7 +309,6 @@ struct meeting {
 std::string output_of(const meeting &m, int *status)
 {
     int ends[2];
-    float x[64] = {};
     std::string said;
     char some[512];
     if (pipe(ends))
@@ -260,8 +316,9 @@ std::string output_of(const meeting &m, int *status)
     const pid_t child = fork();
     if (!child) {
         dup2(ends[1], STDERR_FILENO);
-        PK_LAUNCH(m.kernel, 1, m.threads, 0, nullptr, x, m.mask);
-        std::exit(PK_LAUNCHED());
+        pk_shim_begin();
+        float x[64] = {};
+        std::exit(PK_LAUNCH(m.kernel, 1, m.threads, 0, nullptr, x, m.mask));
     }
     close(ends[1]);
     for (ssize_t n; (n = read(ends[0], some, sizeof some)) > 0;)
@@ -302,6 +359,15 @@ void meetings()
         {"a copy waited for, and a barrier", trusts_fetch, 64, 1, nullptr},
         {"a copy to where others read", fetches_early, 64, 0, RACE},
         {"a copy to where others have read", fetches_early, 64, 1, nullptr},
+        {"no wait for the previous kernel", never_waits, 32, 0, "ends, and has not waited"},
+        {"a barrier before the wait", meets_before_it_waits, 32, 0, "barrier, and has not waited"},
+        {"a thread that ends without waiting", exits_before_it_waits, 32, 31, "ends, and has not waited"},
+        {"threads that all wait", exits_before_it_waits, 32, 32, nullptr},
+        {"a copy begun before the wait", fetches_before_it_waits, 32, 0, "copy, and has not waited"},
+        {"a load before the wait", reads_before_it_waits, 32, 1, RACE},
+        {"a load after the wait", reads_before_it_waits, 32, 0, nullptr},
+        {"a store before the wait", writes_before_it_waits, 32, 1, RACE},
+        {"a store after the wait", writes_before_it_waits, 32, 0, nullptr},
     };
     for (const meeting &m : rows) {
         int status;
@@ -319,6 +385,7 @@ void meetings()
 /* 1 and four products, together 7/8 of the distance to the next number: rounded to the nearest it would be that number. */
 __global__ void adds_little(float *x)
 {
+    pk_wait_for_previous();
     float d[4] = {1, 1, 1, 1};
     const uint32_t a[4] = {pk_bits(0x1p-13f), pk_bits(0x1p-13f), 0, 0};
     const uint32_t b[2] = {pk_bits(0x1.cp-13f), 0};

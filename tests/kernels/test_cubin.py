@@ -6,6 +6,7 @@ import bandwidth
 import cubin
 import pytest
 import resources
+import waits
 
 SPILLS = """
 __global__ void __launch_bounds__(1024) kernel(const float *x, float *y)
@@ -42,13 +43,37 @@ __global__ void __launch_bounds__(256) kernel(const float4 *x, float4 *y)
 """
 
 
+# What a kernel does before it waits for the previous one, and in which order.
+ACCESSES = {"LDG": "early = x[i];", "STG": "x[i] = 1;", "RED": "atomicAdd(x + i, 1);", "ATOMG": "early = atomicAdd(x + i, 1);",
+            "LDGSTS": "asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4;\" ::\"r\"(to), \"l\"(x + i));",
+            "LD": "asm volatile(\"ld.s32 %0, [%1];\" : \"=r\"(early) : \"l\"(x + i));",
+            "ST": "asm volatile(\"st.s32 [%0], %1;\" ::\"l\"(x + i), \"r\"(to));",
+            "ATOM": "asm volatile(\"atom.add.s32 %0, [%1], 1;\" : \"=r\"(early) : \"l\"(x + i));"}
+WAITS = """
+__global__ void __launch_bounds__(256) kernel(int *x)
+{
+    __shared__ int shared[256];
+    const int i = threadIdx.x, to = (int)__cvta_generic_to_shared(shared + i);
+    int early = 0;
+    shared[i] = to;
+    BEFORE
+#if __CUDA_ARCH__ >= 900
+    WAIT
+#endif
+    x[i + 256] = early + shared[255 - i];
+}
+"""
+WAIT = 'asm volatile("griddepcontrol.wait;" ::: "memory");'
+
+
 @pytest.fixture
 def compiled(tmp_path):
     def of(source):
         path = tmp_path / "kernel.cu"
         path.write_text(source)
         command = os.environ["NVCC_COMMAND"].split("\n") + ["-c", str(path), "-o", str(tmp_path / "kernel.o")]
-        subprocess.run(command, check=True, capture_output=True, text=True)
+        env = {**os.environ, "CCACHE_DISABLE": "1"}  # it compares the source as one architecture sees it
+        subprocess.run(command, check=True, capture_output=True, text=True, env=env)
         return cubin.kernels(str(tmp_path / "kernel.o"))
 
     return of
@@ -84,6 +109,14 @@ def test_loads_that_wait_for_each_other_are_counted(compiled):
     assert {cubin.loads_in_flight(k) for k in together} == {4}
     assert {cubin.loads_in_flight(k) for k in in_turn} == {1}
     assert {cubin.loads_first(k) for k in together} == {4}
+
+
+def test_accesses_before_the_wait_are_found(compiled):
+    found = lambda before, wait: {what for k in compiled(WAITS.replace("BEFORE", before).replace("WAIT", wait)) for what in waits.violations(k)}
+    assert found("", WAIT) == set()
+    assert found("", "") == {"does not wait"}
+    for name, access in ACCESSES.items():
+        assert found(access, WAIT) == {name + " before it waits"}
 
 
 def test_a_kernel_of_a_table_that_is_missing_is_found():

@@ -40,6 +40,8 @@
     X(cudaEventElapsedTime)                                                                                  \
     X(cudaLaunchHostFunc)                                                                                    \
     X(cudaGraphInstantiate)                                                                                  \
+    X(cudaGraphNodeGetType)                                                                                  \
+    X(cudaStreamGetCaptureInfo)                                                                              \
     X(cudaGraphUpload)                                                                                       \
     X(cudaGraphLaunch)                                                                                       \
     X(cudaGraphDestroy)                                                                                      \

@@ -161,6 +161,15 @@ static const char *forget_overrides(struct pk_arena *a)
     return found;
 }
 
+static const char *switch_overlap(struct pk_device *dev)
+{
+    const char *chosen = secure_getenv("PERFKIT_DEPENDENT_LAUNCH");
+    const bool on = chosen && !strcmp(chosen, "on");
+    if (pk_cuda_overlap(dev, on))
+        return "on";
+    return on ? "refused: the kernels are not compiled for compute capability 9.0" : NULL;
+}
+
 static enum pk_code cuda_open(struct pk_device *dev, const struct pk_device_options *opt, struct pk_err *err)
 {
     struct pk_cuda *c = pk_new(&dev->arena, struct pk_cuda);
@@ -170,6 +179,8 @@ static enum pk_code cuda_open(struct pk_device *dev, const struct pk_device_opti
     c->api->cudaDriverGetVersion(&c->driver_version);
     c->api->cudaRuntimeGetVersion(&c->runtime_version);
     enum pk_code rc = choose_gpu(dev, c, opt->turn, err);
+    if (!rc)
+        c->overlap = switch_overlap(dev);
     if (!rc)
         bind_host(c, opt, &dev->arena);
     if (!rc)
@@ -244,6 +255,8 @@ static void cuda_facts(struct pk_device *dev, pk_fact_fn *fn, void *user)
     pk_data_sheet(c->traits.name, fn, user);
     fn(user, "binding", c->binding);
     fn(user, "limit_bytes", pk_printf(&a, "%zu", dev->pool.limit));
+    if (c->overlap)
+        fn(user, "dependent_launch", c->overlap);
     if (c->overrides)
         fn(user, "numerics_warning",
            pk_printf(&a, "%s would change how products are computed: it is ignored; dtype and math define it",

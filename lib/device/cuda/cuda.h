@@ -39,6 +39,14 @@ const struct pk_cuda_traits *pk_cuda_traits(const struct pk_device *dev);
 typedef void pk_cuda_end_fn(struct pk_device *dev, void *state);
 void *pk_cuda_beside(struct pk_device *dev, size_t bytes, pk_cuda_end_fn *end);
 
+/* Dependent launch: kernels of ops/cuda may start while the kernel before them in their stream still ends (ops/cuda/launch.h). No GPU has
+ * checked it: it is off unless PERFKIT_DEPENDENT_LAUNCH=on when the device is opened, and then a fact of the device. This function switches it
+ * for all devices of the process; false where it is off now, also because the GPU runs kernels that cannot wait for each other: those
+ * compiled for less than compute capability 9.0. */
+bool pk_cuda_overlap(struct pk_device *dev, bool on);
+/* True where the next launch on this stream may carry the attribute. Called by every launch. */
+bool pk_cuda_may_overlap(struct CUstream_st *stream);
+
 /* PK_OK when rc is cudaSuccess; else the error, with the operation. Remembers sticky errors. `what` is a sentence: "launching softmax". */
 enum pk_code pk_cuda_check(struct pk_device *dev, int rc, const char *what, struct pk_err *err) PK_MUST_CHECK;
 /* For a call that may run out of memory: true when rc is cudaSuccess. Out of memory gives false and is cleared; what a capture forbids

@@ -22,3 +22,11 @@ extern "C" int pk_k_delay(struct CUstream_st *stream, uint64_t ns)
     delay<<<1, 1, 0, stream>>>(ns);
     return (int)cudaPeekAtLastError();
 }
+
+extern "C" int pk_k_compiled_for()
+{
+    cudaFuncAttributes found = {};
+    if (cudaFuncGetAttributes(&found, delay))
+        cudaGetLastError();
+    return found.ptxVersion;
+}

@@ -34,6 +34,7 @@ struct pk_cuda {
     struct pk_cuda_state *beside;
     int driver_version, runtime_version; /* 13000 */
     const char *overrides;               /* variables of the environment that are ignored */
+    const char *overlap;                 /* of PERFKIT_DEPENDENT_LAUNCH=on: what came of it; else NULL */
     const char *binding;                 /* of the thread that feeds the GPU; "off" */
 };
 
@@ -50,6 +51,8 @@ extern const struct pk_graph_ops pk_cuda_graphs;
 
 /* delay.cu: one thread that reads the chip's clock until ns have passed; the rest of the chip is free. The launch's error, 0 = none. */
 int pk_k_delay(struct CUstream_st *stream, uint64_t ns);
+/* delay.cu: the compute capability whose code runs on the current GPU: 90 for sm_90a, 80 for PTX of compute_80; 0 where there is none. */
+int pk_k_compiled_for(void);
 
 /* lanes.c */
 extern const struct pk_lane_ops pk_cuda_lanes;

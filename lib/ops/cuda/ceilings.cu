@@ -27,6 +27,7 @@ struct exponential {
 /* CHAINS steps a thread and iteration; sink[thread] is the sum of what they reached. */
 template <typename OP, int CHAINS> PK_KERNEL((THREADS), peak, float *sink, size_t iterations)
 {
+    pk_wait_for_previous();
     float x[CHAINS], sum = 0;
 #pragma unroll
     for (int c = 0; c < CHAINS; c++)
@@ -72,6 +73,7 @@ struct added {
 /* The first block also does what is left of n by four. */
 template <typename FROM> PK_KERNEL((THREADS), stream, FROM from, float *to, size_t n)
 {
+    pk_wait_for_previous();
     const size_t fours = n / 4, begin = (size_t)blockIdx.x * THREADS * EACH + threadIdx.x;
     float4 v[EACH];
 #pragma unroll
@@ -95,22 +97,19 @@ unsigned tiles_of(size_t n)
 
 int pk_k_fma_peak(pk_stream s, float *sink, size_t iterations, int blocks)
 {
-    PK_LAUNCH((peak<multiply_add, PK_PEAK_FMAS>), blocks, THREADS, 0, s, sink, iterations);
-    return PK_LAUNCHED();
+    return PK_LAUNCH((peak<multiply_add, PK_PEAK_FMAS>), blocks, THREADS, 0, s, sink, iterations);
 }
 
 int pk_k_exp_peak(pk_stream s, float *sink, size_t iterations, int blocks)
 {
-    PK_LAUNCH((peak<exponential, PK_PEAK_EXPS>), blocks, THREADS, 0, s, sink, iterations);
-    return PK_LAUNCHED();
+    return PK_LAUNCH((peak<exponential, PK_PEAK_EXPS>), blocks, THREADS, 0, s, sink, iterations);
 }
 
 int pk_k_copy(pk_stream s, const float *x, float *y, size_t n)
 {
     if (!n)
         return 0;
-    PK_LAUNCH(stream<copied>, tiles_of(n), THREADS, 0, s, copied{x}, y, n);
-    return PK_LAUNCHED();
+    return PK_LAUNCH(stream<copied>, tiles_of(n), THREADS, 0, s, copied{x}, y, n);
 }
 
 int pk_k_triad(pk_stream s, const float *x, const float *y, float *z, float alpha, size_t n)
@@ -118,6 +117,5 @@ int pk_k_triad(pk_stream s, const float *x, const float *y, float *z, float alph
     const added from = {x, y, alpha};
     if (!n)
         return 0;
-    PK_LAUNCH(stream<added>, tiles_of(n), THREADS, 0, s, from, z, n);
-    return PK_LAUNCHED();
+    return PK_LAUNCH(stream<added>, tiles_of(n), THREADS, 0, s, from, z, n);
 }

@@ -63,6 +63,7 @@ __device__ void store_mapped(Y *y, size_t i, const MAP &f, const pack<X, W> &a, 
 template <typename X, typename Y, int W, typename MAP>
 PK_KERNEL((THREADS), map, const MAP f, const X *a, const X *b, Y *y, size_t n)
 {
+    pk_wait_for_previous();
     const size_t packs = n / W, begin = (size_t)blockIdx.x * THREADS * EACH + threadIdx.x;
     pack<X, W> p[EACH], q[EACH];
 #pragma unroll
@@ -84,6 +85,7 @@ PK_KERNEL((THREADS), map, const MAP f, const X *a, const X *b, Y *y, size_t n)
 template <typename T, int W>
 PK_KERNEL((THREADS), causal_mask, const T *x, T *y, unsigned seq, const pieces cut)
 {
+    pk_wait_for_previous();
     const unsigned visible = (unsigned)cut.row() % seq + 1, begin = cut.begin() + threadIdx.x,
                    end = cut.end();
     const T *from = x + cut.row() * seq;
@@ -107,8 +109,8 @@ PK_KERNEL((THREADS), causal_mask, const T *x, T *y, unsigned seq, const pieces c
 template <int W, typename X, typename Y, typename MAP>
 int launch_map(pk_stream s, const MAP &f, const X *a, const X *b, Y *y, size_t n)
 {
-    PK_LAUNCH((map<X, Y, W, MAP>), (unsigned)(n / W / (THREADS * EACH) + 1), THREADS, 0, s, f, a, b, y, n);
-    return PK_LAUNCHED();
+    return PK_LAUNCH((map<X, Y, W, MAP>), (unsigned)(n / W / (THREADS * EACH) + 1), THREADS, 0, s, f, a, b, y,
+                     n);
 }
 
 /* b is read where the map takes two. */
@@ -135,8 +137,7 @@ int map_by_type(pk_stream s, const MAP &f, enum pk_dtype type, const void *a, co
 template <int W, typename T> int launch_mask(pk_stream s, const T *x, T *y, size_t batch, size_t seq)
 {
     const pieces cut(seq / W, THREADS * EACH);
-    PK_LAUNCH((causal_mask<T, W>), cut.blocks(batch * seq), THREADS, 0, s, x, y, (unsigned)seq, cut);
-    return PK_LAUNCHED();
+    return PK_LAUNCH((causal_mask<T, W>), cut.blocks(batch * seq), THREADS, 0, s, x, y, (unsigned)seq, cut);
 }
 
 template <typename T> int mask_by_alignment(pk_stream s, const void *x_, void *y_, size_t batch, size_t seq)

@@ -1,13 +1,19 @@
 /* Launch: how kernel files say what differs between nvcc and the host shim that tests them (tests/cudashim).
  *
  *   PK_KERNEL((threads[, blocks]), name, parameters...)                  a kernel with __launch_bounds__, which its launches have to keep
- *   PK_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...)   the launch; its error is the value of PK_LAUNCHED()
+ *   pk_wait_for_previous()                                               the first statement of every kernel: see below
+ *   PK_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...)   the launch: 0, or its cudaError_t
  *   PK_SHARED(type, name)                                                the block's dynamic shared memory
  *   pk_fetch<BYTES>(to, from, real)                                      begins a copy of 4 or 16 bytes from global to shared memory, or
  *                                                                        of zeros; pk_fetch_wait() ends all that the thread began
  *   pk_exp2(x)                                                           2^x to 2 ulp, 0 for results below 2^-126
  *   pk_bf16_two(low, high)                                               two numbers rounded to bf16, as halves of a word
- * A kernel template with several parameters is put into parentheses: PK_LAUNCH((softmax<32, 4>), ...). */
+ * A kernel template with several parameters is put into parentheses: PK_LAUNCH((softmax<32, 4>), ...).
+ *
+ * Dependent launch: where pk_cuda_may_overlap allows it, the blocks of a kernel may start when those of the kernel before it in the stream have
+ * exited, before its results are visible. So every thread of every kernel first waits for the previous kernel (griddepcontrol.wait, which
+ * returns at once in an ordinary launch), and only then reads or writes global memory or exits. As each kernel waits for the one before,
+ * it has waited for all of them. No kernel says that the next one may start earlier than at its exit. */
 #pragma once
 
 #include "ops/dtype.h"
@@ -18,8 +24,7 @@
 #include <cuda_runtime.h>
 #define PK_KERNEL(bounds, name, ...) __global__ void __launch_bounds__ bounds name(__VA_ARGS__)
 #define PK_LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                            \
-    kernel<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__)
-#define PK_LAUNCHED() ((int)cudaPeekAtLastError())
+    pk_launch(kernel, grid, block, shared_bytes, stream, __VA_ARGS__)
 /* More than 48 KB have to be asked for, per kernel. */
 #define PK_ALLOW_SHARED(kernel, bytes)                                                                       \
     ((int)cudaFuncSetAttribute((const void *)(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,          \
@@ -28,6 +33,25 @@
     extern __shared__ __align__(16) unsigned char pk_shared_block[];                                         \
     type *name = reinterpret_cast<type *>(pk_shared_block)
 
+extern "C" bool pk_cuda_may_overlap(struct CUstream_st *stream); /* device/cuda/cuda.h, which is C */
+
+template <typename... PARAMETERS, typename... ARGUMENTS>
+static int pk_launch(void (*kernel)(PARAMETERS...), dim3 grid, dim3 block, size_t shared_bytes,
+                     cudaStream_t stream, const ARGUMENTS &...arguments)
+{
+    cudaLaunchAttribute overlap = {};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    const cudaLaunchConfig_t config = {grid,   block,    shared_bytes,
+                                       stream, &overlap, pk_cuda_may_overlap(stream) ? 1u : 0u};
+    return (int)cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+static __device__ __forceinline__ void pk_wait_for_previous()
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
 template <int BYTES> static __device__ __forceinline__ void pk_fetch(float *to, const float *from, bool real)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800

@@ -98,11 +98,13 @@ __device__ void copy_piece(const pk_copy_piece *v, size_t n)
 template <size_t MOST>
 PK_KERNEL((THREADS), copy_few, const __grid_constant__ few<pk_copy_piece, MOST> pieces, size_t n)
 {
+    pk_wait_for_previous();
     copy_piece(pieces.v, n);
 }
 
 PK_KERNEL((THREADS), copy_table, const pk_copy_piece *table, size_t n)
 {
+    pk_wait_for_previous();
     copy_piece(table, n);
 }
 
@@ -128,6 +130,7 @@ __device__ void fill_tile(const pk_fill &f, uint64_t tile)
 template <size_t MOST>
 PK_KERNEL((THREADS), fill_few, const __grid_constant__ few<pk_fill_piece, MOST> pieces, size_t n)
 {
+    pk_wait_for_previous();
     const pk_fill_piece &p = piece_of(pieces.v, n, blockIdx.x);
     fill_tile(p.f, blockIdx.x - p.first_tile);
 }
@@ -160,17 +163,17 @@ uint64_t lay_down(const pk_fill *v, size_t n, pk_fill_piece *out)
     return tiles;
 }
 
-template <size_t MOST> void launch(pk_stream s, const pk_copy2d *v, size_t n)
+template <size_t MOST> int launch(pk_stream s, const pk_copy2d *v, size_t n)
 {
     few<pk_copy_piece, MOST> pieces;
     const size_t tiles = pk_k_copy_pieces(v, n, pieces.v);
-    if (tiles)
-        PK_LAUNCH(copy_few<MOST>, (unsigned)tiles, THREADS, 0, s, pieces, n);
+    return tiles ? PK_LAUNCH(copy_few<MOST>, (unsigned)tiles, THREADS, 0, s, pieces, n) : 0;
 }
 
 /* A patch a thread: reads a patch, writes an entry. */
 PK_KERNEL((THREADS), patch_table, uint64_t *table, const pk_table_patch *v, size_t n)
 {
+    pk_wait_for_previous();
     const size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i < n)
         table[v[i].index] = v[i].value;
@@ -193,20 +196,16 @@ int pk_k_copy_table(pk_stream s, const struct pk_copy_piece *table, size_t n, si
 {
     if (!tiles)
         return 0;
-    PK_LAUNCH(copy_table, (unsigned)tiles, THREADS, 0, s, table, n);
-    return PK_LAUNCHED();
+    return PK_LAUNCH(copy_table, (unsigned)tiles, THREADS, 0, s, table, n);
 }
 
 int pk_k_copy2d(pk_stream s, const struct pk_copy2d *v, size_t n)
 {
     int rc = 0;
-    for (size_t i = 0; !rc && i < n; i += A_LAUNCH) {
-        if (n == 1)
-            launch<1>(s, v, 1);
-        else
-            launch<A_LAUNCH>(s, v + i, n - i < A_LAUNCH ? n - i : A_LAUNCH);
-        rc = PK_LAUNCHED();
-    }
+    if (n == 1)
+        return launch<1>(s, v, 1);
+    for (size_t i = 0; !rc && i < n; i += A_LAUNCH)
+        rc = launch<A_LAUNCH>(s, v + i, n - i < A_LAUNCH ? n - i : A_LAUNCH);
     return rc;
 }
 
@@ -218,14 +217,12 @@ int pk_k_fill(pk_stream s, const struct pk_fill *v, size_t n)
         const size_t now = n - i < A_LAUNCH ? n - i : A_LAUNCH;
         const uint64_t tiles = lay_down(v + i, now, pieces.v);
         if (tiles)
-            PK_LAUNCH(fill_few<A_LAUNCH>, (unsigned)tiles, THREADS, 0, s, pieces, now);
-        rc = PK_LAUNCHED();
+            rc = PK_LAUNCH(fill_few<A_LAUNCH>, (unsigned)tiles, THREADS, 0, s, pieces, now);
     }
     return rc;
 }
 
 int pk_k_table_patch(pk_stream s, uint64_t *table, const struct pk_table_patch *v, size_t n)
 {
-    PK_LAUNCH(patch_table, (unsigned)((n + THREADS - 1) / THREADS), THREADS, 0, s, table, v, n);
-    return PK_LAUNCHED();
+    return PK_LAUNCH(patch_table, (unsigned)((n + THREADS - 1) / THREADS), THREADS, 0, s, table, v, n);
 }

@@ -18,31 +18,31 @@ template <int GROUP, int BLOCK> unsigned blocks_for_rows(size_t rows)
     return (unsigned)((rows + BLOCK / GROUP - 1) / (BLOCK / GROUP));
 }
 
-/* Calls f.run<GROUP, PACKS>() with the fewest packs of W elements a thread that hold a row, a warp's or that of a block of 256 threads; false
- * where none does. Packs of four elements leave a warp registers for more of them than packs of eight; single elements are the way of odd
+/* Launches f.rows_held<GROUP, PACKS>() with the fewest packs of W elements a thread that hold a row, a warp's or that of a block of 256 threads;
+ * f.rows_walked() where none does. Returns the launch's error. Packs of four elements leave a warp registers for more of them than packs of eight; single elements are the way of odd
  * sizes, and have the largest classes alone. */
-template <int W, typename F> bool with_row_held(size_t packs, const F &f)
+template <int W, typename F> int launch_by_length(size_t packs, const F &f)
 {
     constexpr int BLOCK = 256, MOST = W < 8 ? 10 : 6;
     if constexpr (W > 1) {
         if (packs <= 2 * WARP)
-            return f.template run<WARP, 2>(), true;
+            return f.template rows_held<WARP, 2>();
         if (packs <= 4 * WARP)
-            return f.template run<WARP, 4>(), true;
+            return f.template rows_held<WARP, 4>();
         if (packs <= 6 * WARP)
-            return f.template run<WARP, 6>(), true;
+            return f.template rows_held<WARP, 6>();
     }
     if (packs <= MOST * WARP)
-        return f.template run<WARP, MOST>(), true;
+        return f.template rows_held<WARP, MOST>();
     if constexpr (W > 1) {
         if (packs <= 2 * BLOCK)
-            return f.template run<BLOCK, 2>(), true;
+            return f.template rows_held<BLOCK, 2>();
         if (packs <= 4 * BLOCK)
-            return f.template run<BLOCK, 4>(), true;
+            return f.template rows_held<BLOCK, 4>();
     }
     if (packs <= 8 * BLOCK)
-        return f.template run<BLOCK, 8>(), true;
-    return false;
+        return f.template rows_held<BLOCK, 8>();
+    return f.rows_walked();
 }
 
 /* Rows of `packs` packs cut into equal pieces of up to `most`, a block each. */

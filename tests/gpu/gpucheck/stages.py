@@ -130,14 +130,14 @@ def test_figures(tests, claims, broken=()):
     return rows
 
 
-def run_programs(session, claims, *words):
+def run_programs(session, claims, *words, programs=PROGRAMS, env=None):
     """All test programs run, whatever the first says; a test that fails costs itself."""
     failed, broken, skipped, passed, all_tests = [], [], [], 0, {}
-    for name in PROGRAMS:
+    for name in programs:
         if not (session.tests / name).exists():  # built without cuDNN's headers
             skipped.append("%s (not built)" % name)
             continue
-        rc, text = session.run(session.tests / name, session.device, *words)
+        rc, text = session.run(session.tests / name, session.device, *words, env=env)
         tests = all_tests[name] = outcomes(text)
         passed += sum(s == "passed" for s in tests.values())
         skipped += [t for t, s in tests.items() if s == "skipped"] + (["%s (%s)" % (name, reason_in(text))] if rc == 77 else [])
@@ -262,6 +262,34 @@ def program(name, claim, pattern, unit):
     return work
 
 
+# Every process of a stage with it launches kernels that may start early.
+DEPENDENT = {"PERFKIT_DEPENDENT_LAUNCH": "on"}
+
+
+def overlap(session, stage):
+    """The tests of every op and a step, eager and captured, with dependent launch; then chains of short kernels with and without it."""
+    failed, rows = [], []
+    try:
+        rows += run_programs(session, [("dependent-launch", "test-gpu-ops", "")], "tiny", programs=["test-gpu-ops"], env=DEPENDENT).figures
+    except Failed as f:
+        failed, rows = [str(f)], f.figures
+    session.env.update(DEPENDENT)
+    try:
+        session.measure(stage.name, "mixed-precision", *TINY_STEP, "--breakdown", *QUICK)
+    finally:
+        session.env.pop("PERFKIT_DEPENDENT_LAUNCH")
+    steps = figures.read(session, session.label(stage.name), [figures.cases("dependent-launch", "axes ->> 'mode' = 'step' AND %s" % figures.OWN)])
+    rc, text = session.run(session.tests / "test-gpu-overlap", session.device, *(["tiny"] if session.quick else []))
+    lines = figures.of_program(text, "dependent-launch-speed", figures.OVERLAP_LINE, "x")
+    rows += [*steps, figures.at_least("dependent-launch", "chains with the same results to the bit", len(lines) - 1 if not rc else 0), *lines]
+    if rc == 77:
+        raise Skip(reason_in(text))
+    failed += [] if rc == 0 else ["test-gpu-overlap: status %d: %s" % (rc, reason_in(text))]
+    if failed:
+        raise Failed("; ".join(failed), rows)
+    return Result("same results with dependent launch; " + text.strip().splitlines()[-1] + " of %d" % (len(lines) - 1), rows)
+
+
 def large(session):
     """In fp32 PyTorch takes about 67 GB of it."""
     dtypes = "fp32,tf32,bf16" if session.folder.machine.get("memory_bytes", 0) >= BIG_CARD_BYTES else "bf16"
@@ -320,6 +348,8 @@ STAGES = [
           program("test-gpu-bandwidth", "layer-bandwidth", figures.BANDWIDTH_LINE, "% of a copy")),
     Stage("parts", "flash attention of one or few heads, in parts beside whole", 30, "flash-parts",
           program("test-gpu-parts", "flash-parts", figures.PARTS_LINE, "x"), "gpu"),
+    Stage("overlap", "dependent launch: same results, launched and captured between marks; time of short kernels with and without it", 60,
+          "dependent-launch dependent-launch-speed", overlap, "gpu"),
     Stage("flash", "fp32 attention up to 65536 tokens, ieee and 3xtf32", 150, "attention",
           Run("attention-scaling", [*LONG_ATTENTION, "--variant", "flash,fused", *OWN], TINY_ATTENTION, read=[figures.cases("attention"), figures.memory_error("attention", 0, "variant IN ('flash', 'fused')"), *figures.RATES])),
     Stage("cudnn", "bf16 attention by cuDNN, vanilla and fused", 90, "cudnn-memory",

@@ -48,6 +48,7 @@ void fake_cuda_reset(void)
     fake_cuda = (struct fake_cuda){.driver_version = CUDART_VERSION,
                                    .devices = 1,
                                    .memory_bytes = 1 << 20,
+                                   .compiled_for = 90,
                                    .fail_with = cudaErrorUnknown};
 }
 
@@ -164,6 +165,11 @@ int pk_k_delay(struct CUstream_st *stream, uint64_t ns)
 {
     fake_cuda_work(stream, ns);
     return (int)fake_cuda.broken;
+}
+
+int pk_k_compiled_for(void)
+{
+    return fake_cuda.compiled_for;
 }
 
 void fake_cuda_launch(struct CUstream_st *stream, void (*kernel)(const void *args), const void *args,
@@ -444,6 +450,35 @@ static cudaError_t fake_cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCa
     s->capture = calloc(1, sizeof *s->capture);
     pk_assert(s->capture);
     fake_cuda.live_graphs++;
+    return cudaSuccess;
+}
+
+/* A graph without branches: each node follows the last. */
+static cudaError_t fake_cudaStreamGetCaptureInfo(cudaStream_t s, enum cudaStreamCaptureStatus *status,
+                                                 unsigned long long *id, cudaGraph_t *graph,
+                                                 const cudaGraphNode_t **before,
+                                                 const cudaGraphEdgeData **edges, size_t *n)
+{
+    static cudaGraphNode_t last;
+    ENTER();
+    *status = !s->capture  ? cudaStreamCaptureStatusNone
+              : s->invalid ? cudaStreamCaptureStatusInvalidated
+                           : cudaStreamCaptureStatusActive;
+    *n = *status == cudaStreamCaptureStatusActive && s->capture->n;
+    last = *n ? (cudaGraphNode_t)&s->capture->v[s->capture->n - 1] : NULL;
+    *before = &last;
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type)
+{
+    static const enum cudaGraphNodeType types[] = {[NODE_COPY] = cudaGraphNodeTypeMemcpy,
+                                                   [NODE_SET] = cudaGraphNodeTypeMemset,
+                                                   [NODE_EVENT] = cudaGraphNodeTypeEventRecord,
+                                                   [NODE_WORK] = cudaGraphNodeTypeKernel,
+                                                   [NODE_LAUNCH] = cudaGraphNodeTypeKernel};
+    ENTER();
+    *type = types[((const struct node *)(const void *)node)->what];
     return cudaSuccess;
 }
 

@@ -21,6 +21,7 @@ struct fake_cuda {
     unsigned long fail_at; /* the n-th call from now fails; 0 = none */
     cudaError_t fail_with;
     bool parallel;
+    int compiled_for; /* pk_k_compiled_for's */
     /* read by the test */
     unsigned long calls;
     size_t used_bytes;

@@ -62,6 +62,11 @@ static void assert_three_parts(void)
     assert_true(err.what[0] && err.why[0] && err.fix[0]);
 }
 
+static struct CUstream_st *compute(void)
+{
+    return pk_cuda_stream(&dev, PK_LANE_COMPUTE);
+}
+
 /* --- opening --- */
 
 static void count_facts(void *user, const char *key, const char *value)
@@ -88,27 +93,102 @@ static void opens_and_closes(void **state)
     close_clean();
 }
 
-static void look_for_a_warning(void *user, const char *key, const char *value)
+struct fact {
+    const char *key;
+    char value[256];
+};
+
+static void take_fact(void *user, const char *key, const char *value)
 {
-    if (strcmp(key, "numerics_warning") == 0)
-        snprintf(user, 256, "%s", value);
+    struct fact *f = user;
+    if (strcmp(key, f->key) == 0)
+        snprintf(f->value, sizeof f->value, "%s", value);
+}
+
+/* A fact of the device; "" where it has none. */
+static struct fact fact_of(const char *key)
+{
+    struct fact f = {.key = key};
+    pk_device_facts(&dev, take_fact, &f);
+    return f;
 }
 
 /* Whoever sets them means other programs; a library that read them would compute in another way than the row says. */
 static void overrides_of_numerics_are_ignored(void **state)
 {
-    char warning[256] = "";
     setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
     setenv("CUBLAS_EMULATE_SINGLE_PRECISION", "1", 1);
     open_or_fail();
     assert_true(!getenv("NVIDIA_TF32_OVERRIDE") && !getenv("CUBLAS_EMULATE_SINGLE_PRECISION"));
-    pk_device_facts(&dev, look_for_a_warning, warning);
-    assert_non_null(strstr(warning, "NVIDIA_TF32_OVERRIDE, CUBLAS_EMULATE_SINGLE_PRECISION would change"));
+    assert_non_null(strstr(fact_of("numerics_warning").value,
+                           "NVIDIA_TF32_OVERRIDE, CUBLAS_EMULATE_SINGLE_PRECISION would change"));
     close_clean();
-    warning[0] = '\0';
     open_or_fail();
-    pk_device_facts(&dev, look_for_a_warning, warning);
-    assert_string_equal(warning, "");
+    assert_string_equal(fact_of("numerics_warning").value, "");
+    close_clean();
+}
+
+/* --- dependent launch --- */
+
+static void launches_overlap_where_kernels_can_wait(void **state)
+{
+    static const struct {
+        const char *variable;
+        int compiled_for;
+        bool overlaps;
+        const char *fact;
+    } rows[] = {
+        {NULL, 90, false, ""},
+        {"off", 90, false, ""},
+        {"on", 90, true, "on"},
+        {"on", 80, false, "refused: the kernels are not compiled for compute capability 9.0"},
+        {"on", 0, false, "refused: the kernels are not compiled for compute capability 9.0"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].variable)
+            setenv("PERFKIT_DEPENDENT_LAUNCH", rows[i].variable, 1);
+        fake_cuda.compiled_for = rows[i].compiled_for;
+        open_or_fail();
+        assert_int_equal(pk_cuda_may_overlap(compute()), rows[i].overlaps);
+        assert_string_equal(fact_of("dependent_launch").value, rows[i].fact);
+        close_clean();
+        unsetenv("PERFKIT_DEPENDENT_LAUNCH");
+    }
+}
+
+/* In a graph such an edge lies between two kernels: none begins at a copy, at a fill or at the event of a mark. */
+static void in_a_capture_only_what_follows_a_kernel_overlaps(void **state)
+{
+    static char x[8], y[8];
+    struct pk_graph *g = NULL;
+    open_or_fail();
+    assert_true(pk_cuda_overlap(&dev, true));
+    pk_mark_begin(&dev, 0, PK_LANE_COMPUTE);
+    assert_true(pk_cuda_may_overlap(compute())); /* outside a capture the driver decides */
+    pk_mark_end(&dev, 0, PK_LANE_COMPUTE);
+    assert_int_equal(pk_device_sync(&dev, &err), PK_OK);
+    assert_int_equal(pk_graph_begin(&dev, &err), PK_OK);
+    assert_false(pk_cuda_may_overlap(compute()));
+    fake_cuda_work(compute(), 10);
+    assert_true(pk_cuda_may_overlap(compute()));
+    pk_mark_begin(&dev, 1, PK_LANE_COMPUTE);
+    assert_false(pk_cuda_may_overlap(compute()));
+    fake_cuda_work(compute(), 10);
+    assert_true(pk_cuda_may_overlap(compute()));
+    assert_int_equal(pk_device_copy(&dev, PK_LANE_COMPUTE, PK_COPY_ON_DEVICE, y, x, sizeof x, &err), PK_OK);
+    assert_false(pk_cuda_may_overlap(compute()));
+    fake_cuda_work(compute(), 10);
+    for (int call = 1; call <= 2; call++) { /* a question that fails costs nothing but the overlap */
+        fake_cuda.fail_at = (unsigned long)call;
+        fake_cuda.fail_with = cudaErrorInvalidValue;
+        assert_false(pk_cuda_may_overlap(compute()));
+        assert_int_equal(fake_cuda.last, cudaSuccess);
+    }
+    pk_mark_end(&dev, 1, PK_LANE_COMPUTE);
+    assert_int_equal(pk_graph_end(&dev, PK_OK, &g, &err), PK_OK);
+    pk_graph_free(&dev, g);
+    assert_false(pk_cuda_overlap(&dev, false));
+    assert_false(pk_cuda_may_overlap(compute()));
     close_clean();
 }
 
@@ -163,11 +243,6 @@ static void gpus_are_taken_by_turns(void **state)
 }
 
 /* --- marks --- */
-
-static struct CUstream_st *compute(void)
-{
-    return pk_cuda_stream(&dev, PK_LANE_COMPUTE);
-}
 
 static uint64_t lane_ns(size_t i)
 {
@@ -665,6 +740,8 @@ int main(void)
         TEST(opens_and_closes),
         TEST(gpus_are_taken_by_turns),
         TEST(overrides_of_numerics_are_ignored),
+        TEST(launches_overlap_where_kernels_can_wait),
+        TEST(in_a_capture_only_what_follows_a_kernel_overlaps),
         TEST(ordinals),
         TEST(says_why_there_is_none),
         TEST(marks_nest_and_overlap),

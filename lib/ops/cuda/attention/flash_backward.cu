@@ -56,6 +56,7 @@ template <typename T> struct backward_memory {
 
 PK_KERNEL((128), row_sums, const pk_attention at)
 {
+    pk_wait_for_previous();
     const size_t row = (size_t)blockIdx.x * (128 / WARP) + threadIdx.x / WARP;
     if (row >= at.batch * at.seq)
         return; /* whole warps */
@@ -85,6 +86,7 @@ template <typename T> __device__ void fetch_sums(float *lse, float *sums, const 
 /* Blocks own keys: dV += P^T dO, dK += dS^T Q. Keys beyond the end gather what nobody stores. */
 template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_attention all, const cut parts)
 {
+    pk_wait_for_previous();
     PK_SHARED(backward_memory<T>, m);
     const unsigned blocks = (unsigned)((all.seq + T::OWN - 1) / T::OWN);
     const size_t i_problem = parts.tile() / blocks;
@@ -148,6 +150,7 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_atte
 /* Blocks own queries: dQ += dS K. The row sums lie where dQ goes: a block reads its own before its first barrier and stores after its last. */
 template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_queries, const pk_attention all, const cut parts)
 {
+    pk_wait_for_previous();
     PK_SHARED(backward_memory<T>, m);
     const unsigned blocks = (unsigned)((all.seq + T::OWN - 1) / T::OWN);
     const size_t i_problem = parts.tile() / blocks;
@@ -208,6 +211,7 @@ enum added { OF_QUERIES, OF_KEYS };
 /* A row a warp: out = the sum of the parts in array `array` of memory, in their order. */
 PK_KERNEL((128), add_parts, const pk_attention at, const cut parts, float *out, size_t array, added of)
 {
+    pk_wait_for_previous();
     const size_t row = (size_t)blockIdx.x * (128 / WARP) + threadIdx.x / WARP, rows = at.batch * at.seq;
     if (row >= rows)
         return; /* whole warps */
@@ -226,9 +230,8 @@ int add(const call &c, void *out, size_t array, added of)
 {
     if (c.parts.n == 1)
         return 0;
-    PK_LAUNCH(add_parts, (unsigned)c.blocks_for_rows(), 128, 0, c.s, *c.at, c.parts,
-              static_cast<float *>(out), array, of);
-    return PK_LAUNCHED();
+    return PK_LAUNCH(add_parts, (unsigned)c.blocks_for_rows(), 128, 0, c.s, *c.at, c.parts,
+                     static_cast<float *>(out), array, of);
 }
 
 /* True when these tiles were launched: they fit, and their blocks fill the chip or they are the last choice. */
@@ -241,18 +244,14 @@ template <typename T> bool launched(const call &c, bool last, int *rc)
     *rc = blocks > INT32_MAX ? INVALID_VALUE : PK_ALLOW_SHARED(of_keys<T>, bytes);
     if (!*rc)
         *rc = PK_ALLOW_SHARED(of_queries<T>, bytes);
-    if (!*rc) {
-        PK_LAUNCH(of_keys<T>, (unsigned)blocks, T::THREADS, bytes, c.s, *c.at, c.parts);
-        *rc = PK_LAUNCHED();
-    }
+    if (!*rc)
+        *rc = PK_LAUNCH(of_keys<T>, (unsigned)blocks, T::THREADS, bytes, c.s, *c.at, c.parts);
     if (!*rc)
         *rc = add(c, c.at->dk, 0, OF_KEYS);
     if (!*rc)
         *rc = add(c, c.at->dv, 1, OF_KEYS);
-    if (!*rc) {
-        PK_LAUNCH(of_queries<T>, (unsigned)blocks, T::THREADS, bytes, c.s, *c.at, c.parts);
-        *rc = PK_LAUNCHED();
-    }
+    if (!*rc)
+        *rc = PK_LAUNCH(of_queries<T>, (unsigned)blocks, T::THREADS, bytes, c.s, *c.at, c.parts);
     if (!*rc) /* over the row sums, which have been read */
         *rc = add(c, c.at->dq, 0, OF_QUERIES);
     return true;
@@ -263,8 +262,7 @@ int begin(const call &c, size_t widest)
 {
     if (c.at->seq > INT32_MAX / 2 || c.blocks_for_rows() > INT32_MAX || c.at->dim > widest)
         return INVALID_VALUE;
-    PK_LAUNCH(row_sums, (unsigned)c.blocks_for_rows(), 128, 0, c.s, *c.at);
-    return PK_LAUNCHED();
+    return PK_LAUNCH(row_sums, (unsigned)c.blocks_for_rows(), 128, 0, c.s, *c.at);
 }
 
 /* Rows of a thread: many make more of each load, few make more blocks. */

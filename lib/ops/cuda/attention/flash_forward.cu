@@ -106,6 +106,7 @@ __device__ void finish(const forward_memory<T> &m, const problem &p, int own, co
 
 template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), forward, const pk_attention all, const cut parts)
 {
+    pk_wait_for_previous();
     PK_SHARED(forward_memory<T>, m);
     const unsigned blocks = (unsigned)((all.seq + T::OWN - 1) / T::OWN);
     const size_t i_problem = parts.tile() / blocks;
@@ -153,6 +154,7 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), forward, const pk_atte
 /* A row a warp: the parts that saw a key for it, each times 2^(its largest score - the largest of all). */
 PK_KERNEL((128), combine, const pk_attention at, const cut parts)
 {
+    pk_wait_for_previous();
     const size_t row = (size_t)blockIdx.x * 4 + threadIdx.x / 32, rows = at.batch * at.seq;
     if (row >= rows)
         return; /* whole warps */
@@ -180,10 +182,8 @@ template <typename T> bool launched(const call &c, bool last, int *rc)
     if (bytes > c.chip->shared_bytes || (!last && !fills<T>(c)))
         return false;
     *rc = blocks > INT32_MAX ? INVALID_VALUE : PK_ALLOW_SHARED(forward<T>, bytes);
-    if (!*rc) {
-        PK_LAUNCH(forward<T>, (unsigned)blocks, T::THREADS, bytes, c.s, *c.at, c.parts);
-        *rc = PK_LAUNCHED();
-    }
+    if (!*rc)
+        *rc = PK_LAUNCH(forward<T>, (unsigned)blocks, T::THREADS, bytes, c.s, *c.at, c.parts);
     return true;
 }
 
@@ -219,8 +219,7 @@ int end(const call &c, int rc)
 {
     if (rc || c.parts.n == 1)
         return rc;
-    PK_LAUNCH(combine, (unsigned)c.blocks_for_rows(), 128, 0, c.s, *c.at, c.parts);
-    return PK_LAUNCHED();
+    return PK_LAUNCH(combine, (unsigned)c.blocks_for_rows(), 128, 0, c.s, *c.at, c.parts);
 }
 
 } // namespace

@@ -30,6 +30,7 @@ template <typename T> __device__ unsigned visible(const rows_of<T> &r, size_t ro
 
 template <typename T, int W, int GROUP, int PACKS> PK_KERNEL((BLOCK, 1), forward, const rows_of<T> r)
 {
+    pk_wait_for_previous();
     const size_t row = row_of_thread<GROUP, BLOCK>();
     if (row >= r.rows)
         return; /* whole groups only */
@@ -75,6 +76,7 @@ template <typename T, int W, int GROUP, int PACKS> PK_KERNEL((BLOCK, 1), forward
 
 template <typename T, int W> PK_KERNEL((BLOCK, 1), forward_long, const rows_of<T> r)
 {
+    pk_wait_for_previous();
     const size_t row = blockIdx.x;
     const unsigned packs = r.cols / W, seen = visible(r, row), read = (seen + W - 1) / W;
     const T *from = r.x + row * r.cols;
@@ -130,6 +132,7 @@ __device__ void store_ds(T *ds, unsigned i, const pack<T, W> &p, const pack<T, W
 
 template <typename T, int W, int GROUP, int PACKS> PK_KERNEL((BLOCK, 1), backward, const rows_back<T> r)
 {
+    pk_wait_for_previous();
     const size_t row = row_of_thread<GROUP, BLOCK>(), at = row * r.cols;
     if (row >= r.rows)
         return;
@@ -155,6 +158,7 @@ template <typename T, int W, int GROUP, int PACKS> PK_KERNEL((BLOCK, 1), backwar
 
 template <typename T, int W> PK_KERNEL((BLOCK), backward_long, const rows_back<T> r)
 {
+    pk_wait_for_previous();
     const size_t at = (size_t)blockIdx.x * r.cols;
     const unsigned packs = r.cols / W;
     float sum = 0;
@@ -169,33 +173,39 @@ template <typename T, int W> PK_KERNEL((BLOCK), backward_long, const rows_back<T
 template <typename T, int W> struct launch_forward {
     pk_stream s;
     const rows_of<T> &r;
-    template <int GROUP, int PACKS> void run() const
+    template <int GROUP, int PACKS> int rows_held() const
     {
-        PK_LAUNCH((forward<T, W, GROUP, PACKS>), (blocks_for_rows<GROUP, BLOCK>(r.rows)), BLOCK, 0, s, r);
+        return PK_LAUNCH((forward<T, W, GROUP, PACKS>), (blocks_for_rows<GROUP, BLOCK>(r.rows)), BLOCK, 0, s,
+                         r);
+    }
+    int rows_walked() const
+    {
+        return PK_LAUNCH((forward_long<T, W>), (unsigned)r.rows, BLOCK, 0, s, r);
     }
 };
 
 template <typename T, int W> struct launch_backward {
     pk_stream s;
     const rows_back<T> &r;
-    template <int GROUP, int PACKS> void run() const
+    template <int GROUP, int PACKS> int rows_held() const
     {
-        PK_LAUNCH((backward<T, W, GROUP, PACKS>), (blocks_for_rows<GROUP, BLOCK>(r.rows)), BLOCK, 0, s, r);
+        return PK_LAUNCH((backward<T, W, GROUP, PACKS>), (blocks_for_rows<GROUP, BLOCK>(r.rows)), BLOCK, 0, s,
+                         r);
+    }
+    int rows_walked() const
+    {
+        return PK_LAUNCH((backward_long<T, W>), (unsigned)r.rows, BLOCK, 0, s, r);
     }
 };
 
 template <int W, typename T> int launch(pk_stream s, const rows_of<T> &r)
 {
-    if (!with_row_held<W>(r.cols / W, launch_forward<T, W>{s, r}))
-        PK_LAUNCH((forward_long<T, W>), (unsigned)r.rows, BLOCK, 0, s, r);
-    return PK_LAUNCHED();
+    return launch_by_length<W>(r.cols / W, launch_forward<T, W>{s, r});
 }
 
 template <int W, typename T> int launch(pk_stream s, const rows_back<T> &r)
 {
-    if (!with_row_held<W>(r.cols / W, launch_backward<T, W>{s, r}))
-        PK_LAUNCH((backward_long<T, W>), (unsigned)r.rows, BLOCK, 0, s, r);
-    return PK_LAUNCHED();
+    return launch_by_length<W>(r.cols / W, launch_backward<T, W>{s, r});
 }
 
 template <typename T>

@@ -65,6 +65,7 @@ template <typename G, int W> __device__ void step(const pk_adamw &a, size_t i)
 /* The first block also does what is left of n by W. */
 template <typename G, int W> PK_KERNEL((THREADS), update, const pk_adamw a)
 {
+    pk_wait_for_previous();
     const size_t packs = a.n / W, i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i < packs)
         step<G, W>(a, i);
@@ -74,14 +75,14 @@ template <typename G, int W> PK_KERNEL((THREADS), update, const pk_adamw a)
 
 PK_KERNEL((1), tick, pk_adamw_state *s)
 {
+    pk_wait_for_previous();
     s->beta1_t *= s->beta1;
     s->beta2_t *= s->beta2;
 }
 
 template <typename G, int W> int launch(pk_stream s, const pk_adamw &a)
 {
-    PK_LAUNCH((update<G, W>), (unsigned)(a.n / W / THREADS + 1), THREADS, 0, s, a);
-    return PK_LAUNCHED();
+    return PK_LAUNCH((update<G, W>), (unsigned)(a.n / W / THREADS + 1), THREADS, 0, s, a);
 }
 
 template <typename G> int by_alignment(pk_stream s, const pk_adamw &a)
@@ -95,8 +96,7 @@ template <typename G> int by_alignment(pk_stream s, const pk_adamw &a)
 
 int pk_k_adamw_tick(pk_stream s, struct pk_adamw_state *state)
 {
-    PK_LAUNCH(tick, 1, 1, 0, s, state);
-    return PK_LAUNCHED();
+    return PK_LAUNCH(tick, 1, 1, 0, s, state);
 }
 
 int pk_k_adamw(pk_stream s, const struct pk_adamw *a)

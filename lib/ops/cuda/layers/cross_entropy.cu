@@ -121,6 +121,7 @@ template <int W, typename T> __device__ void store_nothing(T *to, unsigned i)
 template <typename T, int W, int GROUP, int BLOCK, int PACKS, typename OUT>
 PK_KERNEL((BLOCK), held, const rows_in<T> in, const OUT out)
 {
+    pk_wait_for_previous();
     const size_t row = row_of_thread<GROUP, BLOCK>();
     if (row >= in.rows)
         return; /* whole groups only */
@@ -173,6 +174,7 @@ PK_KERNEL((BLOCK), held, const rows_in<T> in, const OUT out)
 
 template <typename T, int W, typename OUT> PK_KERNEL((WALKERS), walked, const rows_in<T> in, const OUT out)
 {
+    pk_wait_for_previous();
     const size_t row = blockIdx.x;
     const unsigned packs = packs_of<W>(in.covered), real = packs_of<W>(in.cols);
     const T *logits = in.logits + row * in.stride;
@@ -197,10 +199,10 @@ template <typename T, int W, typename OUT> PK_KERNEL((WALKERS), walked, const ro
 }
 
 template <typename T, int W, int GROUP, int BLOCK, int PACKS, typename OUT>
-void launch_held(pk_stream s, const rows_in<T> &in, const OUT &out)
+int launch_held(pk_stream s, const rows_in<T> &in, const OUT &out)
 {
-    PK_LAUNCH((held<T, W, GROUP, BLOCK, PACKS, OUT>), (blocks_for_rows<GROUP, BLOCK>(in.rows)), BLOCK, 0, s,
-              in, out);
+    return PK_LAUNCH((held<T, W, GROUP, BLOCK, PACKS, OUT>), (blocks_for_rows<GROUP, BLOCK>(in.rows)), BLOCK,
+                     0, s, in, out);
 }
 
 /* The fewest packs a thread that hold a row; single elements, the way of odd sizes, have few classes. */
@@ -209,18 +211,16 @@ template <typename T, int W, typename OUT> int launch(pk_stream s, const rows_in
     const size_t packs = (in.covered + W - 1) / W;
     constexpr int SMALL = W > 1 ? 2 : 5, LARGE = W > 1 ? 5 : 8;
     if (packs <= 4 * WARP)
-        launch_held<T, W, WARP, 256, 4>(s, in, out);
-    else if (packs <= SMALL * 256)
-        launch_held<T, W, 256, 256, SMALL>(s, in, out);
-    else if (packs <= 5 * 256)
-        launch_held<T, W, 256, 256, 5>(s, in, out);
-    else if (packs <= LARGE * 512)
-        launch_held<T, W, 512, 512, LARGE>(s, in, out);
-    else if (packs <= 8 * 512)
-        launch_held<T, W, 512, 512, 8>(s, in, out);
-    else
-        PK_LAUNCH((walked<T, W, OUT>), (unsigned)in.rows, WALKERS, 0, s, in, out);
-    return PK_LAUNCHED();
+        return launch_held<T, W, WARP, 256, 4>(s, in, out);
+    if (packs <= SMALL * 256)
+        return launch_held<T, W, 256, 256, SMALL>(s, in, out);
+    if (packs <= 5 * 256)
+        return launch_held<T, W, 256, 256, 5>(s, in, out);
+    if (packs <= LARGE * 512)
+        return launch_held<T, W, 512, 512, LARGE>(s, in, out);
+    if (packs <= 8 * 512)
+        return launch_held<T, W, 512, 512, 8>(s, in, out);
+    return PK_LAUNCH((walked<T, W, OUT>), (unsigned)in.rows, WALKERS, 0, s, in, out);
 }
 
 template <typename T> int launch_entropy(pk_stream s, const pk_cross_entropy &x)

@@ -16,6 +16,7 @@ constexpr int BLOCK = 256, WARPS = BLOCK / WARP, EACH = 4;
 
 template <typename T, int W> PK_KERNEL((BLOCK), look_up, const pk_embed e)
 {
+    pk_wait_for_previous();
     const size_t row = row_of_thread<WARP, BLOCK>();
     if (row >= e.rows)
         return;
@@ -39,10 +40,8 @@ template <typename T> int launch(pk_stream s, const pk_embed &e)
 {
     const unsigned blocks = blocks_for_rows<WARP, BLOCK>(e.rows);
     if (pk_can_pack(pk_bits_of(e.table) | pk_bits_of(e.out) | e.cols * sizeof(T)))
-        PK_LAUNCH((look_up<T, FULL<T>>), blocks, BLOCK, 0, s, e);
-    else
-        PK_LAUNCH((look_up<T, 1>), blocks, BLOCK, 0, s, e);
-    return PK_LAUNCHED();
+        return PK_LAUNCH((look_up<T, FULL<T>>), blocks, BLOCK, 0, s, e);
+    return PK_LAUNCH((look_up<T, 1>), blocks, BLOCK, 0, s, e);
 }
 
 constexpr unsigned OWNED = 32, OWNED_BITS = 5;
@@ -197,6 +196,7 @@ template <typename T, int W> __device__ void sum_found(const pk_embed_backward &
 
 template <typename T, int W> PK_KERNEL((BLOCK, 2), backward, const pk_embed_backward e)
 {
+    pk_wait_for_previous();
     __shared__ found f;
     const unsigned warp = threadIdx.x / WARP;
     const uint32_t rows = (uint32_t)e.rows, share = (rows + BLOCK - 1) / BLOCK * WARP;
@@ -222,10 +222,8 @@ template <typename T> int launch(pk_stream s, const pk_embed_backward &e)
 {
     const unsigned blocks = (unsigned)((e.vocab + OWNED - 1) / OWNED);
     if (pk_can_pack(pk_bits_of(e.d_out) | pk_bits_of(e.d_table) | e.cols * sizeof(T)))
-        PK_LAUNCH((backward<T, FULL<T>>), blocks, BLOCK, 0, s, e);
-    else
-        PK_LAUNCH((backward<T, 1>), blocks, BLOCK, 0, s, e);
-    return PK_LAUNCHED();
+        return PK_LAUNCH((backward<T, FULL<T>>), blocks, BLOCK, 0, s, e);
+    return PK_LAUNCH((backward<T, 1>), blocks, BLOCK, 0, s, e);
 }
 
 } // namespace

@@ -17,6 +17,7 @@ template <typename T> __device__ T *row_at(const void *x, size_t at)
 
 template <typename T, int W> PK_KERNEL((THREADS), forward, const pk_glu g, const pieces cut)
 {
+    pk_wait_for_previous();
     const T *gate = row_at<const T>(g.gate, cut.row() * g.stride),
             *up = row_at<const T>(g.up, cut.row() * g.stride);
     const unsigned begin = cut.begin() + threadIdx.x, end = cut.end();
@@ -64,6 +65,7 @@ __device__ void store_gradients(const pk_glu_backward &g, const pieces &cut, uns
 
 template <typename T, int W> PK_KERNEL((THREADS), backward, const pk_glu_backward g, const pieces cut)
 {
+    pk_wait_for_previous();
     const T *gate = row_at<const T>(g.gate, cut.row() * g.stride),
             *up = row_at<const T>(g.up, cut.row() * g.stride),
             *d_y = row_at<const T>(g.d_y, cut.row() * g.cols);
@@ -85,15 +87,13 @@ template <typename T, int W> PK_KERNEL((THREADS), backward, const pk_glu_backwar
 template <typename T, int W> int launch(pk_stream s, const pk_glu &g)
 {
     const pieces cut(g.cols / W, THREADS * EACH);
-    PK_LAUNCH((forward<T, W>), cut.blocks(g.rows), THREADS, 0, s, g, cut);
-    return PK_LAUNCHED();
+    return PK_LAUNCH((forward<T, W>), cut.blocks(g.rows), THREADS, 0, s, g, cut);
 }
 
 template <typename T, int W> int launch(pk_stream s, const pk_glu_backward &g)
 {
     const pieces cut(g.cols / W, THREADS * EACH_BACK);
-    PK_LAUNCH((backward<T, W>), cut.blocks(g.rows), THREADS, 0, s, g, cut);
-    return PK_LAUNCHED();
+    return PK_LAUNCH((backward<T, W>), cut.blocks(g.rows), THREADS, 0, s, g, cut);
 }
 
 template <typename T, typename G> int by_alignment(pk_stream s, const G &g, uintptr_t bits)

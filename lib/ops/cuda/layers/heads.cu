@@ -53,6 +53,7 @@ __device__ void *head_of(const pk_heads &h, unsigned part)
 
 template <typename T, int W, bool MERGE> PK_KERNEL((THREADS), moved, const pk_heads h)
 {
+    pk_wait_for_previous();
     const unsigned all = (unsigned)h.heads * h.parts, packs = (unsigned)(h.dim / W);
     for (unsigned i = threadIdx.x; i < packs; i += blockDim.x)
         for (unsigned first = threadIdx.y; first < all; first += EACH * blockDim.y) {
@@ -83,8 +84,7 @@ template <typename T, int W, bool MERGE> int launch(pk_stream s, const pk_heads 
     const size_t packs = h.dim / W, all = h.heads * h.parts, x = packs < THREADS ? packs : THREADS;
     const size_t most = THREADS / x, steps = (all + most - 1) / most; /* as many heads in each */
     const dim3 block((unsigned)x, (unsigned)((all + steps - 1) / steps));
-    PK_LAUNCH((moved<T, W, MERGE>), (unsigned)(h.batch * h.seq), block, 0, s, h);
-    return PK_LAUNCHED();
+    return PK_LAUNCH((moved<T, W, MERGE>), (unsigned)(h.batch * h.seq), block, 0, s, h);
 }
 
 template <typename T, bool MERGE> int by_alignment(pk_stream s, const pk_heads &h)

@@ -13,6 +13,7 @@ constexpr int ENTRIES = 256, SUMMERS = 1024;
 
 PK_KERNEL((ENTRIES), choose, const pk_nll x)
 {
+    pk_wait_for_previous();
     const size_t row = (size_t)blockIdx.x * ENTRIES + threadIdx.x;
     if (row < x.rows)
         x.losses[row] = -x.logp[row * x.cols + (size_t)x.targets[row]];
@@ -20,6 +21,7 @@ PK_KERNEL((ENTRIES), choose, const pk_nll x)
 
 template <typename T, int W> PK_KERNEL((THREADS), gradient, const pk_nll_backward x, const pieces cut)
 {
+    pk_wait_for_previous();
     const size_t at = cut.row() * x.cols, target = (size_t)x.targets[cut.row()];
     const unsigned begin = cut.begin() + threadIdx.x, end = cut.end();
     float v[EACH][W];
@@ -40,6 +42,7 @@ template <typename T, int W> PK_KERNEL((THREADS), gradient, const pk_nll_backwar
 
 PK_KERNEL((SUMMERS), average, const float *x, size_t n, float *out)
 {
+    pk_wait_for_previous();
     float sum = 0;
 #pragma unroll 8
     for (size_t i = threadIdx.x; i < n; i += SUMMERS)
@@ -52,8 +55,7 @@ PK_KERNEL((SUMMERS), average, const float *x, size_t n, float *out)
 template <typename T, int W> int launch(pk_stream s, const pk_nll_backward &x)
 {
     const pieces cut(x.cols / W, THREADS * EACH);
-    PK_LAUNCH((gradient<T, W>), cut.blocks(x.rows), THREADS, 0, s, x, cut);
-    return PK_LAUNCHED();
+    return PK_LAUNCH((gradient<T, W>), cut.blocks(x.rows), THREADS, 0, s, x, cut);
 }
 
 template <typename T> int by_alignment(pk_stream s, const pk_nll_backward &x)
@@ -68,8 +70,7 @@ int pk_k_nll(pk_stream s, const struct pk_nll *x)
 {
     if (!x->rows)
         return 0;
-    PK_LAUNCH(choose, (unsigned)((x->rows + ENTRIES - 1) / ENTRIES), ENTRIES, 0, s, *x);
-    return PK_LAUNCHED();
+    return PK_LAUNCH(choose, (unsigned)((x->rows + ENTRIES - 1) / ENTRIES), ENTRIES, 0, s, *x);
 }
 
 int pk_k_nll_backward(pk_stream s, const struct pk_nll_backward *x)
@@ -81,6 +82,5 @@ int pk_k_nll_backward(pk_stream s, const struct pk_nll_backward *x)
 
 int pk_k_mean(pk_stream s, const float *x, size_t n, float *out)
 {
-    PK_LAUNCH(average, 1, SUMMERS, 0, s, x, n, out);
-    return PK_LAUNCHED();
+    return PK_LAUNCH(average, 1, SUMMERS, 0, s, x, n, out);
 }

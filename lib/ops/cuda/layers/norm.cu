@@ -54,6 +54,7 @@ template <typename T> __device__ T *row_at(const void *x, size_t at)
 
 template <typename T, int W, int GROUP, int PACKS> PK_KERNEL((BLOCK, 1), held, const pk_norm n)
 {
+    pk_wait_for_previous();
     const size_t row = row_of_thread<GROUP, BLOCK>(), at = row * n.cols;
     if (row >= n.rows)
         return; /* whole groups only */
@@ -87,6 +88,7 @@ template <typename T, int W, int GROUP, int PACKS> PK_KERNEL((BLOCK, 1), held, c
 
 template <typename T, int W> PK_KERNEL((BLOCK), walked, const pk_norm n)
 {
+    pk_wait_for_previous();
     const size_t at = (size_t)blockIdx.x * n.cols;
     const unsigned packs = (unsigned)(n.cols / W);
     float squares = 0;
@@ -106,27 +108,26 @@ template <typename T, int W> PK_KERNEL((BLOCK), walked, const pk_norm n)
         n.rstd[blockIdx.x] = rstd;
 }
 
-template <typename T, int W> struct launch_held {
+template <typename T, int W> struct launch {
     pk_stream s;
     const pk_norm &n;
-    template <int GROUP, int PACKS> void run() const
+    template <int GROUP, int PACKS> int rows_held() const
     {
-        PK_LAUNCH((held<T, W, GROUP, PACKS>), (blocks_for_rows<GROUP, BLOCK>(n.rows)), BLOCK, 0, s, n);
+        return PK_LAUNCH((held<T, W, GROUP, PACKS>), (blocks_for_rows<GROUP, BLOCK>(n.rows)), BLOCK, 0, s, n);
+    }
+    int rows_walked() const
+    {
+        return PK_LAUNCH((walked<T, W>), (unsigned)n.rows, BLOCK, 0, s, n);
     }
 };
-
-template <typename T, int W> int launch(pk_stream s, const pk_norm &n)
-{
-    if (!with_row_held<W>(n.cols / W, launch_held<T, W>{s, n}))
-        PK_LAUNCH((walked<T, W>), (unsigned)n.rows, BLOCK, 0, s, n);
-    return PK_LAUNCHED();
-}
 
 template <typename T> int by_alignment(pk_stream s, const pk_norm &n)
 {
     const uintptr_t bits =
         pk_bits_of(n.x) | pk_bits_of(n.delta) | pk_bits_of(n.sum) | pk_bits_of(n.w) | pk_bits_of(n.y);
-    return pk_can_pack(bits | n.cols * sizeof(T)) ? launch<T, FULL<T>>(s, n) : launch<T, 1>(s, n);
+    return pk_can_pack(bits | n.cols * sizeof(T))
+               ? launch_by_length<FULL<T>>(n.cols / FULL<T>, launch<T, FULL<T>>{s, n})
+               : launch_by_length<1>(n.cols, launch<T, 1>{s, n});
 }
 
 } // namespace

@@ -90,6 +90,7 @@ template <int W, int PACKS> constexpr int BLOCKS = PACKS *(3 * REGISTERS<W> + W)
 template <typename T, int W, int GROUP, int PACKS>
 PK_KERNEL((BLOCK, BLOCKS<W, PACKS>), held, const pk_norm_backward n, float *partial)
 {
+    pk_wait_for_previous();
     constexpr int ROWS = BLOCK / GROUP;
     const unsigned lane = threadIdx.x % GROUP, packs = (unsigned)(n.cols / W);
     float d_w[PACKS][W] = {};
@@ -136,6 +137,7 @@ PK_KERNEL((BLOCK, BLOCKS<W, PACKS>), held, const pk_norm_backward n, float *part
 template <typename T>
 PK_KERNEL((BLOCK), walked_d_w, const pk_norm_backward n, float *partial, unsigned across)
 {
+    pk_wait_for_previous();
     const size_t part = blockIdx.x / across, parts = gridDim.x / across,
                  c = (size_t)(blockIdx.x % across) * BLOCK + threadIdx.x;
     if (c >= n.cols)
@@ -149,6 +151,7 @@ PK_KERNEL((BLOCK), walked_d_w, const pk_norm_backward n, float *partial, unsigne
 
 template <typename T, int W> PK_KERNEL((BLOCK), walked_d_x, const pk_norm_backward n)
 {
+    pk_wait_for_previous();
     const size_t at = (size_t)blockIdx.x * n.cols;
     const unsigned packs = (unsigned)(n.cols / W);
     const float rstd = n.rstd[blockIdx.x];
@@ -167,6 +170,7 @@ template <typename T, int W> PK_KERNEL((BLOCK), walked_d_x, const pk_norm_backwa
 
 PK_KERNEL((WARP * WARP), sum_parts, const float *partial, float *d_w, size_t cols, unsigned parts)
 {
+    pk_wait_for_previous();
     __shared__ float sums[WARP][WARP];
     const unsigned x = threadIdx.x, y = threadIdx.y;
     const size_t c = (size_t)blockIdx.x * WARP + x;
@@ -191,34 +195,29 @@ struct call {
     unsigned parts;
 };
 
-template <typename T, int W> struct launch_held {
+template <typename T, int W> struct launch_parts {
     const call &c;
     const pk_norm_backward &n;
-    template <int GROUP, int PACKS> void run() const
+    template <int GROUP, int PACKS> int rows_held() const
     {
-        PK_LAUNCH((held<T, W, GROUP, PACKS>), c.parts, BLOCK, 0, c.s, n, c.partial);
+        return PK_LAUNCH((held<T, W, GROUP, PACKS>), c.parts, BLOCK, 0, c.s, n, c.partial);
+    }
+    int rows_walked() const
+    {
+        const unsigned across = (unsigned)((n.cols + BLOCK - 1) / BLOCK);
+        const int rc = PK_LAUNCH(walked_d_w<T>, across * c.parts, BLOCK, 0, c.s, n, c.partial, across);
+        return rc || !n.rows ? rc : PK_LAUNCH((walked_d_x<T, W>), (unsigned)n.rows, BLOCK, 0, c.s, n);
     }
 };
 
-template <typename T, int W> void launch_walked(const call &c, const pk_norm_backward &n)
-{
-    const unsigned across = (unsigned)((n.cols + BLOCK - 1) / BLOCK);
-    PK_LAUNCH(walked_d_w<T>, across * c.parts, BLOCK, 0, c.s, n, c.partial, across);
-    if (n.rows)
-        PK_LAUNCH((walked_d_x<T, W>), (unsigned)n.rows, BLOCK, 0, c.s, n);
-}
-
 template <typename T, int W> int launch(const call &c, const pk_norm_backward &n)
 {
-    if (!with_row_held<W>(n.cols / W, launch_held<T, W>{c, n}))
-        launch_walked<T, W>(c, n);
-    const int rc = PK_LAUNCHED();
+    const int rc = launch_by_length<W>(n.cols / W, launch_parts<T, W>{c, n});
     if (rc)
         return rc;
     const dim3 square(WARP, WARP);
-    PK_LAUNCH(sum_parts, (unsigned)((n.cols + WARP - 1) / WARP), square, 0, c.s, c.partial, n.d_w, n.cols,
-              c.parts);
-    return PK_LAUNCHED();
+    return PK_LAUNCH(sum_parts, (unsigned)((n.cols + WARP - 1) / WARP), square, 0, c.s, c.partial, n.d_w,
+                     n.cols, c.parts);
 }
 
 template <typename T> int by_alignment(const call &c, const pk_norm_backward &n)
