@@ -74,12 +74,11 @@ static enum pk_code begin(struct exec *e, struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
     struct pk_run_info info = {.experiment = "exec", .label = e->o->label, .settings = settings_json(e)};
-    enum pk_code rc = pk_run_info_fill(&info, e->app->argc, e->app->argv, a, err);
-    if (!rc)
-        rc = pk_tags_json(e->o->tags.v, e->o->tags.n, a, &info.tags, err);
-    if (!rc)
-        rc = pk_store_run_begin(e->store, &info, &e->run_id, err);
-    return rc ? rc : pk_run_record_unavailable(e->store, e->run_id, &e->counters, a, err);
+    if (pk_run_info_fill(&info, e->app->argc, e->app->argv, a, err) ||
+        pk_tags_json(e->o->tags.v, e->o->tags.n, a, &info.tags, err) ||
+        pk_store_run_begin(e->store, &info, &e->run_id, err))
+        return err->code;
+    return pk_run_record_unavailable(e->store, e->run_id, &e->counters, a, err);
 }
 
 static void show_progress(void *user, int64_t done, int64_t expected, int64_t left_ns)
@@ -163,13 +162,6 @@ static enum pk_code record(struct exec *e, struct pk_err *err)
     return rc ? rc : judge(e, err);
 }
 
-static const char *const *words_of(const struct pk_texts *args, struct pk_arena *a)
-{
-    const char **argv = pk_new_n(a, const char *, args->n + 1);
-    memcpy(argv, args->v, args->n * sizeof *argv);
-    return argv;
-}
-
 static enum pk_code check_options(const struct exec *e, struct pk_err *err)
 {
     static const char *const of_runs[] = {"min-runs", "max-runs", "min-time", NULL};
@@ -195,9 +187,7 @@ static enum pk_code select_counters(struct exec *e, struct pk_err *err)
     const struct pk_texts unavailable = pk_run_unavailable(c, e->app->arena);
     for (size_t i = 0; i < unavailable.n && e->o->counters; i++)
         pk_warn(e->app, "%s", unavailable.v[i]);
-    if (e->o->counters)
-        return PK_OK;
-    if (!c->n_plans && c->n_missing)
+    if (!e->o->counters && !c->n_plans && c->n_missing)
         pk_note(e->app, "no CPU events are counted: %s", c->missing[0].why);
     return PK_OK;
 }
@@ -218,7 +208,8 @@ enum pk_code pk_exec_measure(struct exec *e, struct pk_err *err)
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    struct exec e = {.app = app, .o = app->options, .argv = words_of(&app->args, app->arena)};
+    pk_texts_add(&app->args, NULL, app->arena); /* as argv ends */
+    struct exec e = {.app = app, .o = app->options, .argv = app->args.v};
     if (pk_exec_check(&e, err) ||
         pk_open_store(app, e.o->no_save ? ":memory:" : NULL, PK_STORE_WRITE, &e.store, err))
         return err->code;

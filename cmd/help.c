@@ -6,23 +6,6 @@
 
 #include <string.h>
 
-static enum pk_code too_many(const struct pk_app *app, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "perfkit help %.100s: too many arguments", app->args.v[0]);
-    pk_why(err, "usage: perfkit %s", pk_cmd_help.usage);
-    return pk_fix(err, "perfkit help %.100s", app->args.v[0]);
-}
-
-static enum pk_code unknown(const char *name, struct pk_arena *a, struct pk_err *err)
-{
-    struct pk_texts names = {0};
-    pk_command_names(&names, a);
-    pk_probe_names(&names, a);
-    pk_fail(err, PK_E_USAGE, "there is no command and no experiment '%.100s'", name);
-    pk_why(err, "perfkit help lists commands and experiments");
-    return pk_fix(err, "%s", pk_suggest_text(a, name, names.v, names.n));
-}
-
 static enum pk_code of_experiment(const struct pk_app *app, const char *name, struct pk_err *err)
 {
     const struct pk_probe *p;
@@ -40,13 +23,24 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         fputs(pk_usage_program(app->arena), app->text);
         return PK_OK;
     }
-    if (app->args.n == 2)
-        return strcmp(name, "run") ? too_many(app, err) : of_experiment(app, app->args.v[1], err);
+    if (app->args.n == 2 && strcmp(name, "run") == 0)
+        return of_experiment(app, app->args.v[1], err);
+    if (app->args.n == 2) {
+        pk_fail(err, PK_E_USAGE, "perfkit help %.100s: too many arguments", name);
+        pk_why(err, "usage: perfkit %s", pk_cmd_help.usage);
+        return pk_fix(err, "perfkit help %.100s", name);
+    }
     if (pk_probe_find(name))
         return of_experiment(app, name, err);
     const struct pk_cmd *c = pk_command_find(name, &ignored);
-    if (!c)
-        return unknown(name, app->arena, err);
+    if (!c) {
+        struct pk_texts names = {0};
+        pk_command_names(&names, app->arena);
+        pk_probe_names(&names, app->arena);
+        pk_fail(err, PK_E_USAGE, "there is no command and no experiment '%.100s'", name);
+        pk_why(err, "perfkit help lists commands and experiments");
+        return pk_fix(err, "%s", pk_suggest_text(app->arena, name, names.v, names.n));
+    }
     const struct pk_opt_table tables[3] = {{.rows = pk_global_rows},
                                            {.rows = pk_opt_command(app->input.known, name)->rows}};
     fputs(pk_usage_command(c, tables, true, pk_out_options_of(app->globals, PK_FMT_TABLE).width, app->arena),

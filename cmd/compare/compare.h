@@ -33,6 +33,11 @@ void pk_compare_print_differences(struct pk_out *out, const char *const *differe
 /* One table per unit ("compare_ns", "compare_bytes", "compare" for plain numbers), geometric means last. by: the axis compared by. */
 void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a);
 
+/* The columns of a table of the rows in one unit: a copy, with the scale of their smallest figure and the axis compared by. hidden: hidden
+ * rows are of the table, too. */
+struct pk_column *pk_compare_columns(const struct pk_comparison *c, const struct pk_column *columns, size_t n,
+                                     const char *by, const char *unit, bool hidden, struct pk_arena *a);
+
 /* Likewise of pk_compare_counters: "counters_ns", "counters_bytes", "counters" ...; nothing when nothing was counted. */
 void pk_compare_print_counters(struct pk_out *out, const struct pk_comparison *c, const char *by,
                                struct pk_arena *a);

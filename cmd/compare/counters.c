@@ -1,7 +1,6 @@
 /* Compare, counters: counter readings of both sides, one table per unit. */
 #include "cmd/compare/compare.h"
 
-#include <math.h>
 #include <string.h>
 
 static const struct pk_column columns[] = {
@@ -27,23 +26,10 @@ static bool is_of(const struct pk_compared *c, const char *unit)
 static void begin_table(struct pk_out *out, const struct pk_comparison *c, const char *by, const char *unit,
                         struct pk_arena *a)
 {
-    const size_t n = sizeof columns / sizeof *columns;
-    struct pk_column *cols = pk_columns_copy(a, columns, n), *value = pk_column_of(cols, n, "value");
-    double least = INFINITY;
-    for (size_t i = 0; i < c->n; i++)
-        if (is_of(&c->v[i], unit))
-            least = fmin(least, fmin(c->v[i].base->median, c->v[i].new_->median));
-    pk_value_column(pk_column_of(cols, n, "base"), unit, least, a);
-    pk_value_column(pk_column_of(cols, n, "new"), unit, least, a);
-    if (by) {
-        value->heading = by;
-        value->machine = false;
-        pk_column_of(cols, n, "variant")->machine = strcmp(by, "variant") == 0;
-    }
-    pk_out_table(out, pk_printf(a, "counters%s", pk_key_tail(unit, a)),
-                 by ? pk_printf(a, "Counters, each %s against %s", by, c->base_value)
-                    : "Counters, new against base",
-                 cols, n);
+    pk_out_table(
+        out, pk_printf(a, "counters%s", pk_key_tail(unit, a)),
+        by ? pk_printf(a, "Counters, each %s against %s", by, c->base_value) : "Counters, new against base",
+        pk_compare_columns(c, PK_COLUMNS(columns), by, unit, false, a), sizeof columns / sizeof *columns);
 }
 
 static void count_row(struct pk_out *out, const struct pk_compared *p, struct pk_arena *a)

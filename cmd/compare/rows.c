@@ -19,17 +19,6 @@ static const struct {
     const char *base, *usual, *finer;
 } displays[] = {{"ns", "ms", "us"}, {"bytes", "MB", "KB"}};
 
-static const struct pk_unit *display_unit(const char *unit, double least)
-{
-    for (size_t i = 0; i < COUNT(displays); i++) {
-        if (strcmp(displays[i].base, unit) != 0)
-            continue;
-        const struct pk_unit *u = pk_unit_find(unit, displays[i].usual);
-        return u && least < u->scale / 100 ? pk_unit_find(unit, displays[i].finer) : u;
-    }
-    return NULL;
-}
-
 const char *pk_key_tail(const char *unit, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
@@ -46,7 +35,13 @@ const char *pk_key_tail(const char *unit, struct pk_arena *a)
 
 void pk_value_column(struct pk_column *col, const char *unit, double least, struct pk_arena *a)
 {
-    const struct pk_unit *u = display_unit(unit, least);
+    const struct pk_unit *u = NULL;
+    for (size_t i = 0; i < COUNT(displays); i++)
+        if (strcmp(displays[i].base, unit) == 0)
+            u = pk_unit_find(unit, displays[i].usual);
+    for (size_t i = 0; u && i < COUNT(displays); i++)
+        if (strcmp(displays[i].base, unit) == 0 && least < u->scale / 100)
+            u = pk_unit_find(unit, displays[i].finer);
     col->tail = pk_key_tail(unit, a);
     if (u) {
         col->heading = pk_printf(a, "%s (%s)", col->heading, strcmp(u->shown, "us") ? u->shown : "µs");
@@ -140,42 +135,36 @@ static const struct pk_column columns[] = {
     {.key = "cases", .heading = "Cases", .decimals = -1, .machine = true},
 };
 
-static double smallest(const struct pk_comparison *c, const char *unit)
+struct pk_column *pk_compare_columns(const struct pk_comparison *c, const struct pk_column *of, size_t n,
+                                     const char *by, const char *unit, bool hidden, struct pk_arena *a)
 {
+    struct pk_column *cols = pk_columns_copy(a, of, n), *value = pk_column_of(cols, n, "value");
     double least = INFINITY;
-    for (size_t i = 0; i < c->n; i++) {
-        if (strcmp(c->v[i].new_->unit, unit) == 0)
+    for (size_t i = 0; i < c->n; i++)
+        if (strcmp(c->v[i].new_->unit, unit) == 0 && (hidden || !c->v[i].hidden))
             least = fmin(least, fmin(c->v[i].base->median, c->v[i].new_->median));
-    }
-    return least;
-}
-
-static bool several_experiments(const struct pk_comparison *c)
-{
-    for (size_t i = 1; i < c->n; i++) {
-        if (strcmp(c->v[i].new_->experiment, c->v[0].new_->experiment) != 0)
-            return true;
-    }
-    return false;
-}
-
-static void begin_table(struct pk_out *out, const struct pk_comparison *c, const char *by, const char *unit,
-                        struct pk_arena *a)
-{
-    const size_t n = sizeof columns / sizeof *columns;
-    struct pk_column *cols = pk_columns_copy(a, columns, n), *value = pk_column_of(cols, n, "value");
-    const double least = smallest(c, unit);
     pk_value_column(pk_column_of(cols, n, "base"), unit, least, a);
     pk_value_column(pk_column_of(cols, n, "new"), unit, least, a);
-    if (strcmp(unit, "ns") != 0)
-        pk_column_of(cols, n, "speedup")->heading = "Gain"; /* of bytes nothing becomes faster */
-    pk_column_of(cols, n, "entry")->machine = !c->v[0].entry;
-    pk_column_of(cols, n, "experiment")->machine = !several_experiments(c);
     if (by) {
         value->heading = by;
         value->machine = false;
         pk_column_of(cols, n, "variant")->machine = strcmp(by, "variant") == 0;
     }
+    return cols;
+}
+
+static void begin_table(struct pk_out *out, const struct pk_comparison *c, const char *by, const char *unit,
+                        struct pk_arena *a)
+{
+    const size_t n = COUNT(columns);
+    struct pk_column *cols = pk_compare_columns(c, columns, n, by, unit, true, a);
+    size_t same = 1; /* rows of the first one's experiment */
+    while (same < c->n && strcmp(c->v[same].new_->experiment, c->v[0].new_->experiment) == 0)
+        same++;
+    if (strcmp(unit, "ns") != 0)
+        pk_column_of(cols, n, "speedup")->heading = "Gain"; /* of bytes nothing becomes faster */
+    pk_column_of(cols, n, "entry")->machine = !c->v[0].entry;
+    pk_column_of(cols, n, "experiment")->machine = same == c->n;
     const char *title = by ? pk_printf(a, "Each %s against %s", by, c->base_value) : "New against base";
     if (*c->common)
         title = pk_printf(a, "%s, all with %s", title, c->common);
@@ -250,20 +239,6 @@ static void mean_row(struct pk_out *out, const struct pk_compare_mean *m, struct
     pk_row_end(row);
 }
 
-static void unit_table(struct pk_out *out, const struct pk_comparison *c, const char *by, const char *unit,
-                       struct pk_arena *a)
-{
-    begin_table(out, c, by, unit, a);
-    for (size_t i = 0; i < c->n; i++) {
-        if (strcmp(c->v[i].new_->unit, unit) == 0 && !c->v[i].hidden)
-            pair_row(out, &c->v[i]);
-    }
-    for (size_t i = 0; i < c->n_means; i++) {
-        if (strcmp(c->means[i].unit, unit) == 0)
-            mean_row(out, &c->means[i], a);
-    }
-}
-
 static void left_out_note(struct pk_out *out, const char *kind, const char *where, const char *const *cases,
                           size_t n, struct pk_arena *a)
 {
@@ -307,25 +282,36 @@ static void difference_notes(struct pk_out *out, const struct pk_comparison *c, 
 }
 
 /* What the interval is of. */
-static const char *interval_note(const struct pk_comparison *c)
-{
-    switch (c->design) {
-    case PK_DESIGN_GATE:
-        return "New / base is the geometric mean over pairs of processes that ran in turns, disturbed pairs "
-               "left out; MDE (minimum detectable effect) is the smallest regression that would have been "
-               "found 8 times in 10.";
-    case PK_DESIGN_PAIRS:
-        return "New / base is the geometric mean over processes that measured both.";
-    case PK_DESIGN_STORED:
-        break;
-    }
-    return "New / base is the ratio of the geometric means of the processes' medians; its interval is over "
-           "the processes or, with five base runs, for one more run.";
-}
+static const char *const interval_notes[] = {
+    [PK_DESIGN_GATE] =
+        "New / base is the geometric mean over pairs of processes that ran in turns, disturbed pairs left "
+        "out; MDE (minimum detectable effect) is the smallest regression that would have been found 8 times "
+        "in 10.",
+    [PK_DESIGN_PAIRS] = "New / base is the geometric mean over processes that measured both.",
+    [PK_DESIGN_STORED] =
+        "New / base is the ratio of the geometric means of the processes' medians; its interval is over the "
+        "processes or, with five base runs, for one more run.",
+};
 
-/* Of stored runs alone: sides that are measured in turns have the same machine, and values of an axis are other work. */
-static void common_shift_note(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a)
+void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a)
 {
+    for (size_t i = 0; i < c->n; i++) {
+        const char *unit = c->v[i].new_->unit;
+        size_t earlier = 0;
+        while (strcmp(c->v[earlier].new_->unit, unit) != 0)
+            earlier++;
+        if (earlier < i)
+            continue;
+        begin_table(out, c, by, unit, a);
+        for (size_t k = i; k < c->n; k++)
+            if (strcmp(c->v[k].new_->unit, unit) == 0 && !c->v[k].hidden)
+                pair_row(out, &c->v[k]);
+        for (size_t k = 0; k < c->n_means; k++)
+            if (strcmp(c->means[k].unit, unit) == 0)
+                mean_row(out, &c->means[k], a);
+    }
+    pk_out_note(out, interval_notes[c->design]);
+    /* of stored runs alone: sides that are measured in turns have the same machine, and values of an axis are other work */
     const double shift = c->design == PK_DESIGN_STORED ? pk_common_shift(c, a) : 1;
     if (shift != 1)
         pk_out_note(
@@ -333,19 +319,6 @@ static void common_shift_note(struct pk_out *out, const struct pk_comparison *c,
                            "All times changed alike (median %+.1f %%): the cause may be the machine, not the "
                            "code. `perfkit gate` measures both sides in turns.",
                            100 * (shift - 1)));
-}
-
-void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        size_t earlier = 0;
-        while (strcmp(c->v[earlier].new_->unit, c->v[i].new_->unit) != 0)
-            earlier++;
-        if (earlier == i)
-            unit_table(out, c, by, c->v[i].new_->unit, a);
-    }
-    pk_out_note(out, interval_note(c));
-    common_shift_note(out, c, a);
     difference_notes(out, c, a);
     reason_notes(out, c, a);
     const char *base = by ? pk_printf(a, "%s=%s", by, c->base_value) : "base";

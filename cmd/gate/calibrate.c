@@ -41,21 +41,6 @@ static const struct pk_opt options[] = {
 
 /* --- both sides ------------------------------------------------------------------------------------------------------- */
 
-static bool is_command(const struct pk_app *app)
-{
-    for (int i = 0; i < app->argc; i++)
-        if (strcmp(app->argv[i], "--") == 0)
-            return true;
-    return false;
-}
-
-static const char *const *words_of(const struct pk_texts *args, struct pk_arena *a)
-{
-    const char **argv = pk_new_n(a, const char *, args->n + 1);
-    memcpy(argv, args->v, args->n * sizeof *argv);
-    return argv;
-}
-
 static void set_sides(struct gate_entry *e, const char *const *argv, const char *text)
 {
     struct pk_arena *a = e->app->arena;
@@ -70,11 +55,14 @@ static void set_sides(struct gate_entry *e, const char *const *argv, const char 
 /* Without an experiment the smallest one that says something of the machine. */
 static enum pk_code read_sides(struct gate_entry *e, struct pk_err *err)
 {
-    const struct pk_texts *args = &e->app->args;
-    if (args->n && is_command(e->app)) {
-        const char *const *argv = words_of(args, e->app->arena);
-        set_sides(e, argv, argv[0]);
-        return pk_program_find(argv, err);
+    struct pk_texts *args = &e->app->args;
+    int i = 0;
+    while (i < e->app->argc && strcmp(e->app->argv[i], "--") != 0)
+        i++;
+    if (args->n && i < e->app->argc) {
+        pk_texts_add(args, NULL, e->app->arena);
+        set_sides(e, args->v, args->v[0]);
+        return pk_program_find(args->v, err);
     }
     if (args->n > 1) {
         pk_fail(err, PK_E_USAGE, "'%s' is one argument too many", args->v[1]);
@@ -91,14 +79,6 @@ static enum pk_code read_sides(struct gate_entry *e, struct pk_err *err)
 
 /* --- answering -------------------------------------------------------------------------------------------------------- */
 
-static enum pk_code nothing_known(const struct gate *g, struct pk_err *err)
-{
-    pk_fail(err, PK_E_UNDECIDED, "the noise could not be estimated from %s",
-            pk_plural(g->result.pairs, "pair", g->app->arena));
-    pk_why(err, "no row has four undisturbed pairs of positive figures that may differ");
-    return pk_fix(err, "use a longer --budget or more --pairs, or choose another --metric");
-}
-
 static enum pk_code answer(struct gate *g, struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
@@ -109,8 +89,12 @@ static enum pk_code answer(struct gate *g, struct pk_err *err)
     const struct pk_ended_gate ended = pk_gate_as_ended(g);
     if (pk_gate_ended(&ended, err))
         return err->code;
-    if (!g->entries[0].n_calibrated)
-        return nothing_known(g, err);
+    if (!g->entries[0].n_calibrated) {
+        pk_fail(err, PK_E_UNDECIDED, "the noise could not be estimated from %s",
+                pk_plural(g->result.pairs, "pair", a));
+        pk_why(err, "no row has four undisturbed pairs of positive figures that may differ");
+        return pk_fix(err, "use a longer --budget or more --pairs, or choose another --metric");
+    }
     pk_format_ns((double)(pk_clock_ns() - g->began_ns), took, sizeof took);
     g->app->closing_note =
         pk_printf(a, "calibrated %s with %s in %s%s", pk_plural(g->entries[0].n_calibrated, "row", a),

@@ -104,8 +104,8 @@ enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 /* failed: measuring ended with an error. Every run is ended; what could not be written is said of each, the last in err. */
 enum pk_code pk_gate_end(struct gate *g, bool failed, struct pk_err *err) PK_MUST_CHECK;
 enum { PK_GATE_WARMUP = 0 }; /* runs of a side that is a program, before those that count */
-/* The words of a side that is a program, as they are recorded: a JSON array. */
-const char *pk_gate_command_json(const struct gate_side *s, struct pk_arena *a);
+/* The words of a side that is a program, as they are recorded: an array. */
+json_t *pk_gate_command_words(const struct gate_side *s);
 
 /* outcome.c: what is printed, written for others, and answered. */
 enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
@@ -118,30 +118,19 @@ struct pk_ended_gate pk_gate_as_ended(const struct gate *g);
 enum pk_code pk_reports_check(const struct pk_app *app, struct pk_report_files *f,
                               struct pk_err *err) PK_MUST_CHECK;
 
-/* The machine that a run was measured on; "" = unknown. */
-const char *pk_reports_host(const struct pk_run_facts *run, struct pk_arena *a);
-
-/* Prints the tables to `out`. */
-typedef enum pk_code pk_print_fn(void *user, struct pk_out *out, struct pk_err *err);
-
-/* Every file that is asked for; in a GitHub workflow also annotations, on standard error, the step's summary and its outputs. `answer` is the
- * command's, told in err, and is returned. A file that cannot be written hides neither it nor another file: its error is printed where there
- * is an answer to return, and is err where there is none. */
-enum pk_code pk_reports_write(const struct pk_app *app, const struct pk_report_files *f,
-                              const struct pk_report *r, pk_print_fn *print, void *user, enum pk_code answer,
-                              struct pk_err *err) PK_MUST_CHECK;
-
 struct pk_gate_said {
     const struct pk_comparison *comparison;
     const struct pk_failure *failures;
     size_t n_failures;
-    const char *word;                    /* of the answer; NULL = its code's */
+    const char *word;                    /* of the outcome; NULL = its code's */
     const struct pk_run_facts *measured; /* where and when; NULL = nothing was */
-    pk_print_fn *print;
+    enum pk_code (*print)(void *user, struct pk_out *out, struct pk_err *err); /* the tables */
     void *user;
 };
-/* Of an answer, which err tells. Returns the command's code. */
-enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enum pk_code answer,
+/* Every file that the options name; in a GitHub workflow also annotations, on standard error, the step's summary and its outputs. `outcome`
+ * is the command's, described in err. Returns the command's code. A file that cannot be written hides neither the outcome nor another file:
+ * its error is printed where there is an outcome to return, and is err where there is none. */
+enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enum pk_code outcome,
                             struct pk_err *err) PK_MUST_CHECK;
 /* Of an error that ended it before there was an answer: red, whatever is known by then. Returns err->code. */
 enum pk_code pk_gate_report_error(struct gate *g, struct pk_err *err) PK_MUST_CHECK;

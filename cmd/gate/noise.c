@@ -31,11 +31,11 @@ enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_
     if (pk_run_info_fill(&info, g->app->argc, g->app->argv, a, err))
         return err->code;
     struct pk_noise_of of = {.metrics = &e->o->verdict.metrics, .machine = info.machine};
-    for (int side = 0; side < PK_SIDES; side++)
-        if (e->probe)
-            of.plans[side] = &e->side[side].run.plan;
-        else
-            of.words[side] = pk_gate_command_json(&e->side[side], a);
+    for (int i = 0; i < PK_SIDES; i++) {
+        PK_JSON_CLEANUP json_t *words = e->probe ? NULL : pk_gate_command_words(&e->side[i]);
+        of.plans[i] = e->probe ? &e->side[i].run.plan : NULL;
+        of.words[i] = words ? pk_json_text(a, words, PK_JSON_CANON) : NULL;
+    }
     if (e->probe)
         of.cases = &g->samples.cases[e->side[PK_BASE].experiment.first];
     /* Of a command, what pk_gate_begin will record that matters here. */

@@ -56,18 +56,6 @@ static const char *side_note(const struct gate *g, const struct gate_entry *e, i
                      s->option, s->text);
 }
 
-static void print_runs(const struct gate *g, struct pk_out *out)
-{
-    pk_compare_begin_runs(out);
-    for (size_t i = 0; i < g->n_entries; i++) {
-        pk_compare_run_row(out, "base", &g->entries[i].facts[PK_BASE]);
-        pk_compare_run_row(out, "new", &g->entries[i].facts[PK_NEW]);
-    }
-    for (size_t k = 0; k < g->n_entries; k++)
-        for (int i = 0; i < PK_SIDES; i++)
-            pk_out_note(out, side_note(g, &g->entries[k], i));
-}
-
 static const char *compare_command(const struct gate *g)
 {
     return g->o->run.no_save || g->list.name || !g->result.comparison.n
@@ -89,7 +77,11 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
     const char *notes[PK_ONE_SIDED_NOTES];
     size_t n;
     const struct pk_failure *failures = pk_gate_failures(&ended, &n);
-    print_runs(g, out);
+    pk_compare_begin_runs(out);
+    for (size_t i = 0; i < PK_SIDES * g->n_entries; i++)
+        pk_compare_run_row(out, i % PK_SIDES ? "new" : "base", &g->entries[i / PK_SIDES].facts[i % PK_SIDES]);
+    for (size_t i = 0; i < PK_SIDES * g->n_entries; i++)
+        pk_out_note(out, side_note(g, &g->entries[i / PK_SIDES], i % PK_SIDES));
     for (size_t i = 0; i < g->n_entries; i++)
         if (g->entries[i].equal && pk_gate_print_calibration(&g->entries[i], out, err))
             return err->code;
@@ -120,48 +112,38 @@ static enum pk_code answer(const struct gate *g, struct pk_err *err)
 
 /* --- all of it --------------------------------------------------------------------------------------------------------- */
 
-/* A gate whose rows are all left open is green, and looks like one that found nothing. */
-static const char *open_note(const struct gate *g)
-{
-    const struct pk_verdicts v = pk_compare_count(&g->result.comparison);
-    return v.rows && v.of[PK_UNDECIDED] == v.rows && strcmp(g->answer, "ok") == 0
-               ? "; no row is decided: with --fail-on-undecided the exit status is 4"
-               : "";
-}
-
 static const char *closing_note(const struct gate *g)
 {
     struct pk_arena *a = g->app->arena;
+    const struct pk_verdicts v = pk_compare_count(&g->result.comparison);
+    const char *again = compare_command(g);
+    /* a gate whose rows are all left open is green, and looks like one that found nothing */
+    const bool open = v.rows && v.of[PK_UNDECIDED] == v.rows && strcmp(g->answer, "ok") == 0;
     char took[32];
     pk_format_ns((double)g->elapsed_ns, took, sizeof took);
     return pk_printf(a, "gate: %s; %s in %s%s%s%s",
                      pk_gate_all_equal(g) ? "both sides are the same, nothing is judged"
                                           : pk_outcome_sentence(&g->result.comparison, a),
-                     pk_plural(g->result.pairs, "pair", a), took, open_note(g),
-                     compare_command(g)  ? "; again: "
+                     pk_plural(g->result.pairs, "pair", a), took,
+                     open ? "; no row is decided: with --fail-on-undecided the exit status is 4" : "",
+                     again               ? "; again: "
                      : g->o->run.no_save ? "; not recorded"
                                          : "",
-                     compare_command(g) ? compare_command(g) : "");
-}
-
-static enum pk_code read_facts(struct gate_entry *e, struct pk_err *err)
-{
-    for (int i = 0; i < PK_SIDES; i++) {
-        const struct pk_run *r = &e->side[i].run;
-        if (pk_store_run_facts(r->store, r->run_id, e->app->arena, &e->facts[i], err) ||
-            pk_store_cases_ok(r->store, r->run_id, &e->facts[i].cases_ok, err))
-            return err->code;
-    }
-    return PK_OK;
+                     again ? again : "");
 }
 
 enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
 {
     struct pk_comparison *c = &g->result.comparison;
     struct pk_gate_said said = {.comparison = c, .print = print_tables, .user = g};
-    for (size_t i = 0; i < g->n_entries; i++)
-        if (read_facts(&g->entries[i], err))
+    for (size_t i = 0; i < PK_SIDES * g->n_entries; i++) {
+        struct gate_entry *e = &g->entries[i / PK_SIDES];
+        const struct pk_run *r = &e->side[i % PK_SIDES].run;
+        struct pk_run_facts *facts = &e->facts[i % PK_SIDES];
+        if (pk_store_run_facts(r->store, r->run_id, e->app->arena, facts, err) ||
+            pk_store_cases_ok(r->store, r->run_id, &facts->cases_ok, err))
             return err->code;
+    }
     pk_compare_sort(c->v, c->n);
     g->elapsed_ns = pk_clock_ns() - g->began_ns;
     enum pk_code code = answer(g, err);

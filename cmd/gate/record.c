@@ -8,19 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *gate_id(struct pk_arena *a)
-{
-    struct pk_rng rng = {pk_wall_ns() ^ (uint64_t)getpid() << 32};
-    return pk_printf(a, "%016llx", (unsigned long long)pk_rng_next(&rng));
-}
-
-/* "before" names two runs: before-a and before-b. */
-static const char *label_of(const struct gate_entry *e, const struct gate_side *s)
-{
-    const char *label = e->o->run.label;
-    return label ? pk_printf(e->app->arena, "%s-%s", label, s->option) : NULL;
-}
-
 /* --- experiments ---------------------------------------------------------------------------------------------------- */
 
 static void make_experiment_arm(struct gate_entry *e, int i, struct pk_arm *arm)
@@ -63,7 +50,7 @@ static const char *shared_name(const struct gate_entry *e)
     return strcmp(base, new_) ? pk_printf(e->app->arena, "%s vs %s", base, new_) : new_;
 }
 
-static json_t *words_of(const struct gate_side *s)
+json_t *pk_gate_command_words(const struct gate_side *s)
 {
     json_t *words = json_array();
     for (const char *const *w = s->argv; *w; w++)
@@ -71,26 +58,15 @@ static json_t *words_of(const struct gate_side *s)
     return words;
 }
 
-const char *pk_gate_command_json(const struct gate_side *s, struct pk_arena *a)
-{
-    PK_JSON_CLEANUP json_t *words = words_of(s);
-    return pk_json_text(a, words, PK_JSON_CANON);
-}
-
-static const char *command_settings(const struct gate_entry *e, const struct gate_side *s)
-{
-    const struct pk_run_options *o = &e->o->run;
-    PK_JSON_CLEANUP json_t *j = json_pack("{s:o, s:I, s:i, s:s?, s:o}", "command", words_of(s), "timeout_ns",
-                                          (json_int_t)o->timeout_ns, "warmup", PK_GATE_WARMUP, "prepare",
-                                          e->o->prepare, "gate", pk_gate_mark_json(&s->mark));
-    return pk_json_text(e->app->arena, j, PK_JSON_CANON);
-}
-
 static enum pk_code begin_command(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
 {
+    PK_JSON_CLEANUP json_t *settings =
+        json_pack("{s:o, s:I, s:i, s:s?, s:o}", "command", pk_gate_command_words(s), "timeout_ns",
+                  (json_int_t)e->o->run.timeout_ns, "warmup", PK_GATE_WARMUP, "prepare", e->o->prepare,
+                  "gate", pk_gate_mark_json(&s->mark));
     s->run.info.experiment = "exec";
     s->run.info.label = s->run.o->label;
-    s->run.info.settings = command_settings(e, s);
+    s->run.info.settings = pk_json_text(e->app->arena, settings, PK_JSON_CANON);
     return pk_store_run_begin(s->run.store, &s->run.info, &s->run.run_id, err);
 }
 
@@ -126,7 +102,8 @@ static enum pk_code begin_side(const struct gate *g, struct gate_entry *e, int i
                                     .equal = e->equal};
     PK_JSON_CLEANUP json_t *mark = pk_gate_mark_json(&s->mark);
     r->gate = pk_json_text(app->arena, mark, PK_JSON_CANON);
-    r->o->label = label_of(e, s);
+    if (e->o->run.label) /* "before" names two runs: before-a and before-b */
+        r->o->label = pk_printf(app->arena, "%s-%s", e->o->run.label, s->option);
     r->o->invocations = (int64_t)pk_rule_default.screen_pairs;
     if (pk_run_info_fill(&r->info, app->argc, app->argv, app->arena, err) ||
         pk_tags_json(e->o->run.tags.v, e->o->run.tags.n, app->arena, &r->info.tags, err))
@@ -172,7 +149,8 @@ static void make_part(struct gate *g, size_t part)
 enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err)
 {
     for (size_t part = 0; part < g->n_entries; part++) {
-        const char *id = gate_id(g->app->arena);
+        struct pk_rng rng = {pk_wall_ns() ^ (uint64_t)getpid() << 32};
+        const char *id = pk_printf(g->app->arena, "%016llx", (unsigned long long)pk_rng_next(&rng));
         for (int i = 0; i < PK_SIDES; i++)
             if (begin_side(g, &g->entries[part], i, id, err))
                 return err->code;

@@ -65,11 +65,6 @@ static const char *path_of(const struct pk_report_files *f, const struct report_
     return *(const char *const *)((const char *)f + row->at);
 }
 
-static void leave_out(struct pk_report_files *f, const struct report_file *row)
-{
-    *(const char **)((char *)f + row->at) = NULL;
-}
-
 /* A path that is the same for the same file, whether it is there yet or not. */
 static const char *canonical(const char *path, struct pk_arena *a)
 {
@@ -100,13 +95,6 @@ static const char *same_file(const struct pk_app *app, const struct pk_report_fi
     return NULL;
 }
 
-static enum pk_code refuse_same(const char *other, const char *option, const char *path, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "%s and --%s name the same file '%.300s'", other, option, path);
-    pk_why(err, "each writes a whole file");
-    return pk_fix(err, "give each a file of its own");
-}
-
 static enum pk_code check(const struct pk_app *app, const struct pk_report_files *f, size_t i,
                           struct pk_err *err)
 {
@@ -114,8 +102,12 @@ static enum pk_code check(const struct pk_app *app, const struct pk_report_files
     const char *path = path_of(f, &report_files[i]), *other = path ? same_file(app, f, i) : NULL;
     if (!path)
         return PK_OK;
-    if (other)
-        return refuse_same(other, report_files[i].option, path, err);
+    if (other) {
+        pk_fail(err, PK_E_USAGE, "%s and --%s name the same file '%.300s'", other, report_files[i].option,
+                path);
+        pk_why(err, "each writes a whole file");
+        return pk_fix(err, "give each a file of its own");
+    }
     if (pk_output_open(path, app->arena, &o, err))
         return pk_within(err, "--%s", report_files[i].option);
     pk_output_discard(&o);
@@ -128,44 +120,28 @@ enum pk_code pk_reports_check(const struct pk_app *app, struct pk_report_files *
     struct pk_err next;
     for (size_t i = 0; i < REPORT_FILES; i++)
         if (check(app, f, i, &next)) {
-            leave_out(f, &report_files[i]);
+            *(const char **)((char *)f + report_files[i].at) = NULL;
             rc = pk_another_error(rc, &next, err);
         }
     return rc;
 }
 
-const char *pk_reports_host(const struct pk_run_facts *run, struct pk_arena *a)
-{
-    PK_JSON_CLEANUP json_t *machine = json_loads(run->machine, 0, NULL);
-    return pk_strdup(a, pk_json_str(machine, "host", ""));
-}
-
-static enum pk_code print_into(FILE *f, enum pk_format format, pk_print_fn *print, void *user,
-                               struct pk_err *err)
-{
-    const struct pk_out_options options = {.format = format};
-    struct pk_err ignored;
-    struct pk_out *out = pk_out_open(f, &options);
-    enum pk_code rc = print(user, out, err);
-    enum pk_code closed = pk_out_close(out, rc ? &ignored : err);
-    return rc ? rc : closed;
-}
-
+/* What is written, and where. */
 struct reporting {
     const struct pk_app *app;
     const struct pk_report_files *files;
     const struct pk_report *r;
-    pk_print_fn *print;
-    void *user;
+    const struct pk_gate_said *said; /* prints the tables */
 };
 
-static enum pk_code write_tables(const struct reporting *w, FILE *f, enum pk_format format, const char *path,
-                                 struct pk_err *err)
+static enum pk_code print_into(const struct reporting *w, FILE *f, enum pk_format format, struct pk_err *err)
 {
-    if (!print_into(f, format, w->print, w->user, err))
-        return PK_OK;
-    errno = err->number; /* of a write; the error of another kind has none, and says it itself */
-    return errno ? pk_output_cannot(path, err) : err->code;
+    const struct pk_out_options options = {.format = format};
+    struct pk_err ignored;
+    struct pk_out *out = pk_out_open(f, &options);
+    enum pk_code rc = w->said->print(w->said->user, out, err);
+    enum pk_code closed = pk_out_close(out, rc ? &ignored : err);
+    return rc ? rc : closed;
 }
 
 static enum pk_code write_file(const struct reporting *w, const struct report_file *row, struct pk_err *err)
@@ -181,7 +157,10 @@ static enum pk_code write_file(const struct reporting *w, const struct report_fi
         return err->code;
     if (text)
         fputs(text, o.f);
-    else if (write_tables(w, o.f, row->format, path, err)) {
+    else if (print_into(w, o.f, row->format, err)) {
+        errno = err->number; /* of a write; the error of another kind has none, and says it itself */
+        if (errno)
+            pk_output_cannot(path, err);
         pk_output_discard(&o);
         return err->code;
     }
@@ -189,7 +168,7 @@ static enum pk_code write_file(const struct reporting *w, const struct report_fi
 }
 
 /* Appends, since other steps' commands write there too; cut where GitHub would refuse all of it. */
-static enum pk_code write_step_summary(const char *path, pk_print_fn *print, void *user, struct pk_err *err)
+static enum pk_code write_step_summary(const struct reporting *w, const char *path, struct pk_err *err)
 {
     static const char cut[] = "\n\nThe rest is omitted: GitHub limits the length.\n";
     PK_CLEANUP_FILE FILE *f = fopen(path, "ae");
@@ -198,7 +177,7 @@ static enum pk_code write_step_summary(const char *path, pk_print_fn *print, voi
         pk_why_errno(err, errno);
         return pk_fix(err, "set GITHUB_STEP_SUMMARY to a file that can be written, or unset it");
     }
-    if (print_into(f, PK_FMT_MARKDOWN, print, user, err))
+    if (print_into(w, f, PK_FMT_MARKDOWN, err))
         return err->code;
     if (ftell(f) > STEP_SUMMARY_BYTES && !ftruncate(fileno(f), STEP_SUMMARY_BYTES - (long)sizeof cut))
         fputs(cut, f);
@@ -206,10 +185,10 @@ static enum pk_code write_step_summary(const char *path, pk_print_fn *print, voi
 }
 
 /* Appends, since the step may have outputs of its own. */
-static enum pk_code write_step_outputs(const char *path, const char *text, struct pk_err *err)
+static enum pk_code write_step_outputs(const struct reporting *w, const char *path, struct pk_err *err)
 {
     PK_CLEANUP_FILE FILE *f = fopen(path, "ae");
-    if (f && fputs(text, f) != EOF && !fflush(f))
+    if (f && fputs(pk_report_outputs(w->r, w->app->arena), f) != EOF && !fflush(f))
         return PK_OK;
     const int why = errno;
     pk_fail(err, PK_E_IO, "cannot write the step's outputs to '%.300s'", path);
@@ -217,47 +196,27 @@ static enum pk_code write_step_outputs(const char *path, const char *text, struc
     return pk_fix(err, "set GITHUB_OUTPUT to a file that can be written, or unset it");
 }
 
-static bool on_github(void)
-{
-    const char *v = getenv("GITHUB_ACTIONS");
-    return v && strcmp(v, "true") == 0;
-}
-
 /* What a workflow on GitHub shows of the step. */
 static enum pk_code write_step(const struct reporting *w, struct pk_err *err)
 {
-    const char *summary = getenv("GITHUB_STEP_SUMMARY"), *outputs = getenv("GITHUB_OUTPUT");
-    if ((summary && *summary && write_step_summary(summary, w->print, w->user, err)) ||
-        (outputs && *outputs && write_step_outputs(outputs, pk_report_outputs(w->r, w->app->arena), err)))
+    const char *summary = getenv("GITHUB_STEP_SUMMARY"), *outputs = getenv("GITHUB_OUTPUT"),
+               *actions = getenv("GITHUB_ACTIONS");
+    if ((summary && *summary && write_step_summary(w, summary, err)) ||
+        (outputs && *outputs && write_step_outputs(w, outputs, err)))
         return err->code;
-    if (on_github())
+    if (actions && strcmp(actions, "true") == 0)
         fputs(pk_report_annotations(w->r, w->app->arena), stderr);
     return PK_OK;
 }
 
-/* The answer is the command's last word, and its status: what else went wrong is said before it. */
-static enum pk_code also(enum pk_code answer, const struct pk_err *late, struct pk_err *err)
+/* The outcome is the command's last word, and its status: what else went wrong is printed before it. */
+static enum pk_code also(enum pk_code outcome, const struct pk_err *late, struct pk_err *err)
 {
-    if (answer)
+    if (outcome)
         pk_print_error(late);
     else
         *err = *late;
     return err->code;
-}
-
-enum pk_code pk_reports_write(const struct pk_app *app, const struct pk_report_files *f,
-                              const struct pk_report *r, pk_print_fn *print, void *user, enum pk_code answer,
-                              struct pk_err *err)
-{
-    const struct pk_report all = answer ? pk_report_with_outcome(r, err, app->arena) : *r;
-    const struct reporting w = {app, f, &all, print, user};
-    struct pk_err late;
-    for (size_t i = 0; i < REPORT_FILES; i++)
-        if (write_file(&w, &report_files[i], &late)) {
-            pk_within(&late, "--%s", report_files[i].option);
-            answer = also(answer, &late, err);
-        }
-    return write_step(&w, &late) ? also(answer, &late, err) : answer;
 }
 
 /* --- of a gate ------------------------------------------------------------------------------------------- */
@@ -275,38 +234,39 @@ static const char *name_of(const struct gate *g)
                      against ? against : "");
 }
 
-static const char *timestamp(struct pk_arena *a)
-{
-    char text[24];
-    const time_t t = (time_t)(pk_wall_ns() / PK_NS_PER_S);
-    struct tm utc;
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &utc));
-    return pk_strdup(a, text);
-}
-
-/* Those of verdicts: what failed or could not be compared at all has no verdict. */
-static enum pk_code status_of(const struct gate *g, enum pk_code answer)
-{
-    return g->o->no_fail && (answer == PK_E_REGRESSION || answer == PK_E_UNDECIDED) ? PK_OK : answer;
-}
-
-enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enum pk_code answer,
+enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enum pk_code outcome,
                             struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
-    const struct pk_report r = {
+    char now[24];
+    const time_t t = (time_t)(pk_wall_ns() / PK_NS_PER_S);
+    struct tm utc;
+    strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &utc));
+    PK_JSON_CLEANUP json_t *machine = said->measured ? json_loads(said->measured->machine, 0, NULL) : NULL;
+    struct pk_report r = {
         .comparison = said->comparison,
         .failures = said->failures,
         .n_failures = said->n_failures,
-        .outcome = said->word ? said->word : pk_outcome_word(answer),
+        .outcome = said->word ? said->word : pk_outcome_word(outcome),
         .name = name_of(g),
-        .host = said->measured ? pk_reports_host(said->measured, a) : "",
-        .started_at = said->measured ? said->measured->started_at : timestamp(a),
+        .host = pk_json_str(machine, "host", ""),
+        .started_at = said->measured ? said->measured->started_at : now,
         .seconds = (double)(pk_clock_ns() - g->began_ns) / PK_NS_PER_S,
     };
+    const struct reporting w = {g->app, &g->o->files, &r, said};
+    struct pk_err late;
     g->reported = true;
-    return pk_reports_write(g->app, &g->o->files, &r, said->print, said->user,
-                            said->measured ? status_of(g, answer) : answer, err);
+    /* of verdicts: what failed or could not be compared at all has none */
+    if (g->o->no_fail && said->measured && (outcome == PK_E_REGRESSION || outcome == PK_E_UNDECIDED))
+        outcome = PK_OK;
+    if (outcome)
+        r = pk_report_with_outcome(&r, err, a);
+    for (size_t i = 0; i < REPORT_FILES; i++)
+        if (write_file(&w, &report_files[i], &late)) {
+            pk_within(&late, "--%s", report_files[i].option);
+            outcome = also(outcome, &late, err);
+        }
+    return write_step(&w, &late) ? also(outcome, &late, err) : outcome;
 }
 
 /* --- no answer -------------------------------------------------------------------------------------------------------- */

@@ -15,22 +15,12 @@ static enum pk_code within_side(struct pk_err *err, const struct gate_side *s)
     return pk_within(err, "--%s", s->option);
 }
 
-static bool exists(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0;
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 /* A perfkit, or the folder of a build that holds one. */
 static enum pk_code read_build(struct gate_side *s, struct pk_arena *a, struct pk_err *err)
 {
-    const char *program = is_folder(s->text) ? pk_printf(a, "%s/perfkit", s->text) : s->text;
+    struct stat st;
+    const bool folder = stat(s->text, &st) == 0 && S_ISDIR(st.st_mode);
+    const char *program = folder ? pk_printf(a, "%s/perfkit", s->text) : s->text;
     const char **argv = pk_new_n(a, const char *, 3);
     argv[0] = program;
     argv[1] = "worker";
@@ -68,16 +58,20 @@ static enum pk_code read_setting(struct gate_entry *e, struct gate_side *s, cons
     return pk_fix(err, "give one value here; use -a for values that both sides sweep");
 }
 
-static void copy_texts(struct pk_texts *to, const struct pk_texts *from, struct pk_arena *a)
-{
-    *to = (struct pk_texts){0};
-    for (size_t i = 0; i < from->n; i++)
-        pk_texts_add(to, from->v[i], a);
-}
-
-static enum pk_code read_settings(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
+static enum pk_code read_side(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
+    s->run = pk_run_of(e->app, pk_new(a, struct pk_run_options), e->probe);
+    *s->run.o = e->o->run;
+    s->run.o->axes = (struct pk_texts){0}; /* its own list, which settings are added to */
+    for (size_t i = 0; i < e->o->run.axes.n; i++)
+        pk_texts_add(&s->run.o->axes, e->o->run.axes.v[i], a);
+    if (!e->probe)
+        return pk_words_split(s->option, s->text, a, &s->argv, err) ? err->code
+               : pk_program_find(s->argv, err)                      ? within_side(err, s)
+                                                                    : PK_OK;
+    if (!strchr(s->text, '=') || access(s->text, F_OK) == 0)
+        return read_build(s, a, err);
     s->is_settings = true;
     s->argv = pk_native_provider.argv;
     for (const char *rest = s->text, *part; (part = pk_next_part(&rest, ' ', a));)
@@ -86,39 +80,23 @@ static enum pk_code read_settings(struct gate_entry *e, struct gate_side *s, str
     return PK_OK;
 }
 
-static enum pk_code read_side(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
-{
-    struct pk_arena *a = e->app->arena;
-    s->run = pk_run_of(e->app, pk_new(a, struct pk_run_options), e->probe);
-    *s->run.o = e->o->run;
-    copy_texts(&s->run.o->axes, &e->o->run.axes, a);
-    if (!e->probe)
-        return pk_words_split(s->option, s->text, a, &s->argv, err) ? err->code
-               : pk_program_find(s->argv, err)                      ? within_side(err, s)
-                                                                    : PK_OK;
-    return strchr(s->text, '=') && !exists(s->text) ? read_settings(e, s, err) : read_build(s, a, err);
-}
-
-static enum pk_code check_text(const struct gate_side *s, struct pk_err *err)
-{
-    if (s->text && *s->text)
-        return pk_text_check(s->option, s->text, err);
-    pk_fail(err, PK_E_USAGE, "--%s is missing", s->option);
-    pk_why(err, "a gate measures two sides: --a is the base, --b is the judged side");
-    return pk_fix(err,
-                  "perfkit gate --a './old input' --b './new input', or perfkit gate attention-scaling --a "
-                  "build-main --b build");
-}
-
 enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err)
 {
     e->side[PK_BASE].option = "a";
     e->side[PK_BASE].text = e->o->a;
     e->side[PK_NEW].option = "b";
     e->side[PK_NEW].text = e->o->b;
-    for (int i = 0; i < PK_SIDES; i++)
-        if (check_text(&e->side[i], err) || read_side(e, &e->side[i], err))
+    for (int i = 0; i < PK_SIDES; i++) {
+        struct gate_side *s = &e->side[i];
+        if (!s->text || !*s->text) {
+            pk_fail(err, PK_E_USAGE, "--%s is missing", s->option);
+            pk_why(err, "a gate measures two sides: --a is the base, --b is the judged side");
+            return pk_fix(err, "perfkit gate --a './old input' --b './new input', or perfkit gate "
+                               "attention-scaling --a build-main --b build");
+        }
+        if (pk_text_check(s->option, s->text, err) || read_side(e, s, err))
             return err->code;
+    }
     if (e->side[PK_BASE].is_settings == e->side[PK_NEW].is_settings)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "--a %s and --b %s are not of the same kind", e->o->a, e->o->b);
@@ -139,13 +117,6 @@ static enum pk_code refuse_setting(const struct pk_entry *s, const char *option,
     return pk_fix(err, "give two folders for {side} in its command, or give the entry its own `a` and `b`");
 }
 
-static enum pk_code refuse_equal(const struct pk_entry *s, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "%s is the same command on both sides", s->place);
-    pk_why(err, "'%.200s' does not contain {side}", s->command);
-    return pk_fix(err, "write {side} where the value of --a or --b belongs: command = {side}/solve");
-}
-
 /* The line of each side of a command: those of a and b, or one line with a side put into it. */
 enum pk_code pk_gate_read_command(const struct pk_entry *s, struct gate_options *o, struct pk_err *err)
 {
@@ -154,8 +125,11 @@ enum pk_code pk_gate_read_command(const struct pk_entry *s, struct gate_options 
         o->name = s->name;
     if (!s->command)
         return PK_OK;
-    if (!strstr(s->command, "{side}"))
-        return refuse_equal(s, err);
+    if (!strstr(s->command, "{side}")) {
+        pk_fail(err, PK_E_USAGE, "%s is the same command on both sides", s->place);
+        pk_why(err, "'%.200s' does not contain {side}", s->command);
+        return pk_fix(err, "write {side} where the value of --a or --b belongs: command = {side}/solve");
+    }
     if (refuse_setting(s, "a", a, err) || refuse_setting(s, "b", b, err) || !a || !b)
         return a && b ? err->code : PK_OK; /* what is missing is said with the others' */
     return pk_entry_command(s, a, &o->a, err) || pk_entry_command(s, b, &o->b, err) ? err->code : PK_OK;

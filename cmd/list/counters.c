@@ -38,13 +38,6 @@ static bool is_hidden(const struct lister *l, const char *name)
 
 /* --- looking -------------------------------------------------------------------------------------------------------- */
 
-static void add(struct lister *l, const struct pk_event *e, const char *reason)
-{
-    if (l->n == l->cap)
-        l->events = pk_grow(l->arena, l->events, sizeof *l->events, l->n, &l->cap);
-    l->events[l->n++] = (struct listed){*e, reason};
-}
-
 /* The planned events of one name, or why there are none. */
 static const char *try_event(const struct lister *l, const struct pk_source *s, struct pk_event *e)
 {
@@ -65,9 +58,9 @@ static void add_unavailable_events(struct lister *l, const struct pk_source *s,
     const size_t n = pk_source_events(s, &pk_counter_host, l->arena, &events);
     for (size_t i = 0; i < n; i++) {
         struct pk_event e = events[i];
-        add(l, &e, NULL);
-        l->events[l->n - 1].reason = f->state == PK_SOURCE_UNAVAILABLE ? f->why : try_event(l, s, &e);
-        l->events[l->n - 1].event = e;
+        const char *reason = f->state == PK_SOURCE_UNAVAILABLE ? f->why : try_event(l, s, &e);
+        l->events = pk_grow(l->arena, l->events, sizeof *l->events, l->n, &l->cap);
+        l->events[l->n++] = (struct listed){e, reason};
     }
 }
 
@@ -133,20 +126,14 @@ static void print_events(const struct lister *l)
     }
 }
 
-static const struct listed *find(const struct lister *l, const char *event)
-{
-    for (size_t i = 0; i < l->n; i++)
-        if (!strcmp(l->events[i].event.name, event))
-            return &l->events[i];
-    return NULL;
-}
-
 /* Of the first event that it needs and is not counted. */
 static const char *group_reason(const struct lister *l, const struct pk_group *g)
 {
     for (size_t i = 0; i < g->n_required; i++) {
-        const struct listed *e = find(l, g->events[i]);
-        const char *why = e ? e->reason : "this build of perfkit has no source for it";
+        size_t k = 0;
+        while (k < l->n && strcmp(l->events[k].event.name, g->events[i]) != 0)
+            k++;
+        const char *why = k < l->n ? l->events[k].reason : "this build of perfkit has no source for it";
         if (why)
             return pk_printf(l->arena, "%s: %s", g->events[i], why);
     }

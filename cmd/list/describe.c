@@ -12,10 +12,9 @@ static const char *const axis_types[] = {
     [PK_AXIS_INT] = "int",   [PK_AXIS_SIZE] = "size", [PK_AXIS_RATE] = "rate", [PK_AXIS_FLOAT] = "float",
     [PK_AXIS_ENUM] = "enum", [PK_AXIS_BOOL] = "bool", [PK_AXIS_FILE] = "file"};
 
-/* Adds a text, or null. */
-static void set_text(json_t *obj, const char *key, const char *text)
+static void add_row(json_t *list, json_t *row)
 {
-    pk_assert(!json_object_set_new(obj, key, text ? json_string(text) : json_null()));
+    pk_assert(row && !json_array_append_new(list, row));
 }
 
 static json_t *texts(const char *const *v)
@@ -31,17 +30,12 @@ static json_t *axes_of(const struct pk_probe *p, struct pk_arena *a)
     json_t *list = json_array();
     for (const struct pk_axis *x = p->axes; x->name; x++) {
         bool number = pk_axis_ordered(x);
-        json_t *row = json_object();
-        set_text(row, "name", x->name);
-        set_text(row, "type", axis_types[x->type]);
-        set_text(row, "unit", x->unit);
-        set_text(row, "takes", pk_axis_takes(x, a));
-        set_text(row, "default", x->def);
-        set_text(row, "help", x->help);
-        json_object_set_new(row, "min", number ? pk_json_real(x->min) : json_null());
-        json_object_set_new(row, "max", number ? pk_json_real(x->max) : json_null());
-        json_object_set_new(row, "choices", x->type == PK_AXIS_ENUM ? texts(x->choices) : json_null());
-        json_array_append_new(list, row);
+        add_row(list,
+                json_pack("{s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:o, s:o, s:o}", "name", x->name, "type",
+                          axis_types[x->type], "unit", x->unit, "takes", pk_axis_takes(x, a), "default",
+                          x->def, "help", x->help, "min", number ? pk_json_real(x->min) : json_null(), "max",
+                          number ? pk_json_real(x->max) : json_null(), "choices",
+                          x->type == PK_AXIS_ENUM ? texts(x->choices) : json_null()));
     }
     return list;
 }
@@ -61,28 +55,19 @@ static const char *missing_on(const struct pk_variant *v, struct pk_arena *a)
 static json_t *variants_of(const struct pk_probe *p, struct pk_arena *a)
 {
     json_t *list = json_array();
-    for (const struct pk_variant *v = p->variants; v->name; v++) {
-        json_t *row = json_object();
-        set_text(row, "name", v->name);
-        set_text(row, "summary", v->summary);
-        set_text(row, "unavailable", missing_on(v, a));
-        json_array_append_new(list, row);
-    }
+    for (const struct pk_variant *v = p->variants; v->name; v++)
+        add_row(list, json_pack("{s:s?, s:s?, s:s?}", "name", v->name, "summary", v->summary, "unavailable",
+                                missing_on(v, a)));
     return list;
 }
 
 static json_t *presets_of(const struct pk_probe *p, struct pk_arena *a)
 {
     json_t *list = json_array();
-    for (const struct pk_preset *s = pk_probe_presets(p); s->name; s++) {
-        json_t *row = json_object();
-        set_text(row, "name", s->name);
-        set_text(row, "summary", s->summary);
-        set_text(row, "sweeps", pk_list(s->blocks, SIZE_MAX, " and ", a));
-        json_object_set_new(row, "settings", texts(s->settings));
-        json_object_set_new(row, "variants", texts(s->variants));
-        json_array_append_new(list, row);
-    }
+    for (const struct pk_preset *s = pk_probe_presets(p); s->name; s++)
+        add_row(list, json_pack("{s:s?, s:s?, s:s?, s:o, s:o}", "name", s->name, "summary", s->summary,
+                                "sweeps", pk_list(s->blocks, SIZE_MAX, " and ", a), "settings",
+                                texts(s->settings), "variants", texts(s->variants)));
     return list;
 }
 
@@ -115,15 +100,10 @@ static json_t *metrics_of(const struct pk_probe *p, struct pk_arena *a)
     json_t *list = json_array();
     struct pk_metric_decl *m;
     size_t n = pk_probe_metrics(p, a, &m);
-    for (size_t i = 0; i < n; i++) {
-        json_t *row = json_object();
-        set_text(row, "name", m[i].name);
-        set_text(row, "unit", m[i].unit);
-        set_text(row, "direction", m[i].direction);
-        set_text(row, "class", m[i].class);
-        set_text(row, "summary", metric_summary(p, m[i].name, a));
-        json_array_append_new(list, row);
-    }
+    for (size_t i = 0; i < n; i++)
+        add_row(list,
+                json_pack("{s:s?, s:s?, s:s?, s:s?, s:s?}", "name", m[i].name, "unit", m[i].unit, "direction",
+                          m[i].direction, "class", m[i].class, "summary", metric_summary(p, m[i].name, a)));
     return list;
 }
 
@@ -181,24 +161,20 @@ static struct pk_cell cell_of(const json_t *v, struct pk_arena *a)
     return pk_cell_text(json_array_size(v) ? pk_json_text(a, v, PK_JSON_COMPACT) : NULL);
 }
 
-/* True when some row has a value. */
-static bool is_filled(const json_t *list, const char *key, struct pk_arena *a)
-{
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (cell_of(json_object_get(json_array_get(list, i), key), a).type != PK_CELL_NULL)
-            return true;
-    return false;
-}
-
 /* People are spared columns that no row fills. */
 static void print_section(struct pk_out *out, const struct section *s, const char *title, const json_t *list,
                           struct pk_arena *a)
 {
     struct pk_column *cols = pk_columns_copy(a, s->columns, s->n);
-    for (size_t c = 0; c < s->n; c++)
-        cols[c].machine |= !is_filled(list, cols[c].key, a);
+    const size_t rows = json_array_size(list);
+    for (size_t c = 0, i; c < s->n; c++) {
+        for (i = 0; i < rows; i++)
+            if (cell_of(json_object_get(json_array_get(list, i), cols[c].key), a).type != PK_CELL_NULL)
+                break;
+        cols[c].machine |= i == rows;
+    }
     pk_out_table(out, s->name, title, cols, s->n);
-    for (size_t i = 0; i < json_array_size(list); i++) {
+    for (size_t i = 0; i < rows; i++) {
         struct pk_row *row = pk_row_begin(out);
         for (size_t c = 0; c < s->n; c++)
             pk_put(row, cols[c].key, cell_of(json_object_get(json_array_get(list, i), cols[c].key), a));

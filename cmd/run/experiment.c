@@ -10,14 +10,6 @@
 
 #include <string.h>
 
-/* What was chosen for the user. */
-static void announce(const struct pk_run *r)
-{
-    pk_run_note(r, "%s on %s, preset %s: %s; %s %s", r->probe->name, r->device, r->plan.preset->name,
-                pk_printf(r->arena, "%s%s", pk_run_extent(r), r->o->cold ? ", cold caches" : ""),
-                r->o->no_save ? "not" : "recording into", r->o->no_save ? "recorded" : r->store_path);
-}
-
 /* How it went and how to see it again, said when the tables are out. */
 static const char *closing_note(const struct pk_run *r)
 {
@@ -47,7 +39,9 @@ static enum pk_code measure(struct pk_run *r, struct pk_err *err)
 
 static enum pk_code record(struct pk_run *r, struct pk_err *err)
 {
-    announce(r);
+    pk_run_note(r, "%s on %s, preset %s: %s; %s %s", r->probe->name, r->device, r->plan.preset->name,
+                pk_printf(r->arena, "%s%s", pk_run_extent(r), r->o->cold ? ", cold caches" : ""),
+                r->o->no_save ? "not" : "recording into", r->o->no_save ? "recorded" : r->store_path);
     pk_run_note_too_large(r);
     pk_run_warn_of_long_cases(r);
     r->recorder = pk_recorder_new(r->store, r->run_id, r->store_path);
@@ -93,38 +87,18 @@ enum pk_code pk_run_check(struct pk_run *r, struct pk_err *err)
     static const char *const of_one[] = {"axis", "preset", "variant", "filter",
                                          "peer", "once",   "resume",  NULL};
     const struct pk_opt_table *table = r->table;
-    enum pk_code rc = pk_opt_apart(
-        table, "once", of_many, "one iteration of each case runs in this process and is not recorded", err);
-    if (!rc)
-        rc = pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err);
-    if (!rc)
-        rc = pk_opt_apart(table, "cold", of_peers,
-                          "only perfkit's own variants can be measured with cold caches", err);
-    if (!rc)
-        rc = pk_opt_apart(table, "suite", of_one, "the suite file defines what is measured", err);
-    if (!rc)
-        rc = pk_label_check(r->o->label, err);
-    return rc ? rc : pk_tags_json(r->o->tags.v, r->o->tags.n, r->arena, &r->info.tags, err);
+    if (pk_opt_apart(table, "once", of_many,
+                     "one iteration of each case runs in this process and is not recorded", err) ||
+        pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
+        pk_opt_apart(table, "cold", of_peers, "only perfkit's own variants can be measured with cold caches",
+                     err) ||
+        pk_opt_apart(table, "suite", of_one, "the suite file defines what is measured", err) ||
+        pk_label_check(r->o->label, err))
+        return err->code;
+    return pk_tags_json(r->o->tags.v, r->o->tags.n, r->arena, &r->info.tags, err);
 }
 
 /* --- a rank but 0 ------------------------------------------------------------------------------------------------------ */
-
-/* Why this rank has nothing to measure with the others; NULL = it has, or nobody asked it to. */
-static const char *why_absent(const struct pk_run *r)
-{
-    const char *why = NULL;
-    for (size_t i = 0; i < r->plan.n && !why; i++)
-        why = r->plan.v[i].ranks ? r->plan.v[i].skip : NULL;
-    return pk_plan_to_try(&r->plan) ? NULL : why;
-}
-
-/* Rank 0 may wait for it: an exit status other than 0 makes the launcher end them all. */
-static enum pk_code stay_away(const struct pk_run *r, const char *why, struct pk_err *err)
-{
-    pk_fail(err, PK_E_NOTHING, "rank %u of %u has no case to measure", r->launched.rank, r->launched.size);
-    pk_why(err, "%s", why);
-    return pk_fix(err, "start every rank with the same command line and environment");
-}
 
 enum pk_code pk_run_follow(struct pk_run *r, struct pk_err *err)
 {
@@ -142,6 +116,14 @@ enum pk_code pk_run_follow(struct pk_run *r, struct pk_err *err)
         return rc;
     if (pk_run_has_ranks(r))
         return pk_worker_serve(&io, err);
-    const char *why = why_absent(r);
-    return why ? stay_away(r, why, err) : PK_OK;
+    const char *why =
+        NULL; /* it has nothing to measure with the others; NULL = it has, or nobody asked it to */
+    for (size_t i = 0; i < r->plan.n && !why; i++)
+        why = r->plan.v[i].ranks ? r->plan.v[i].skip : NULL;
+    if (!why || pk_plan_to_try(&r->plan))
+        return PK_OK;
+    /* Rank 0 may wait for it: an exit status other than 0 makes the launcher end them all. */
+    pk_fail(err, PK_E_NOTHING, "rank %u of %u has no case to measure", r->launched.rank, r->launched.size);
+    pk_why(err, "%s", why);
+    return pk_fix(err, "start every rank with the same command line and environment");
 }

@@ -37,18 +37,15 @@ static void print_unmeasured(struct pk_run *r, const struct pk_planned *p, enum 
                 pk_printf(r->arena, "%s %s: %s", p->variant, pk_point_text(&p->c.at, NULL, r->arena), why));
 }
 
-static void print_slice(struct pk_run *r, const struct pk_planned *p, const struct pk_slice *s)
-{
-    for (size_t i = 0; i < s->n_series; i++)
-        case_row(r, p, PK_ST_OK, &s->metrics[s->series[i].metric], &s->series[i]);
-    if (s->status != PK_ST_OK)
-        print_unmeasured(r, p, s->status, s->message);
-}
-
 static enum pk_status measure(struct pk_run *r, struct pk_device *dev, const struct pk_planned *p)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_slice slice;
+    if (p->skip || p->too_large) {
+        const enum pk_status status = p->skip ? PK_ST_SKIPPED : PK_ST_OOM;
+        print_unmeasured(r, p, status, p->skip ? p->skip : p->too_large);
+        return status;
+    }
     const struct pk_measure m = {.c = &p->c,
                                  .dev = dev,
                                  .pass = PK_PASS_TIMING,
@@ -56,17 +53,11 @@ static enum pk_status measure(struct pk_run *r, struct pk_device *dev, const str
                                  .seed = (uint64_t)r->o->seed,
                                  .stop = pk_run_stop_rule(r->o)};
     pk_measure_case(&m, &a, &slice);
-    print_slice(r, p, &slice);
+    for (size_t i = 0; i < slice.n_series; i++)
+        case_row(r, p, PK_ST_OK, &slice.metrics[slice.series[i].metric], &slice.series[i]);
+    if (slice.status != PK_ST_OK)
+        print_unmeasured(r, p, slice.status, slice.message);
     return slice.status;
-}
-
-static enum pk_status run_once(struct pk_run *r, struct pk_device *dev, const struct pk_planned *p)
-{
-    if (!p->skip && !p->too_large)
-        return measure(r, dev, p);
-    enum pk_status status = p->skip ? PK_ST_SKIPPED : PK_ST_OOM;
-    print_unmeasured(r, p, status, p->skip ? p->skip : p->too_large);
-    return status;
 }
 
 /* The exit status, when the table has been filled. */
@@ -94,15 +85,6 @@ static enum pk_code judge(const struct pk_run *r, size_t ok, size_t failed, size
     return pk_fix(err, "choose smaller sizes with -a");
 }
 
-static enum pk_code refuse_peers(const struct pk_run *r, struct pk_err *err)
-{
-    if (!r->o->peers.n)
-        return PK_OK;
-    pk_fail(err, PK_E_USAGE, "--once does not run the peer '%s'", r->o->peers.v[0]);
-    pk_why(err, "it runs in this process only, and a peer is a separate program");
-    return pk_fix(err, "omit --peer or --once");
-}
-
 /* Cases of ranks that are processes have none here; it is said of all at once, not case by case. */
 static enum pk_code refuse_ranks(const struct pk_run *r, struct pk_err *err)
 {
@@ -121,21 +103,18 @@ static enum pk_code refuse_ranks(const struct pk_run *r, struct pk_err *err)
 enum pk_code pk_run_once(struct pk_run *r, struct pk_err *err)
 {
     struct pk_device dev;
-    enum pk_code rc = refuse_peers(r, err);
-    if (!rc)
-        rc = pk_run_choose_device(r, err);
-    if (!rc)
-        rc = pk_run_make_plan(r, err);
-    if (!rc)
-        rc = refuse_ranks(r, err);
-    if (!rc)
-        rc = pk_device_open(&dev, r->device, &r->device_options, err);
-    if (rc)
-        return rc;
+    if (r->o->peers.n) {
+        pk_fail(err, PK_E_USAGE, "--once does not run the peer '%s'", r->o->peers.v[0]);
+        pk_why(err, "it runs in this process only, and a peer is a separate program");
+        return pk_fix(err, "omit --peer or --once");
+    }
+    if (pk_run_choose_device(r, err) || pk_run_make_plan(r, err) || refuse_ranks(r, err) ||
+        pk_device_open(&dev, r->device, &r->device_options, err))
+        return err->code;
     pk_run_case_table(r, "once", PK_COLUMNS(columns));
     size_t ok = 0, failed = 0, oom = 0;
     for (size_t i = 0; i < r->plan.n && !pk_stop_flag; i++) {
-        enum pk_status status = run_once(r, &dev, &r->plan.v[i]);
+        enum pk_status status = measure(r, &dev, &r->plan.v[i]);
         ok += status == PK_ST_OK;
         failed += status == PK_ST_FAILED;
         oom += status == PK_ST_OOM;

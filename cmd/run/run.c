@@ -98,15 +98,6 @@ static enum pk_code prepare_command(struct list *l, struct item *i, struct pk_er
                : PK_OK;
 }
 
-static enum pk_code prepare(struct list *l, struct item *i, struct pk_err *err)
-{
-    if (!i->entry->probe)
-        return prepare_command(l, i, err);
-    i->run.store = l->store;
-    return pk_run_check(&i->run, err) || pk_run_prepare(&i->run, err) ? pk_entry_within(i->entry, err)
-                                                                      : PK_OK;
-}
-
 /* --- measuring ------------------------------------------------------------------------------------------------------------- */
 
 /* Of the time of all, a fair share of what is left; an entry's own budget is kept within it. */
@@ -228,16 +219,6 @@ static void print_cases(const struct item *i, struct pk_out *out, struct pk_aren
     }
 }
 
-static void print_command(const struct item *i, struct pk_out *out)
-{
-    struct pk_row *row = pk_row_begin(out);
-    pk_put_text(row, "entry", i->entry->name);
-    pk_put_text(row, "experiment", "exec");
-    pk_put_text(row, "variant", i->exec.o->name);
-    pk_put_text(row, "status", "measured");
-    pk_row_end(row);
-}
-
 /* Under the rows of all entries; what entry after entry does not know is said once. */
 static void note_devices(const struct list *l)
 {
@@ -258,7 +239,12 @@ static enum pk_code print_plan(struct list *l, struct pk_err *err)
     for (size_t k = 0; k < l->entries.n; k++) {
         struct item *i = &l->v[k];
         if (!i->entry->probe) {
-            print_command(i, l->app->out);
+            struct pk_row *row = pk_row_begin(l->app->out);
+            pk_put_text(row, "entry", i->entry->name);
+            pk_put_text(row, "experiment", "exec");
+            pk_put_text(row, "variant", i->exec.o->name);
+            pk_put_text(row, "status", "measured");
+            pk_row_end(row);
             continue;
         }
         pk_run_estimate(&i->run);
@@ -277,9 +263,19 @@ static enum pk_code with_store(struct list *l, struct pk_err *err)
     const uint64_t began_ns = pk_clock_ns();
     enum pk_code rc = PK_OK;
     struct pk_err of_entry;
-    for (size_t k = 0; k < l->entries.n; k++)
-        if (prepare(l, &l->v[k], &of_entry))
+    for (size_t k = 0; k < l->entries.n; k++) {
+        struct item *i = &l->v[k];
+        if (!i->entry->probe) {
+            if (prepare_command(l, i, &of_entry))
+                rc = pk_another_error(rc, &of_entry, err);
+            continue;
+        }
+        i->run.store = l->store;
+        if (pk_run_check(&i->run, &of_entry) || pk_run_prepare(&i->run, &of_entry)) {
+            pk_entry_within(i->entry, &of_entry);
             rc = pk_another_error(rc, &of_entry, err);
+        }
+    }
     if (rc)
         return rc;
     if (l->o->dry_run && l->entries.name)
@@ -306,13 +302,6 @@ static enum pk_code check_subject(const struct pk_app *app, const struct pk_run_
     return pk_fix(err, o->suite ? "omit one of them" : "perfkit run -h shows examples");
 }
 
-static enum pk_code refuse_suite(const struct pk_launched *l, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "--suite under %s", l->by);
-    pk_why(err, "the %u processes that it started are ranks of one experiment", l->size);
-    return pk_fix(err, "run the suite without %s: it starts its own ranks", l->by);
-}
-
 static enum pk_code open_list(struct list *l, struct pk_err *err)
 {
     const struct pk_launched launched = pk_launched();
@@ -320,8 +309,11 @@ static enum pk_code open_list(struct list *l, struct pk_err *err)
     struct pk_run all = pk_run_of(l->app, l->app->options, NULL);
     if (check_subject(l->app, l->o, err) || pk_run_check(&all, err))
         return err->code;
-    if (l->o->suite && launched.size > 1)
-        return refuse_suite(&launched, err);
+    if (l->o->suite && launched.size > 1) {
+        pk_fail(err, PK_E_USAGE, "--suite under %s", launched.by);
+        pk_why(err, "the %u processes that it started are ranks of one experiment", launched.size);
+        return pk_fix(err, "run the suite without %s: it starts its own ranks", launched.by);
+    }
     if ((!l->o->suite && pk_probe_named(l->app->args.v[0], &probe, err)) ||
         pk_entries_open(l->app, l->o->suite, probe, "exec", &l->entries, err) ||
         pk_label_check(l->o->label, err)) /* once more: the file may give it */

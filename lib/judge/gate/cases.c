@@ -36,21 +36,15 @@ static struct set set_by(const struct pk_gate_plan *side, struct pk_arena *a)
     return s;
 }
 
-static bool several_variants(const struct pk_plan *p)
-{
-    for (size_t i = 1; i < p->n; i++)
-        if (strcmp(p->v[0].variant, p->v[i].variant) != 0)
-            return true;
-    return false;
-}
-
-/* Whether cases that have the axis differ in it. */
-static bool several_values(const struct pk_plan *p, size_t axis)
+/* Whether cases that have the axis differ in it; those of a negative one in their variant. */
+static bool several_values(const struct pk_plan *p, int axis)
 {
     const struct pk_point *first = NULL;
     for (size_t i = 0; i < p->n; i++) {
         const struct pk_point *at = &p->v[i].c.at;
-        if (!pk_point_has(at, axis))
+        if (axis < 0 && strcmp(p->v[0].variant, p->v[i].variant) != 0)
+            return true;
+        if (axis < 0 || !pk_point_has(at, (size_t)axis))
             continue;
         first = first ? first : at;
         if (!pk_axis_same(&at->axes[axis], first->v[axis], at->v[axis]))
@@ -64,22 +58,12 @@ static enum pk_code check_part(const struct pk_gate_plan *side, const struct pk_
                                const char *part, struct pk_arena *a, struct pk_err *err)
 {
     const char *name = name_of(part, a);
-    const int axis = pk_axis_index(side->plan->probe->axes, name);
-    if (axis >= 0 ? !several_values(other->plan, (size_t)axis) : !several_variants(other->plan))
+    if (!several_values(other->plan, pk_axis_index(side->plan->probe->axes, name)))
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "--%s sets %s, and --%s has several values of %s", side->option, part,
             other->option, name);
     pk_why(err, "each case must have exactly one partner on the other side");
     return pk_fix(err, "give one value there, too: --%s '%s %s'", other->option, other->settings, part);
-}
-
-static enum pk_code check_settings(sides side, struct pk_arena *a, struct pk_err *err)
-{
-    for (int i = 0; i < PK_SIDES && side[i].settings; i++)
-        for (const char *rest = side[i].settings, *part; (part = pk_next_part(&rest, ' ', a));)
-            if (*part && check_part(&side[i], &side[PK_SIDES - 1 - i], part, a, err))
-                return err->code;
-    return PK_OK;
 }
 
 /* --- partners --------------------------------------------------------------------------------------------------------- */
@@ -90,17 +74,6 @@ static bool has_axis(const struct pk_plan *p, size_t axis)
         if (pk_point_has(&p->v[i].c.at, axis))
             return true;
     return false;
-}
-
-/* What tells the cases of a side apart. An axis that means nothing to a whole side tells nothing. */
-static struct set apart_by(sides side, struct pk_arena *a)
-{
-    const struct pk_plan *base = side[PK_BASE].plan, *new_ = side[PK_NEW].plan;
-    struct set s = {.variant = !set_by(&side[PK_BASE], a).variant && !set_by(&side[PK_NEW], a).variant};
-    for (size_t i = 0; i < pk_axes_count(base->probe->axes); i++)
-        s.axis[i] =
-            (several_values(base, i) || several_values(new_, i)) && has_axis(base, i) && has_axis(new_, i);
-    return s;
 }
 
 static const char *key_of(const struct set *s, const struct pk_planned *p, struct pk_arena *a)
@@ -124,7 +97,11 @@ static enum pk_code match(sides side, struct pk_arena *a, const char **warning, 
     struct pk_plan *base = side[PK_BASE].plan, *new_ = side[PK_NEW].plan;
     struct pk_planned *b = pk_new_n(a, struct pk_planned, base->n + 1),
                       *w = pk_new_n(a, struct pk_planned, base->n + 1);
-    const struct set apart = apart_by(side, a);
+    /* What tells the cases of a side apart. An axis that means nothing to a whole side tells nothing. */
+    struct set apart = {.variant = !set_by(&side[PK_BASE], a).variant && !set_by(&side[PK_NEW], a).variant};
+    for (int i = 0; i < (int)pk_axes_count(base->probe->axes); i++)
+        apart.axis[i] = (several_values(base, i) || several_values(new_, i)) && has_axis(base, (size_t)i) &&
+                        has_axis(new_, (size_t)i);
     const char **keys = pk_new_n(a, const char *, new_->n + 1);
     for (size_t i = 0; i < new_->n; i++)
         keys[i] = key_of(&apart, &new_->v[i], a);
@@ -183,7 +160,11 @@ enum pk_code pk_gate_match_cases(sides side, struct pk_gate_samples *l, size_t p
                                  struct pk_err *err)
 {
     struct pk_arena *a = l->arena;
-    if (check_settings(side, a, err) || match(side, a, warning, err))
+    for (int i = 0; i < PK_SIDES && side[i].settings; i++)
+        for (const char *rest = side[i].settings, *setting; (setting = pk_next_part(&rest, ' ', a));)
+            if (*setting && check_part(&side[i], &side[PK_SIDES - 1 - i], setting, a, err))
+                return err->code;
+    if (match(side, a, warning, err))
         return err->code;
     const size_t first = l->n_cases;
     for (size_t i = 0; i < side[PK_BASE].plan->n; i++) {
@@ -207,17 +188,7 @@ bool pk_gate_same_cases(sides side, struct pk_arena *a)
 
 /* --- expected rows: figures without numbers, and the criteria that must fit them ------------------------- */
 
-static bool will_be_tried(const struct pk_planned *p)
-{
-    return !p->skip && !p->too_large;
-}
-
 /* The times of a region that does not occur in a case are not reported. A gauge may be: whether it is set shows when it runs. */
-static bool will_be_reported(const struct pk_planned *p, size_t metric, size_t n_regions)
-{
-    return metric >= 2 * n_regions || pk_region_applies(&p->c, (unsigned)metric / 2);
-}
-
 static size_t add_case(const struct pk_planned *p, const struct pk_case_info *shown, struct pk_arena *a,
                        struct pk_figures *v)
 {
@@ -227,16 +198,8 @@ static size_t add_case(const struct pk_planned *p, const struct pk_case_info *sh
     while (p->c.probe->regions[n_regions].name)
         n_regions++;
     for (size_t i = 0; i < most; i++)
-        if (will_be_reported(p, i, n_regions))
-            v[n++] = (struct pk_figures){.experiment = shown->experiment,
-                                         .variant = shown->variant,
-                                         .device = shown->device,
-                                         .axes = shown->axes,
-                                         .metric = m[i].name,
-                                         .unit = m[i].unit,
-                                         .direction = m[i].direction,
-                                         .class = m[i].class,
-                                         .source = m[i].source};
+        if (i >= 2 * n_regions || pk_region_applies(&p->c, (unsigned)i / 2))
+            v[n++] = pk_figures_named(shown, &m[i]);
     return n;
 }
 
@@ -251,7 +214,7 @@ void pk_expected_of_plan(const struct pk_plan *plan, const struct pk_gate_sample
     struct pk_compare_side *side = pk_new(a, struct pk_compare_side);
     *side = (struct pk_compare_side){.name = plan->probe->name, .v = v};
     for (size_t i = 0; i < plan->n; i++)
-        if (will_be_tried(&plan->v[i]))
+        if (!plan->v[i].skip && !plan->v[i].too_large)
             side->n += add_case(&plan->v[i], &l->cases[first + i].info, a, v + side->n);
     const struct pk_compare_options judged = pk_compare_metrics_to_judge(side, what, NULL, a, &wrong);
     const struct pk_compare_side chosen = pk_compare_select(side, &judged, a);

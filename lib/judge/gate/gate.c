@@ -100,23 +100,11 @@ static void spend(struct spending *s, uint64_t ns)
     s->longest_ns = ns > s->longest_ns ? ns : s->longest_ns;
 }
 
-/* Pairs of the cases that were known when it began. A command may name more meanwhile: it is measured whole. */
+/* The cases that were known when it began. A command may name more meanwhile: it is measured whole. */
 struct round {
-    const size_t *wants; /* pairs of each */
-    bool *wanted;        /* in the pair that is measured */
+    bool *wanted; /* in the pair that is measured */
     size_t n;
 };
-
-/* The cases that are measured next: false when there is none. */
-static bool choose(const struct gate *g, const struct round *r, size_t pair)
-{
-    bool any = false;
-    for (size_t i = 0; i < g->n_parts; i++)
-        look_at_budget(g, &g->spent[i], g->parts[i].budget_ns);
-    for (size_t i = 0; i < r->n; i++)
-        any |= r->wanted[i] = r->wants[i] > pair && !g->samples->cases[i].closed && !is_over(g, i);
-    return any;
-}
 
 static bool takes_part(const struct gate *g, size_t part, const struct round *r)
 {
@@ -153,41 +141,36 @@ static enum pk_code measure_pair(struct gate *g, const struct round *r, struct p
     return PK_OK;
 }
 
-static void report_progress(const struct gate *g, size_t left)
-{
-    size_t done = g->out->pairs;
-    if (g->ev && g->ev->pair && done)
-        g->ev->pair(g->ev->user, done, done + left, (int64_t)(g->all.ns / done * left));
-}
-
 /* Pairs until every case has what it wants. */
 static enum pk_code measure_round(struct gate *g, const size_t *wants, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const size_t n = g->samples->n_cases;
-    const struct round r = {wants, pk_new_n(&a, bool, n + 1), n};
+    const struct round r = {pk_new_n(&a, bool, n + 1), n};
     size_t most = 0;
     for (size_t i = 0; i < n; i++)
         most = wants[i] > most ? wants[i] : most;
     for (size_t pair = 0; pair < most && !stopped(g) && g->out->pairs < g->most_pairs; pair++) {
-        if (!choose(g, &r, pair))
+        bool any = false;
+        for (size_t i = 0; i < g->n_parts; i++)
+            look_at_budget(g, &g->spent[i], g->parts[i].budget_ns);
+        for (size_t i = 0; i < n; i++)
+            any |= r.wanted[i] = wants[i] > pair && !g->samples->cases[i].closed && !is_over(g, i);
+        if (!any)
             return PK_OK;
         look_at_budget(g, &g->all, g->o->budget_ns);
         if (g->all.over)
             return PK_OK;
         if (measure_pair(g, &r, err))
             return err->code;
-        report_progress(g, most - pair - 1);
+        const size_t done = g->out->pairs, left = most - pair - 1;
+        if (g->ev && g->ev->pair && done)
+            g->ev->pair(g->ev->user, done, done + left, (int64_t)(g->all.ns / done * left));
     }
     return PK_OK;
 }
 
-static enum pk_code within_part(const struct pk_gate_part *p, struct pk_err *err)
-{
-    return p->name ? pk_within(err, "[%s]", p->name) : err->code;
-}
-
-/* What the new side said in a part, compared or not. */
+/* What the new side reported in a part, compared or not. */
 static struct pk_compare_side measured(const struct gate *g, size_t part, struct pk_arena *a)
 {
     const struct pk_gate_samples *l = g->samples;
@@ -203,7 +186,7 @@ static enum pk_code check_comparable(const struct gate *g, struct pk_err *err)
 {
     for (size_t i = 0; i < g->n_parts; i++)
         if (pk_gate_samples_check(g->samples, i, &g->parts[i].what, err))
-            return within_part(&g->parts[i], err);
+            return g->parts[i].name ? pk_within(err, "[%s]", g->parts[i].name) : err->code;
     return PK_OK;
 }
 

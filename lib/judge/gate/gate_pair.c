@@ -25,26 +25,21 @@ static json_t *thresholds_json(const struct pk_threshold *v, size_t n)
     return list;
 }
 
-/* NULL = nothing but what the rule says. */
-static json_t *criteria_json(const struct pk_gate_mark *m)
-{
-    const struct pk_criteria *k = &m->criteria;
-    if (!k->n_own && !k->n_all && !m->metrics.n && !m->all_metrics)
-        return NULL;
-    return json_pack("{s:o, s:o, s:o, s:f, s:b, s:b}", "metrics", texts_json(&m->metrics), "own_thresholds",
-                     thresholds_json(k->own, k->n_own), "thresholds", thresholds_json(k->all, k->n_all),
-                     "own_min_effect", k->min_effect, "typed", (int)k->typed, "all_metrics",
-                     (int)m->all_metrics);
-}
-
 json_t *pk_gate_mark_json(const struct pk_gate_mark *m)
 {
     const struct pk_rule *r = &m->rule;
+    const struct pk_criteria *k = &m->criteria;
+    json_t *criteria = NULL; /* nothing but what the rule says */
+    if (k->n_own || k->n_all || m->metrics.n || m->all_metrics)
+        criteria = json_pack("{s:o, s:o, s:o, s:f, s:b, s:b}", "metrics", texts_json(&m->metrics),
+                             "own_thresholds", thresholds_json(k->own, k->n_own), "thresholds",
+                             thresholds_json(k->all, k->n_all), "own_min_effect", k->min_effect, "typed",
+                             (int)k->typed, "all_metrics", (int)m->all_metrics);
     return json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:b, s:I, s:I, s:b, s:o*}", "id", m->id, "side", m->side,
                      "what", m->text, "alpha", r->alpha, "min_effect", r->min_effect, "strict",
                      (int)r->strict, "until_clear", (int)r->until_clear, "max_pairs",
                      (json_int_t)r->max_pairs, "confirm_pairs", (json_int_t)r->confirm_pairs, "equal",
-                     (int)m->equal, "asked", criteria_json(m));
+                     (int)m->equal, "asked", criteria);
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
@@ -76,26 +71,6 @@ static const struct pk_threshold *thresholds_of(const json_t *list, struct pk_ar
     return v;
 }
 
-static void read_rule(const json_t *gate, struct pk_rule *r)
-{
-    r->alpha = pk_json_num(gate, "alpha", r->alpha);
-    r->min_effect = pk_json_num(gate, "min_effect", r->min_effect);
-    r->strict = pk_json_bool(gate, "strict", r->strict);
-    r->until_clear = pk_json_bool(gate, "until_clear", r->until_clear);
-    r->max_pairs = (size_t)pk_json_int(gate, "max_pairs", (int64_t)r->max_pairs);
-    r->confirm_pairs = (size_t)pk_json_int(gate, "confirm_pairs", (int64_t)r->confirm_pairs);
-}
-
-static void read_criteria(const json_t *recorded, struct pk_arena *a, struct pk_gate_pair *out)
-{
-    out->metrics = texts_of(json_object_get(recorded, "metrics"), a, &out->n_metrics);
-    out->all_metrics = pk_json_bool(recorded, "all_metrics", false);
-    out->criteria.own = thresholds_of(json_object_get(recorded, "own_thresholds"), a, &out->criteria.n_own);
-    out->criteria.all = thresholds_of(json_object_get(recorded, "thresholds"), a, &out->criteria.n_all);
-    out->criteria.min_effect = pk_json_num(recorded, "own_min_effect", 0);
-    out->criteria.typed = pk_json_bool(recorded, "typed", false);
-}
-
 bool pk_gate_pair_read(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
                        struct pk_gate_pair *out)
 {
@@ -106,8 +81,21 @@ bool pk_gate_pair_read(const struct pk_run_facts *base, const struct pk_run_fact
         return false;
     if (!is_side(gb, "base") || !is_side(gw, "new"))
         return false;
-    read_rule(gw, &out->judging.rule);
-    read_criteria(json_object_get(gw, "asked"), a, out);
+    struct pk_rule *r = &out->judging.rule;
+    r->alpha = pk_json_num(gw, "alpha", r->alpha);
+    r->min_effect = pk_json_num(gw, "min_effect", r->min_effect);
+    r->strict = pk_json_bool(gw, "strict", r->strict);
+    r->until_clear = pk_json_bool(gw, "until_clear", r->until_clear);
+    r->max_pairs = (size_t)pk_json_int(gw, "max_pairs", (int64_t)r->max_pairs);
+    r->confirm_pairs = (size_t)pk_json_int(gw, "confirm_pairs", (int64_t)r->confirm_pairs);
+    const json_t *recorded = json_object_get(gw, "asked");
+    struct pk_criteria *k = &out->criteria;
+    out->metrics = texts_of(json_object_get(recorded, "metrics"), a, &out->n_metrics);
+    out->all_metrics = pk_json_bool(recorded, "all_metrics", false);
+    k->own = thresholds_of(json_object_get(recorded, "own_thresholds"), a, &k->n_own);
+    k->all = thresholds_of(json_object_get(recorded, "thresholds"), a, &k->n_all);
+    k->min_effect = pk_json_num(recorded, "own_min_effect", 0);
+    k->typed = pk_json_bool(recorded, "typed", false);
     out->judging.equal = pk_json_bool(gw, "equal", false);
     out->judging.design = PK_DESIGN_GATE;
     out->judging.screened = strtoll(pk_json_str(said, "gate_screened", "0"), NULL, 10);
@@ -115,14 +103,6 @@ bool pk_gate_pair_read(const struct pk_run_facts *base, const struct pk_run_fact
 }
 
 /* --- verdicts, by the cases of the two runs -------------------------------------------------------------- */
-
-static const char *criteria_of(const struct pk_compared *row, const struct pk_rule *rule, struct pk_arena *a)
-{
-    PK_JSON_CLEANUP json_t *j =
-        json_pack("{s:f, s:b, s:b, s:s?}", "alpha", rule->alpha, "strict", (int)rule->strict, "until_clear",
-                  (int)rule->until_clear, "threshold", row->threshold ? row->threshold->text : NULL);
-    return pk_json_text(a, j, PK_JSON_CANON);
-}
 
 size_t pk_gate_verdicts(const struct pk_comparison *c, const struct pk_gate_samples *l, size_t part,
                         const struct pk_plan *const plans[PK_SIDES], size_t first, const struct pk_rule *rule,
@@ -135,12 +115,15 @@ size_t pk_gate_verdicts(const struct pk_comparison *c, const struct pk_gate_samp
         const size_t at = (size_t)r->base->ordinal;
         if (!r->judged || l->cases[at].part != part)
             continue;
+        PK_JSON_CLEANUP json_t *criteria = json_pack("{s:f, s:b, s:b, s:s?}", "alpha", rule->alpha, "strict",
+                                                     (int)rule->strict, "until_clear", (int)rule->until_clear,
+                                                     "threshold", r->threshold ? r->threshold->text : NULL);
         v[n] = (struct pk_verdict_row){
             .experiment = r->new_->experiment,
             .metric = r->new_->metric,
             .margin = r->min_effect > 0 || pk_figures_exact(r->new_) ? r->min_effect : rule->min_effect,
             .min_change = r->min_change,
-            .criteria = criteria_of(r, rule, a),
+            .criteria = pk_json_text(a, criteria, PK_JSON_CANON),
             .decision = r->decision};
         for (int s = 0; s < PK_SIDES; s++) { /* cases of an experiment are shown without what a side sets */
             const struct pk_case_info info =

@@ -9,17 +9,30 @@
 #include <math.h>
 #include <string.h>
 
-static bool same_case(const struct pk_case_info *x, const struct pk_case_info *y)
+struct pk_figures pk_figures_named(const struct pk_case_info *info, const struct pk_metric_decl *m)
 {
-    return !strcmp(x->experiment, y->experiment) && !strcmp(x->variant, y->variant) &&
-           !strcmp(x->device, y->device) && !strcmp(x->axes, y->axes);
+    return (struct pk_figures){.experiment = info->experiment,
+                               .revision = info->revision,
+                               .variant = info->variant,
+                               .device = info->device,
+                               .axes = info->axes,
+                               .identity = info->identity,
+                               .metric = m->name,
+                               .unit = m->unit,
+                               .direction = m->direction,
+                               .class = m->class,
+                               .source = m->source};
 }
 
 size_t pk_gate_samples_case(struct pk_gate_samples *l, size_t part, const struct pk_case_info *info)
 {
-    for (size_t i = 0; i < l->n_cases; i++)
-        if (l->cases[i].part == part && same_case(&l->cases[i].info, info))
+    for (size_t i = 0; i < l->n_cases; i++) {
+        const struct pk_case_info *x = &l->cases[i].info;
+        if (l->cases[i].part == part && !strcmp(x->experiment, info->experiment) &&
+            !strcmp(x->variant, info->variant) && !strcmp(x->device, info->device) &&
+            !strcmp(x->axes, info->axes))
             return i;
+    }
     struct pk_case_info copy = *info;
     copy.experiment = pk_strdup(l->arena, info->experiment);
     copy.variant = pk_strdup(l->arena, info->variant);
@@ -31,46 +44,21 @@ size_t pk_gate_samples_case(struct pk_gate_samples *l, size_t part, const struct
     return l->n_cases++;
 }
 
-static struct pk_figures described(const struct pk_gate_samples *l, size_t c, const struct pk_metric_decl *m)
-{
-    const struct pk_case_info *i = &l->cases[c].info;
-    return (struct pk_figures){.experiment = i->experiment,
-                               .revision = i->revision,
-                               .ordinal = (int64_t)c,
-                               .variant = i->variant,
-                               .device = i->device,
-                               .axes = i->axes,
-                               .identity = i->identity,
-                               .metric = pk_strdup(l->arena, m->name),
-                               .unit = pk_strdup(l->arena, m->unit),
-                               .direction = pk_strdup(l->arena, m->direction),
-                               .class = pk_strdup(l->arena, m->class),
-                               .source = pk_strdup(l->arena, m->source)};
-}
-
 static struct pk_gate_row *row_of(struct pk_gate_samples *l, size_t c, const struct pk_metric_decl *m)
 {
     for (size_t i = 0; i < l->n_rows; i++)
         if (l->rows[i].c == c && !strcmp(l->rows[i].f[PK_BASE].metric, m->name))
             return &l->rows[i];
-    struct pk_gate_row *r;
+    const struct pk_metric_decl copy = {.name = pk_strdup(l->arena, m->name),
+                                        .unit = pk_strdup(l->arena, m->unit),
+                                        .direction = pk_strdup(l->arena, m->direction),
+                                        .class = pk_strdup(l->arena, m->class),
+                                        .source = pk_strdup(l->arena, m->source)};
+    struct pk_figures f = pk_figures_named(&l->cases[c].info, &copy);
+    f.ordinal = (int64_t)c;
     l->rows = pk_grow(l->arena, l->rows, sizeof *l->rows, l->n_rows, &l->rows_cap);
-    r = &l->rows[l->n_rows++];
-    *r = (struct pk_gate_row){.c = c};
-    r->f[PK_BASE] = r->f[PK_NEW] = described(l, c, m);
-    return r;
-}
-
-static void add_figure(struct pk_gate_samples *l, struct pk_gate_row *r, int side, int64_t invocation,
-                       double figure)
-{
-    struct pk_figures *f = &r->f[side];
-    f->figure = r->figure[side] =
-        pk_grow(l->arena, r->figure[side], sizeof *f->figure, f->n, &r->figure_cap[side]);
-    f->invocation = r->invocation[side] =
-        pk_grow(l->arena, r->invocation[side], sizeof *f->invocation, f->n, &r->invocation_cap[side]);
-    r->figure[side][f->n] = figure;
-    r->invocation[side][f->n++] = invocation;
+    l->rows[l->n_rows] = (struct pk_gate_row){.c = c, .f = {f, f}};
+    return &l->rows[l->n_rows++];
 }
 
 /* The direction is each side's own. Returns what the sides do not agree in; NULL = nothing. */
@@ -97,18 +85,17 @@ static void add_metric(struct pk_gate_samples *l, int side, size_t c, const stru
         m++;
     struct pk_gate_row *r = row_of(l, c, m);
     const char *conflict = describe(l, r, side, m);
-    if (conflict)
+    if (conflict) {
         r->conflict = conflict;
-    else
-        add_figure(l, r, side, s->invocation, sum->figure);
-}
-
-static bool summarized(const struct pk_summary_row *rows, size_t n, const struct pk_metric_decl *m)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(rows[i].metric, m->name) == 0)
-            return true;
-    return false;
+        return;
+    }
+    struct pk_figures *f = &r->f[side];
+    f->figure = r->figure[side] =
+        pk_grow(l->arena, r->figure[side], sizeof *f->figure, f->n, &r->figure_cap[side]);
+    f->invocation = r->invocation[side] =
+        pk_grow(l->arena, r->invocation[side], sizeof *f->invocation, f->n, &r->invocation_cap[side]);
+    r->figure[side][f->n] = sum->figure;
+    r->invocation[side][f->n++] = s->invocation;
 }
 
 void pk_gate_samples_add(struct pk_gate_samples *l, int side, size_t c, const struct pk_slice *s)
@@ -128,19 +115,17 @@ void pk_gate_samples_add(struct pk_gate_samples *l, int side, size_t c, const st
     size_t n = pk_summarize_slice(s, rows);
     for (size_t i = 0; i < n; i++)
         add_metric(l, side, c, s, &rows[i]);
-    for (size_t i = 0; i < s->n_series; i++)
-        if (s->series[i].phase == PK_PHASE_STEADY && !summarized(rows, n, &s->metrics[s->series[i].metric]))
-            row_of(l, c, &s->metrics[s->series[i].metric])->no_number[side] = true;
+    for (size_t i = 0; i < s->n_series; i++) {
+        const struct pk_metric_decl *m = &s->metrics[s->series[i].metric];
+        size_t at = 0;
+        while (at < n && strcmp(rows[at].metric, m->name) != 0)
+            at++;
+        if (at == n && s->series[i].phase == PK_PHASE_STEADY)
+            row_of(l, c, m)->no_number[side] = true;
+    }
 }
 
 /* --- what is compared -------------------------------------------------------------------------------------------- */
-
-static double median(const struct pk_figures *f, struct pk_arena *a)
-{
-    double *v = pk_new_n(a, double, f->n);
-    memcpy(v, f->figure, f->n * sizeof *v);
-    return pk_median_of(v, f->n);
-}
 
 static bool of_part(const struct pk_gate_samples *l, const struct pk_gate_row *r, size_t part)
 {
@@ -190,11 +175,6 @@ enum pk_code pk_gate_samples_check(const struct pk_gate_samples *l, size_t part,
     return PK_OK;
 }
 
-static bool on_both_sides(const struct pk_gate_samples *l, const struct pk_gate_row *r)
-{
-    return !l->cases[r->c].closed && r->f[PK_BASE].n && r->f[PK_NEW].n;
-}
-
 size_t pk_gate_samples_compared(struct pk_gate_samples *l, size_t part, const struct pk_compare_options *o,
                                 bool commands, struct pk_arena *a, struct pk_compared *rows, size_t *case_of)
 {
@@ -204,8 +184,8 @@ size_t pk_gate_samples_compared(struct pk_gate_samples *l, size_t part, const st
     size_t n = 0;
     for (size_t i = 0; i < l->n_rows; i++) {
         const struct pk_figures *f = l->rows[i].f;
-        wanted[i] = of_part(l, &l->rows[i], part) && on_both_sides(l, &l->rows[i]) &&
-                    pk_compare_wants(&side, f, o, a);
+        wanted[i] = of_part(l, &l->rows[i], part) && !l->cases[l->rows[i].c].closed && f[PK_BASE].n &&
+                    f[PK_NEW].n && pk_compare_wants(&side, f, o, a);
         others |= wanted[i] && !pk_is_own_time(f->metric);
     }
     for (size_t i = 0; i < l->n_rows; i++) {
@@ -214,7 +194,7 @@ size_t pk_gate_samples_compared(struct pk_gate_samples *l, size_t part, const st
             continue;
         const struct pk_gate_case *c = &l->cases[l->rows[i].c];
         for (int k = 0; k < PK_SIDES; k++) {
-            f[k].median = median(&f[k], a);
+            f[k].median = pk_figures_median(&f[k], a);
             f[k].unstable = 2 * c->unstable[k] > c->ok[k];
         }
         case_of[n] = l->rows[i].c;

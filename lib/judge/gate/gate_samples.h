@@ -34,6 +34,9 @@ struct pk_gate_samples {
     size_t n_rows, rows_cap;
 };
 
+/* A metric of a case, without figures. Texts are borrowed. */
+struct pk_figures pk_figures_named(const struct pk_case_info *info, const struct pk_metric_decl *m);
+
 /* The part's case with these experiment, variant, device and axes; a new one when there is none. Texts are copied. */
 size_t pk_gate_samples_case(struct pk_gate_samples *l, size_t part, const struct pk_case_info *info);
 
