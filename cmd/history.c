@@ -66,6 +66,7 @@ struct view {
     double min_effect;
     bool people; /* plots, and no more than a screenful; programs get everything and no plots */
     bool all;    /* people, too */
+    bool gates;  /* sides of gates are among the runs */
 };
 
 /* People do not read a thousandth of a percent. */
@@ -203,6 +204,7 @@ static const struct pk_column run_columns[] = {
     {.key = "change", .heading = "Change (%)", .scale = 0.01, .decimals = 1},
     {.key = "step", .heading = "Step (%)", .scale = 0.01, .decimals = 1},
     {.key = "step_p", .heading = "p", .machine = true},
+    {.key = "verdict", .heading = "Gate", .left = true},             /* with --gates */
     {.key = "plot", .heading = "Plot", .left = true, .optional = 4}, /* last: for people alone */
 };
 
@@ -235,6 +237,8 @@ static void run_row(struct pk_out *out, const struct pk_history_series *s, size_
     pk_put_real(row, "change", shown_change(p->change, view));
     pk_put_real(row, "step", shown_change(step ? step->change : NAN, view));
     pk_put_real(row, "step_p", step ? step->p : NAN);
+    if (view->gates)
+        pk_put_nonempty(row, "verdict", p->verdict);
     if (view->people)
         pk_put_nonempty(row, "plot", plot_bar(p->f->median, r.lo, r.hi, BAR, plot_blocks(), a));
     pk_row_end(row);
@@ -255,10 +259,15 @@ static const char *series_title(const struct pk_history *h, const struct pk_hist
 static void run_table(struct pk_out *out, const struct pk_history *h, const struct pk_history_series *s,
                       const struct view *view, struct pk_arena *a)
 {
-    const size_t n = sizeof run_columns / sizeof *run_columns;
-    struct pk_column *cols = pk_columns_copy(a, run_columns, n);
+    size_t n = sizeof run_columns / sizeof *run_columns, judged = 0;
+    struct pk_column *cols = pk_columns_copy(a, run_columns, n), *verdict = pk_column_of(cols, n, "verdict");
     const struct range r = range_of(s, 0, view->min_effect);
     const char *unit = s->newest->unit;
+    for (size_t i = 0; i < s->n; i++)
+        judged += s->points[i].verdict != NULL;
+    verdict->machine = !judged;
+    if (!view->gates)
+        *verdict = cols[--n];
     pk_value_column(pk_column_of(cols, n, "median"), unit, r.lo, a);
     pk_out_table(out, pk_printf(a, "history%s", pk_key_tail(unit, a)), series_title(h, s, a), cols,
                  view->people ? n : n - 1);
@@ -336,7 +345,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     if (pk_history_read(s, &wanted, ids, n, app->arena, &runs, err) ||
         pk_history_make(runs, n, experiment, &what, app->arena, &h, err))
         return err->code;
-    const struct view view = {runs, experiment, o->min_effect, pk_for_people(app), o->all};
+    const struct view view = {runs, experiment, o->min_effect, pk_for_people(app), o->all, o->gates};
     print_history(app->out, &h, &view, app->arena);
     return PK_OK;
 }

@@ -121,6 +121,27 @@ def test_verdicts_are_kept_and_printed_again(perfkit):
     assert again.status == judged.status == 3 and again.stdout == judged.stdout
 
 
+def test_a_red_gate_is_red_in_show_compare_and_history(perfkit):
+    """All print the row that the gate stored: a row that is changed there changes in all of them."""
+    base, new = reporter(perfkit, "base.sh", noisy(1, 1e6)), reporter(perfkit, "slow.sh", noisy(3, 1.06e6))
+    first, = commands(perfkit, base, new, "--format", "json").rows("compare_ns")
+
+    def printed():
+        history = perfkit("history", "exec", "--gates", "-m", "made_up_ns", "--format", "json").rows("history_ns")
+        assert [row["run_id"] for row in history] == [1, 2] and history[0]["verdict"] is None
+        return [row["verdict"] for row in (perfkit("show", "2", "--format", "json").rows("verdicts")[0],
+                                           perfkit("compare", "1", "2", "--format", "json").rows("compare_ns")[0], history[1])]
+
+    assert first["verdict"] == "slower" and printed() == ["slower"] * 3
+    assert perfkit("compare", "1", "2", "--exit-code").status == 3
+    assert " slower " in perfkit("history", "exec", "--gates", "-m", "made_up_ns", "--width", "0").stdout
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE verdict SET verdict = 'undecided', reason = 'unconfirmed'")
+    assert printed() == ["undecided"] * 3
+    plain = perfkit("history", "exec", "-m", "made_up_ns", "--format", "json")
+    assert plain.status == 6  # without --gates sides of gates are no history
+
+
 def test_verdicts_go_with_their_runs(perfkit):
     selftest(perfkit, *EQUAL, "--no-save")
     selftest(perfkit, "--a", "busy_ns=100000", "--b", "busy_ns=100000")  # a calibration: nothing is judged

@@ -25,7 +25,8 @@ enum pk_code pk_history_read(struct pk_store *s, const struct pk_run_wanted *wan
         struct pk_history_run *r = &(*runs)[i];
         struct pk_figures *v;
         if (pk_store_run_facts(s, ids[i], a, &r->facts, err) ||
-            pk_store_figures(s, ids[i], a, &v, &r->figures.n, &r->facts.cases_ok, err))
+            pk_store_figures(s, ids[i], a, &v, &r->figures.n, &r->facts.cases_ok, err) ||
+            (wanted->gates && pk_store_read_verdicts(s, ids[i], a, &r->verdicts, &r->n_verdicts, err)))
             return err->code;
         r->figures.v = v;
     }
@@ -106,6 +107,15 @@ static struct growing *series_of(struct gathering *g, const struct pk_figures *f
     return &g->v[row];
 }
 
+/* As the gate stored it: nothing is judged again. */
+static const char *verdict_of(const struct pk_history_run *run, const struct pk_figures *f)
+{
+    for (size_t i = 0; i < run->n_verdicts; i++)
+        if (run->verdicts[i].ordinal == f->ordinal && strcmp(run->verdicts[i].metric, f->metric) == 0)
+            return pk_verdict_name(run->verdicts[i].decision.verdict);
+    return NULL;
+}
+
 static void gather_run(struct gathering *g, const struct pk_history_run *run, size_t index, size_t setup,
                        const struct pk_history_options *o, const struct pk_case_filter *filter)
 {
@@ -117,7 +127,8 @@ static void gather_run(struct gathering *g, const struct pk_history_run *run, si
         if (s->s.n && s->points[s->s.n - 1].run == index)
             continue; /* the same case on another device of one class: the first counts */
         s->points = pk_grow(g->a, s->points, sizeof *s->points, s->s.n, &s->cap);
-        s->points[s->s.n++] = (struct pk_history_point){.run = index, .f = f, .change = NAN};
+        s->points[s->s.n++] =
+            (struct pk_history_point){.run = index, .f = f, .verdict = verdict_of(run, f), .change = NAN};
     }
 }
 

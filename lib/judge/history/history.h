@@ -10,6 +10,8 @@
 struct pk_history_run {
     struct pk_run_facts facts;
     struct pk_compare_side figures;
+    struct pk_verdict_row *verdicts; /* stored by the gate whose judged side it is */
+    size_t n_verdicts;
 };
 
 /* One setup, numbered from 1 in the order of their first runs. */
@@ -22,7 +24,8 @@ struct pk_setup {
 struct pk_history_point {
     size_t run; /* index */
     const struct pk_figures *f;
-    double change; /* against the point before, median / median - 1; NaN = none */
+    const char *verdict; /* of the gate whose judged side the run is; NULL = none */
+    double change;       /* against the point before, median / median - 1; NaN = none */
     double
         uncertainty; /* half the 95 % interval of the median over the processes, relative; NaN under three */
 };
