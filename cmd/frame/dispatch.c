@@ -44,18 +44,12 @@ const struct pk_cmd *pk_command_find(const char *name, struct pk_err *err)
     return NULL;
 }
 
-/* "1", "0-1", "2", "0+" -> bounds. */
-static void read_arity(const char *text, size_t *least, size_t *most)
-{
-    char *end;
-    *least = strtoul(text, &end, 10);
-    *most = *end == '+' ? SIZE_MAX : *end == '-' ? strtoul(end + 1, NULL, 10) : *least;
-}
-
+/* The bounds are "1", "0-1", "2" or "0+". */
 static enum pk_code check_arity(const struct pk_cmd *c, size_t n, struct pk_err *err)
 {
-    size_t least, most;
-    read_arity(c->exact_args, &least, &most);
+    char *end;
+    const size_t least = strtoul(c->exact_args, &end, 10);
+    const size_t most = *end == '+' ? SIZE_MAX : *end == '-' ? strtoul(end + 1, NULL, 10) : least;
     if (n >= least && n <= most)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "perfkit %s: %s arguments%s", c->name, n < least ? "too few" : "too many",

@@ -113,14 +113,6 @@ static enum pk_code read_options(struct pk_entry *e, struct pk_suite *s, const c
 
 /* --- what it measures --------------------------------------------------------------------------------------------------- */
 
-static enum pk_code says_nothing(const struct pk_entry *e, struct pk_err *err)
-{
-    const char *near = pk_printf(e->app->arena, "%s", err->fix);
-    pk_fail(err, PK_E_USAGE, "%s does not say what it measures", e->place);
-    pk_why(err, "it has neither a key `experiment` nor `command`, and no experiment has its name");
-    return pk_fix(err, "add `experiment = ...`; %s", near);
-}
-
 static enum pk_code find_subject(struct pk_entry *e, struct pk_err *err)
 {
     const char *experiment = pk_suite_value(e->section, "experiment");
@@ -143,7 +135,12 @@ static enum pk_code find_subject(struct pk_entry *e, struct pk_err *err)
         return PK_OK;
     if (experiment)
         return pk_entry_within(e, err);
-    return e->a ? PK_OK : says_nothing(e, err);
+    if (e->a)
+        return PK_OK;
+    const char *near = pk_strdup(e->app->arena, err->fix);
+    pk_fail(err, PK_E_USAGE, "%s does not say what it measures", e->place);
+    pk_why(err, "it has neither a key `experiment` nor `command`, and no experiment has its name");
+    return pk_fix(err, "add `experiment = ...`; %s", near);
 }
 
 static enum pk_code tag(struct pk_entry *e, const char *suite, struct pk_err *err)
@@ -188,15 +185,6 @@ static enum pk_code open_entry(struct pk_entry *e, struct pk_app *app, struct pk
     return sound ? tag(e, name_of(s->path, app->arena), err) : PK_OK;
 }
 
-/* All of it, one below the other: the last is returned. */
-static enum pk_code refuse(const struct pk_suite *s, struct pk_err *err)
-{
-    for (size_t i = 0; i + 1 < s->n_wrong; i++)
-        pk_print_error(&s->wrong[i].err);
-    *err = s->wrong[s->n_wrong - 1].err;
-    return err->code;
-}
-
 static enum pk_code open_suite(struct pk_app *app, const char *path, const char *of_commands,
                                struct pk_entries *out, struct pk_err *err)
 {
@@ -219,7 +207,11 @@ static enum pk_code open_suite(struct pk_app *app, const char *path, const char 
     for (; out->n < s->n; out->n++)
         if (open_entry(&out->v[out->n], app, s, &s->v[out->n], of_commands, err))
             return err->code;
-    return sound && !s->n_wrong ? PK_OK : refuse(s, err);
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; i < s->n_wrong; i++) /* of all that is wrong the last is returned */
+        rc = pk_another_error(rc, &s->wrong[i].err, err);
+    pk_assert(rc || sound);
+    return rc;
 }
 
 enum pk_code pk_entries_open(struct pk_app *app, const char *path, const struct pk_probe *probe,

@@ -28,14 +28,6 @@ enum pk_code pk_output_cannot(const char *path, struct pk_err *err)
                                           : "give a file in a directory that you may write");
 }
 
-/* What is no regular file (/dev/stdout, a pipe) is written in place. */
-static enum pk_code open_in_place(const char *path, struct pk_output *o, struct pk_err *err)
-{
-    o->path = path;
-    o->f = fopen(path, "we");
-    return o->f ? PK_OK : pk_output_cannot(path, err);
-}
-
 enum pk_code pk_output_open(const char *path, struct pk_arena *a, struct pk_output *o, struct pk_err *err)
 {
     *o = (struct pk_output){.f = stdout};
@@ -47,8 +39,11 @@ enum pk_code pk_output_open(const char *path, struct pk_arena *a, struct pk_outp
         errno = EISDIR;
         return pk_output_cannot(path, err);
     }
-    if (exists && !S_ISREG(st.st_mode))
-        return open_in_place(path, o, err);
+    if (exists && !S_ISREG(st.st_mode)) { /* /dev/stdout, a pipe: written in place */
+        o->path = path;
+        o->f = fopen(path, "we");
+        return o->f ? PK_OK : pk_output_cannot(path, err);
+    }
     if (exists && access(path, W_OK))
         return pk_output_cannot(path, err);
     char real[4096]; /* PATH_MAX: through symbolic links, so that the link stays one */

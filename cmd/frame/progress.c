@@ -22,12 +22,6 @@ void pk_progress_begin(struct pk_progress *p, struct pk_app *app)
         p->kind = PK_PROGRESS_NONE;
 }
 
-static int terminal_width(void)
-{
-    struct winsize w;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
-}
-
 void pk_progress_slice(void *progress, const struct pk_planned *c, const struct pk_slice *s, size_t done,
                        size_t total, int64_t left_ns)
 {
@@ -45,7 +39,8 @@ void pk_progress_slice(void *progress, const struct pk_planned *c, const struct 
         fprintf(stderr, "%s\n", line);
         return;
     }
-    int width = terminal_width() - 1;
+    struct winsize w;
+    const int width = (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80) - 1;
     pk_progress_erase(p);
     fprintf(stderr, "%.*s", n < width ? n : width, line);
     fflush(stderr);

@@ -25,13 +25,6 @@ const char *pk_usage_program(struct pk_arena *a)
     return pk_buf_text(&b);
 }
 
-/* Each line of text, indented by two. */
-static void add_indented(struct pk_buf *b, const char *text)
-{
-    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
-        pk_buf_printf(b, "  %.*s\n", (int)strcspn(text, "\n"), text);
-}
-
 const char *pk_usage_command(const struct pk_cmd *c, const struct pk_opt_table *tables, bool full,
                              unsigned width, struct pk_arena *a)
 {
@@ -39,7 +32,8 @@ const char *pk_usage_command(const struct pk_cmd *c, const struct pk_opt_table *
     pk_buf_printf(&b, "perfkit %s - %s\n\nusage: perfkit %s\n\n", c->name, c->summary, c->usage);
     if (c->examples) {
         pk_buf_str(&b, "examples:\n");
-        add_indented(&b, c->examples);
+        for (const char *at = c->examples; *at; at += strcspn(at, "\n"), at += *at == '\n')
+            pk_buf_printf(&b, "  %.*s\n", (int)strcspn(at, "\n"), at);
         pk_buf_char(&b, '\n');
     }
     const struct pk_opt_table own_first[] = {tables[1], tables[2], tables[0]};

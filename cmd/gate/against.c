@@ -24,21 +24,17 @@ static enum pk_code no_base(const char *against, struct pk_err *err)
     return named ? pk_within(err, "gate --against") : pk_within(err, "gate --against %s", against);
 }
 
-static enum pk_code refuse_own_sides(const struct pk_entry *e, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "%s has its own sides, and --against measures nothing", e->place);
-    pk_why(err, "its a and b are always measured now, in turns");
-    return pk_fix(err, "omit --against, or put such entries in a separate file");
-}
-
 static enum pk_code read_entry(struct against *s, size_t i, const char *run, struct pk_err *err)
 {
     const struct gate *g = s->gate;
     const struct gate_entry *e = &g->entries[i];
     const struct pk_run_source from = pk_run_source(e->app);
     const struct pk_entry_name of = {g->list.name, e->of->name};
-    if (e->of->a)
-        return refuse_own_sides(e->of, err);
+    if (e->of->a) {
+        pk_fail(err, PK_E_USAGE, "%s has its own sides, and --against measures nothing", e->of->place);
+        pk_why(err, "its a and b are always measured now, in turns");
+        return pk_fix(err, "omit --against, or put such entries in a separate file");
+    }
     if (pk_stored_entry(&from, g->o->against, run, &of, &e->o->verdict, &s->suite.pairs[i], err))
         return no_base(g->o->against, err) ? pk_entry_within(e->of, err) : PK_OK;
     return PK_OK;
@@ -80,18 +76,6 @@ static enum pk_code judge_entries(struct against *s, struct pk_err *err)
     return PK_OK;
 }
 
-static enum pk_code judge(struct against *s, struct pk_err *err)
-{
-    const struct gate *g = s->gate;
-    const char *run = g->app->args.n ? g->app->args.v[0] : "@";
-    if (!g->list.name)
-        return judge_runs(s, run, err);
-    for (size_t i = 0; i < g->n_entries; i++)
-        if (read_entry(s, i, run, err))
-            return err->code;
-    return judge_entries(s, err);
-}
-
 /* --- answering -------------------------------------------------------------------------------------------------------- */
 
 static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *err)
@@ -125,7 +109,11 @@ enum pk_code pk_gate_against(struct gate *g, struct pk_err *err)
                         .suite = {.name = g->list.name,
                                   .pairs = pk_new_n(a, struct pk_stored_pair, g->n_entries),
                                   .arena = a}};
-    if (judge(&s, err))
+    const char *run = g->app->args.n ? g->app->args.v[0] : "@";
+    for (size_t i = 0; i < g->n_entries && g->list.name; i++)
+        if (read_entry(&s, i, run, err))
+            return err->code;
+    if (g->list.name ? judge_entries(&s, err) : judge_runs(&s, run, err))
         return err->code;
     s.failures = pk_stored_suite_failures(&s.suite, &s.n_failures);
     const enum pk_code code = pk_stored_suite_outcome(&s.suite, &g->o->verdict, err);

@@ -38,20 +38,15 @@ static bool memory_known(const struct pk_run *r)
     return r->plan.limit_bytes || r->plan.kind != PK_DEVICE_CUDA;
 }
 
-static const char *measured_if(const struct pk_run *r)
-{
-    if (r->device_absent)
-        return memory_known(r) ? "measured on a machine with the device"
-                               : "measured on a machine with the device, if it fits";
-    return memory_known(r) ? "measured" : "measured if it fits";
-}
-
 const char *pk_run_outlook(const struct pk_run *r, const struct pk_planned *p, struct pk_arena *a)
 {
     if (p->skip)
         return p->skip;
+    if (!p->too_large && r->device_absent)
+        return memory_known(r) ? "measured on a machine with the device"
+                               : "measured on a machine with the device, if it fits";
     if (!p->too_large)
-        return measured_if(r);
+        return memory_known(r) ? "measured" : "measured if it fits";
     char size[32] = "";
     if (p->predicted_bytes == PK_BYTES_BEYOND)
         pk_format_bytes(p->predicted_bytes, size, sizeof size);

@@ -219,19 +219,6 @@ static void print_cases(const struct item *i, struct pk_out *out, struct pk_aren
     }
 }
 
-/* Under the rows of all entries; what entry after entry does not know is said once. */
-static void note_devices(const struct list *l)
-{
-    const char *said = "";
-    for (size_t k = 0; k < l->entries.n; k++) {
-        const char *note = l->v[k].entry->probe ? pk_run_device_note(&l->v[k].run) : NULL;
-        if (!note || !strcmp(note, said))
-            continue;
-        pk_out_note(l->app->out, note);
-        said = note;
-    }
-}
-
 static enum pk_code print_plan(struct list *l, struct pk_err *err)
 {
     pk_out_table(l->app->out, "suite_plan", pk_printf(l->app->arena, "Suite %s", l->entries.name),
@@ -252,7 +239,14 @@ static enum pk_code print_plan(struct list *l, struct pk_err *err)
             return err->code;
         print_cases(i, l->app->out, l->app->arena);
     }
-    note_devices(l);
+    const char *last = ""; /* what entry after entry does not know is printed once */
+    for (size_t k = 0; k < l->entries.n; k++) {
+        const char *note = l->v[k].entry->probe ? pk_run_device_note(&l->v[k].run) : NULL;
+        if (!note || !strcmp(note, last))
+            continue;
+        pk_out_note(l->app->out, note);
+        last = note;
+    }
     return PK_OK;
 }
 

@@ -47,22 +47,11 @@ static const struct {
     [PK_FASTER] = {NULL},      [PK_UNDECIDED] = {"skipped"}, [PK_SAME] = {NULL},
 };
 
-static size_t count(const struct pk_report *r, const char *element)
+static size_t count(const struct pk_verdicts *v, const char *element)
 {
     size_t n = 0;
-    for (size_t i = 0; i < r->comparison->n; i++) {
-        const struct pk_compared *c = &r->comparison->v[i];
-        const char *e = c->judged ? endings[c->decision.verdict].element : NULL;
-        n += e && strcmp(e, element) == 0;
-    }
-    return n + (strcmp(element, "error") == 0 ? r->n_failures : 0);
-}
-
-static size_t judged(const struct pk_report *r)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < r->comparison->n; i++)
-        n += r->comparison->v[i].judged;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        n += endings[i].element && strcmp(endings[i].element, element) == 0 ? v->of[i] : 0;
     return n;
 }
 
@@ -124,7 +113,8 @@ static void add_failure(struct pk_buf *b, const struct pk_failure *f, const char
 const char *pk_report_junit(const struct pk_report *r, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
-    const size_t tests = judged(r) + r->n_failures;
+    const struct pk_verdicts v = pk_compare_count(r->comparison);
+    const size_t tests = v.rows + r->n_failures;
     const struct pk_compared *all = placed(r, a);
     pk_buf_printf(&b,
                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
@@ -132,7 +122,7 @@ const char *pk_report_junit(const struct pk_report *r, struct pk_arena *a)
                   "tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.3f\">\n"
                   "    <properties/>\n",
                   xml(r->name, a), r->started_at, *r->host ? xml(r->host, a) : "localhost", tests,
-                  count(r, "failure"), count(r, "error"), count(r, "skipped"), r->seconds);
+                  count(&v, "failure"), count(&v, "error") + r->n_failures, count(&v, "skipped"), r->seconds);
     for (size_t i = 0; i < r->comparison->n; i++)
         if (r->comparison->v[i].judged)
             add_row(&b, &r->comparison->v[i], all[i].place, r->seconds / (double)tests);

@@ -21,15 +21,6 @@ const char *pk_outcome_sentence(const struct pk_comparison *c, struct pk_arena *
     return pk_printf(a, "%s: %s", pk_plural(v.rows, "row", a), b.n ? pk_buf_text(&b) : "no verdict");
 }
 
-/* The gravest row with the verdict: rows are sorted. */
-static const struct pk_compared *first_of(const struct pk_comparison *c, enum pk_verdict verdict)
-{
-    for (size_t i = 0; i < c->n; i++)
-        if (c->v[i].judged && c->v[i].decision.verdict == verdict)
-            return &c->v[i];
-    return NULL;
-}
-
 /* What makes a row like this one no regression. */
 static const char *accepting(const struct pk_compared *row, struct pk_arena *a)
 {
@@ -48,7 +39,9 @@ static const char *accepting(const struct pk_compared *row, struct pk_arena *a)
 static enum pk_code regression(const struct pk_comparison *c, const struct pk_outcome_options *q,
                                const struct pk_verdicts *v, struct pk_arena *a, struct pk_err *err)
 {
-    const struct pk_compared *row = first_of(c, PK_SLOWER);
+    const struct pk_compared *row = c->v; /* the gravest: rows are sorted */
+    while (!row->judged || row->decision.verdict != PK_SLOWER)
+        row++;
     pk_fail(err, PK_E_REGRESSION, "%s is slower: %s", q->new_name, pk_report_row(row, a));
     pk_why(err, "%zu of %s slower, each significant among all of them and beyond the margin",
            v->of[PK_SLOWER], pk_plural(v->rows, "row", a));
@@ -101,32 +94,22 @@ static enum pk_code undecided(const struct pk_comparison *c, const struct pk_out
     return pk_fix(err, "%s", deciding(&c->v[i], q->measured, a));
 }
 
-static bool of_one_entry(const struct pk_compared *x, const struct pk_compared *y)
-{
-    return !x->entry || !y->entry || strcmp(x->entry, y->entry) == 0;
-}
-
 /* The first row of an entry, or of all, none of whose metrics has a direction: it would be believed to guard something. */
 static const struct pk_compared *not_judged(const struct pk_comparison *c)
 {
     for (size_t i = 0; i < c->n; i++) {
+        const struct pk_compared *x = &c->v[i];
         size_t k = 0;
-        while (k < c->n &&
-               !(of_one_entry(&c->v[i], &c->v[k]) && strcmp(c->v[k].new_->direction, "none") != 0))
-            k++;
+        for (; k < c->n; k++) {
+            const struct pk_compared *y = &c->v[k];
+            const bool one_entry = !x->entry || !y->entry || strcmp(x->entry, y->entry) == 0;
+            if (one_entry && strcmp(y->new_->direction, "none") != 0)
+                break;
+        }
         if (k == c->n)
-            return &c->v[i];
+            return x;
     }
     return NULL;
-}
-
-static enum pk_code nothing_judged(const struct pk_compared *row, struct pk_arena *a, struct pk_err *err)
-{
-    pk_fail(err, PK_E_NOTHING, "%snothing was judged: %s has no direction",
-            row->entry ? pk_printf(a, "[%s] ", row->entry) : "", row->new_->metric);
-    pk_why(err, "neither a lower nor a higher value of it is better, and no other metric was compared");
-    return pk_fix(err,
-                  "let the program that reports it give a direction, or choose other metrics with --metric");
 }
 
 enum pk_code pk_outcome(const struct pk_comparison *c, const struct pk_outcome_options *q, struct pk_arena *a,
@@ -136,8 +119,13 @@ enum pk_code pk_outcome(const struct pk_comparison *c, const struct pk_outcome_o
     const struct pk_compared *none = not_judged(c);
     if (v.of[PK_SLOWER])
         return regression(c, q, &v, a, err);
-    if (none)
-        return nothing_judged(none, a, err);
+    if (none) {
+        pk_fail(err, PK_E_NOTHING, "%snothing was judged: %s has no direction",
+                none->entry ? pk_printf(a, "[%s] ", none->entry) : "", none->new_->metric);
+        pk_why(err, "neither a lower nor a higher value of it is better, and no other metric was compared");
+        return pk_fix(
+            err, "let the program that reports it give a direction, or choose other metrics with --metric");
+    }
     size_t open = v.rows - v.of[PK_FASTER] - v.of[PK_SAME];
     if (v.rows && (v.refused == v.rows || (q->fail_on_undecided && open)))
         return undecided(c, q, &v, a, err);
