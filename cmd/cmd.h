@@ -63,8 +63,8 @@ void pk_note(const struct pk_app *app, const char *fmt, ...) PK_PRINTF(2, 3);
 /* A warning on stderr, never silent. */
 void pk_warn(const struct pk_app *app, const char *fmt, ...) PK_PRINTF(2, 3);
 
-/* Of several things that are wrong each is said: prints *err when `rc` says that one is waiting there, and puts `next` in its place, whose
- * code is returned. */
+/* Each of several errors is reported: prints *err when `rc` tells that one is waiting there, and puts `next` in its place, whose code is
+ * returned. */
 enum pk_code pk_another_error(enum pk_code rc, const struct pk_err *next, struct pk_err *err) PK_MUST_CHECK;
 
 /* The same of all of a list: each but the last is printed. PK_OK when it is empty. */

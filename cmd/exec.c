@@ -176,7 +176,7 @@ static enum pk_code check_options(const struct exec *e, struct pk_err *err)
     return pk_opt_ordered(table, "min-runs", "max-runs", err);
 }
 
-/* What was asked for by name and is not counted is a warning; of what is usual, a note under the table. */
+/* A counter that was given by name and is not counted is a warning; a usual one, a note under the table. */
 static enum pk_code select_counters(struct exec *e, struct pk_err *err)
 {
     struct pk_counters *c = &e->counters;

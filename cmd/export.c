@@ -14,7 +14,7 @@ static const char *const whats[] = {"samples", "summary",  "invocations", "cases
                                     "fits",    "counters", "roofline",    "states",   "doubts", "breakdown",
                                     "kernels", "memory",   "timeline",    "topology", "runs",   NULL};
 
-/* What a run must have been asked for, to have them. */
+/* The options with which a run has them. */
 static const struct {
     const char *what, *how;
 } recorded_by[] = {

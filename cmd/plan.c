@@ -137,7 +137,7 @@ static void print(struct pk_out *out, const struct pk_bucket_question *q, const 
         print_terms(out, &q[i], &v[i]);
 }
 
-/* --- what was asked --- */
+/* --- the model and the link --- */
 
 static enum pk_code find_gradients(const struct options *o, struct pk_arena *a, struct pk_gradients *g,
                                    struct pk_err *err)

@@ -268,16 +268,16 @@ static void reason_notes(struct pk_out *out, const struct pk_comparison *c, stru
 /* Rows that have no ratio, because a figure is not positive. */
 static void difference_notes(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a)
 {
-    enum { MOST_SAID = 8 };
-    size_t said = 0;
-    for (size_t i = 0; i < c->n && said < MOST_SAID; i++) {
+    enum { MOST_PRINTED = 8 };
+    size_t printed = 0;
+    for (size_t i = 0; i < c->n && printed < MOST_PRINTED; i++) {
         const struct pk_compared *row = &c->v[i];
         const struct pk_decision *d = &row->decision;
         if (!row->judged || row->hidden || !d->absolute || isnan(d->ratio))
             continue;
         const char *sees = isfinite(d->mde) ? pk_printf(a, "; MDE %.3g %s", d->mde, row->new_->unit) : "";
         pk_out_note(out, pk_printf(a, "By difference: %s%s.", pk_report_row(row, a), sees));
-        said++;
+        printed++;
     }
 }
 

@@ -93,13 +93,13 @@ static void say_missing(const struct pk_stored_pair *p, struct pk_out *out, stru
             label ? "" : " (perfkit compare LABEL ...)", gate));
 }
 
-/* Of times that look changed, proved or not: what the traces and the counter passes of both sides say of it. */
-static void reasons(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
+/* Of times that look changed, proved or not: the causes that traces and counter passes of both sides show. */
+static void print_reasons(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
 {
-    enum { MOST_TOLD = 8 };
+    enum { MOST_PRINTED = 8 };
     char percent[32];
-    size_t told = 0;
-    for (size_t i = 0; i < p->comparison.n && told < MOST_TOLD; i++) {
+    size_t printed = 0;
+    for (size_t i = 0; i < p->comparison.n && printed < MOST_PRINTED; i++) {
         const struct pk_compared *row = &p->comparison.v[i];
         if (row->hidden || (row->judged && row->decision.verdict == PK_SAME) ||
             !(fabs(row->ratio.ratio - 1) > pk_rule_default.min_effect))
@@ -114,7 +114,7 @@ static void reasons(const struct pk_stored_pair *p, struct pk_out *out, struct p
                               pk_format_percent(row->ratio.ratio - 1, percent, sizeof percent),
                               kernel ? "in the traces " : "", kernel ? kernel : "",
                               kernel && counts ? "; " : "", counts ? "counted " : "", counts ? counts : ""));
-        told++;
+        printed++;
     }
 }
 
@@ -138,7 +138,7 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
     if (p->equal)
         pk_out_note(out, "equal: both sides of the gate were the same program with the same arguments, or "
                          "settings that give the same cases. Differences are noise, and nothing is judged.");
-    reasons(p, out, a);
+    print_reasons(p, out, a);
     pk_failures_print(p->comparison.unmatched, p->comparison.n_unmatched, out);
     pk_compare_print_counters(out, &p->counters, NULL, a);
     const size_t n = p->base.n_runs + p->new_.n_runs;

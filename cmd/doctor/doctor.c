@@ -55,7 +55,7 @@ static enum pk_code check_required_names(const struct doctor_options *o, struct 
     return PK_OK;
 }
 
-/* "energy: ...; nvml: ..." of those that are not met, in the order they were asked for; "" = all are. */
+/* "energy: ...; nvml: ..." of those that are not met, in the order of the options; "" = all are. */
 static const char *joined(const struct doctor *d, bool names_alone, bool advice)
 {
     const struct doctor_options *o = d->app->options;

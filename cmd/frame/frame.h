@@ -7,7 +7,7 @@
  *   entries.c   what a command measures: one thing, or the entries of a suite
  *   output.c    standard output, or the file of -o that appears whole
  *   usage.c     help for the program and for a command
- *   message.c   everything said on standard error
+ *   message.c   everything that is written to standard error
  *
  * Commands include cmd.h, not this; but for those that are about commands, help and completion. */
 #pragma once

@@ -31,20 +31,20 @@ int pk_exit_status(enum pk_code code)
     return 1;
 }
 
-/* What is said is written as one piece, for the ranks of a run share a terminal; in several where it is longer than a pipe takes
- * undivided. Nothing is allocated: memory that was refused is said too. */
-struct said {
+/* A message is written as one piece, because the ranks of a run share a terminal; in several where it is longer than a pipe takes
+ * undivided. Nothing is allocated: that memory was refused is a message, too. */
+struct message {
     char s[PIPE_BUF];
     size_t n;
 };
 
-static void put(struct said *t)
+static void put(struct message *t)
 {
     fwrite(t->s, 1, t->n, stderr);
     t->n = 0;
 }
 
-static void add(struct said *t, const char *s, size_t n)
+static void add(struct message *t, const char *s, size_t n)
 {
     for (; n; n--, s++) {
         if (t->n == sizeof t->s)
@@ -54,7 +54,7 @@ static void add(struct said *t, const char *s, size_t n)
 }
 
 /* Names that were typed or stored may hold what would command a terminal. Lines stay lines. */
-static void add_safe(struct said *t, const char *text)
+static void add_safe(struct message *t, const char *text)
 {
     static const char bad[] = "\xef\xbf\xbd";
     while (*text) {
@@ -68,7 +68,7 @@ static void add_safe(struct said *t, const char *text)
     }
 }
 
-static void add_line(struct said *t, const char *head, const char *text)
+static void add_line(struct message *t, const char *head, const char *text)
 {
     add(t, head, strlen(head));
     add_safe(t, text);
@@ -77,7 +77,7 @@ static void add_line(struct said *t, const char *head, const char *text)
 
 void pk_print_error(const struct pk_err *err)
 {
-    struct said t = {.n = 0};
+    struct message t = {.n = 0};
     add_line(&t, "perfkit: ", err->what);
     if (err->why[0])
         add_line(&t, "  why: ", err->why);
@@ -114,7 +114,7 @@ static void print_message(const struct pk_app *app, const char *head, const char
     if (app->progress)
         pk_progress_erase(app->progress);
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct said t = {.n = 0};
+    struct message t = {.n = 0};
     add_line(&t, head, pk_vprintf(&a, fmt, ap));
     put(&t);
 }

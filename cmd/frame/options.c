@@ -38,7 +38,7 @@ const struct pk_opt_known *pk_known_options(struct pk_arena *a)
 
 /* --- axes: `--seq-len 256,1024` is `-a seq_len=256,1024` ----------------------------------------------------------------- */
 
-/* A switch is also heard with "no-", or without it. */
+/* A switch has a second spelling with "no-", or without it. */
 static bool is_spelling(const char *option, const char *name)
 {
     const char *stem = strncmp(option, "no-", 3) ? option : option + 3;

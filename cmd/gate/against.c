@@ -76,7 +76,7 @@ static enum pk_code judge_entries(struct against *s, struct pk_err *err)
     return PK_OK;
 }
 
-/* --- answering -------------------------------------------------------------------------------------------------------- */
+/* --- the outcome ------------------------------------------------------------------------------------------------------ */
 
 static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *err)
 {
@@ -117,14 +117,14 @@ enum pk_code pk_gate_against(struct gate *g, struct pk_err *err)
         return err->code;
     s.failures = pk_stored_suite_failures(&s.suite, &s.n_failures);
     const enum pk_code code = pk_stored_suite_outcome(&s.suite, &g->o->verdict, err);
-    const struct pk_gate_said said = {.comparison = &s.suite.all,
-                                      .failures = s.failures,
-                                      .n_failures = s.n_failures,
-                                      .measured = &s.suite.pairs[0].new_.facts[0],
-                                      .print = print_tables,
-                                      .user = &s};
+    const struct pk_report_content content = {.comparison = &s.suite.all,
+                                              .failures = s.failures,
+                                              .n_failures = s.n_failures,
+                                              .measured = &s.suite.pairs[0].new_.facts[0],
+                                              .print = print_tables,
+                                              .user = &s};
     if (print_tables(&s, g->app->out, err))
         return err->code;
     g->app->closing_note = pk_printf(a, "gate: %s", pk_outcome_sentence(&s.suite.all, a));
-    return pk_gate_report(g, &said, code, err);
+    return pk_gate_report(g, &content, code, err);
 }

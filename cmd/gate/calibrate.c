@@ -77,9 +77,9 @@ static enum pk_code read_sides(struct gate_entry *e, struct pk_err *err)
     return PK_OK;
 }
 
-/* --- answering -------------------------------------------------------------------------------------------------------- */
+/* --- the outcome ------------------------------------------------------------------------------------------------------ */
 
-static enum pk_code answer(struct gate *g, struct pk_err *err)
+static enum pk_code outcome(struct gate *g, struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
     struct pk_err late;
@@ -124,7 +124,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     if (pk_gate_open(&g, NULL, err) || check_options(&g.entries[0], err) || read_sides(&g.entries[0], err) ||
         pk_gate_check_words(&g.entries[0], err))
         return err->code;
-    return pk_gate_measure(&g, answer, err);
+    return pk_gate_measure(&g, outcome, err);
 }
 
 const struct pk_cmd pk_cmd_calibrate = {

@@ -1,6 +1,6 @@
 /* gate: two builds, commands or settings, measured in turns until it is known whether the second is slower.
  *
- * Measures in fresh processes, A B B A; records a run of each side; answers with a table and an exit status. */
+ * Measures in fresh processes, A B B A; records a run of each side; ends with a table and an exit status. */
 #include "cmd/gate/gate.h"
 
 #include "base/clock.h"
@@ -145,7 +145,7 @@ static void show_progress(void *user, size_t done, size_t total, int64_t left_ns
     pk_progress_slice(g->app->progress, &pair, &ok, done, total, left_ns);
 }
 
-/* The same words from every process are said once. */
+/* The same words from every process are printed once. */
 static void warn_once(void *user, const char *text)
 {
     struct gate *g = user;
@@ -193,7 +193,7 @@ static enum pk_code plan(struct gate *g, struct pk_err *err)
     return rc ? rc : pk_gate_check_criteria(g, err);
 }
 
-/* Beside the samples that were judged. That they cannot be written is no reason not to answer: they can be judged again. */
+/* Beside the samples that were judged. That they cannot be written is no reason to end without an outcome: the samples can be judged again. */
 static void record_verdicts(struct gate *g)
 {
     for (size_t i = 0; i < g->n_entries && !g->o->run.no_save; i++) {
@@ -212,7 +212,7 @@ static void record_verdicts(struct gate *g)
     }
 }
 
-static enum pk_code with_stores(struct gate *g, pk_gate_answer_fn *answer, struct pk_err *err)
+static enum pk_code with_stores(struct gate *g, pk_gate_outcome_fn *outcome, struct pk_err *err)
 {
     struct pk_err late;
     if (plan(g, err))
@@ -233,11 +233,11 @@ static enum pk_code with_stores(struct gate *g, pk_gate_answer_fn *answer, struc
         if (g->entries[i].equal && pk_gate_calibrate(g, i, err))
             return err->code;
     record_verdicts(g);
-    return answer(g, err);
+    return outcome(g, err);
 }
 
 /* A store per side: each is the recorder of one run. */
-enum pk_code pk_gate_measure(struct gate *g, pk_gate_answer_fn *answer, struct pk_err *err)
+enum pk_code pk_gate_measure(struct gate *g, pk_gate_outcome_fn *outcome, struct pk_err *err)
 {
     const struct pk_session_events events = {.warning = warn_once, .user = g};
     enum pk_code rc = PK_OK;
@@ -248,7 +248,7 @@ enum pk_code pk_gate_measure(struct gate *g, pk_gate_answer_fn *answer, struct p
         rc = pk_open_store(e->app, e->o->run.no_save ? ":memory:" : NULL, PK_STORE_WRITE, &s->run.store, err);
     }
     if (!rc)
-        rc = with_stores(g, answer, err);
+        rc = with_stores(g, outcome, err);
     for (size_t i = 0; i < PK_SIDES * g->n_entries; i++) {
         struct pk_run *r = &g->entries[i / PK_SIDES].side[i % PK_SIDES].run;
         pk_recorder_free(r->recorder);
@@ -267,10 +267,10 @@ static enum pk_code gate_now(struct gate *g, struct pk_err *err)
             continue;
         pk_entry_within(e->of, &of_entry);
         rc = pk_another_error(rc, &of_entry, err);
-        if (!e->o->a || !e->o->b) /* what all lack is said once */
+        if (!e->o->a || !e->o->b) /* what all lack is reported once */
             break;
     }
-    return rc ? rc : pk_gate_measure(g, pk_gate_answer, err);
+    return rc ? rc : pk_gate_measure(g, pk_gate_outcome, err);
 }
 
 static enum pk_code gate(struct gate *g, struct pk_err *err)

@@ -8,7 +8,7 @@
 #include "judge/gate/calibrated.h"
 #include "judge/gate/gate.h"
 
-/* Where to; NULL = not asked for. */
+/* Paths; NULL = not wanted. */
 struct pk_report_files {
     const char *junit, *summary, *json, *gab, *gab_bigger;
 };
@@ -62,8 +62,8 @@ struct gate {
     struct pk_gate_samples samples;
     struct pk_gate_result result;
     struct pk_texts warned;
-    const char *answer; /* a word for the exit status */
-    bool reported;      /* the files for others are written, or could not be */
+    const char *outcome; /* as a word */
+    bool reported;       /* the files for others are written, or could not be */
     uint64_t began_ns, elapsed_ns;
 };
 
@@ -73,15 +73,15 @@ enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err) PK_MUS
 enum pk_code pk_gate_read_command(const struct pk_entry *s, struct gate_options *o,
                                   struct pk_err *err) PK_MUST_CHECK;
 /* cases.c: the cases of both sides of an experiment, partners at the same place: cases that one side does not have are left out and
- * said. The samples get them. PK_E_USAGE when a side says one value of what the other has several of. */
+ * content. The samples get them. PK_E_USAGE when a side says one value of what the other has several of. */
 enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
 
 /* Whether both sides are the same program with the same words, or settings of the same cases. After planning. */
 bool pk_gate_equal(struct gate_entry *e);
 bool pk_gate_all_equal(const struct gate *g);
 
-/* noise.c: what calibrations say of an entry's rows, before anything is measured. PK_E_UNDECIDED for a threshold that is asked for
- * and that is below the noise. */
+/* noise.c: the noise of an entry's rows by earlier calibrations, before anything is measured. PK_E_UNDECIDED for a given threshold
+ * that is below the noise. */
 enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
 /* What equal sides showed, into the store of the base; their rows are not judged. */
 enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
@@ -92,7 +92,7 @@ void pk_gate_note_noise(const struct gate *g, struct pk_out *out);
 
 void pk_gate_print_plan(const struct gate *g);
 struct pk_rule pk_gate_rule(const struct gate_options *o);
-/* What is asked of the entry's rows, by itself and by what is for all. */
+/* The criteria of the entry's rows: its own, and those of all. */
 struct pk_criteria pk_gate_criteria(const struct gate *g, const struct gate_entry *e);
 /* PK_E_USAGE for a metric or a threshold of nothing, where that is known; a note of entries of which it is not. After
  * planning. */
@@ -101,24 +101,24 @@ void pk_gate_note_unknown(const struct gate *g, struct pk_out *out);
 
 /* record.c: two runs of each entry, one of each side; and the parts that measure for them. */
 enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
-/* failed: measuring ended with an error. Every run is ended; what could not be written is said of each, the last in err. */
+/* failed: measuring ended with an error. Every run is ended; each that could not be written is reported, the last in err. */
 enum pk_code pk_gate_end(struct gate *g, bool failed, struct pk_err *err) PK_MUST_CHECK;
 enum { PK_GATE_WARMUP = 0 }; /* runs of a side that is a program, before those that count */
 /* The words of a side that is a program, as they are recorded: an array. */
 json_t *pk_gate_command_words(const struct gate_side *s);
 
-/* outcome.c: what is printed, written for others, and answered. */
-enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+/* outcome.c: what is printed and written for others, and the exit status. */
+enum pk_code pk_gate_outcome(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 struct pk_ended_gate pk_gate_as_ended(const struct gate *g);
 
 /* --- report.c: the one place that writes the files for others --- */
 
 /* Can they be written, each of its own? Asked before anything is measured. PK_E_USAGE for two that are one file, -o among them. Each that
- * cannot be is said and taken out of *f: the others can still be told. */
+ * cannot be is reported and taken out of *f: the others can still be written. */
 enum pk_code pk_reports_check(const struct pk_app *app, struct pk_report_files *f,
                               struct pk_err *err) PK_MUST_CHECK;
 
-struct pk_gate_said {
+struct pk_report_content {
     const struct pk_comparison *comparison;
     const struct pk_failure *failures;
     size_t n_failures;
@@ -130,9 +130,9 @@ struct pk_gate_said {
 /* Every file that the options name; in a GitHub workflow also annotations, on standard error, the step's summary and its outputs. `outcome`
  * is the command's, described in err. Returns the command's code. A file that cannot be written hides neither the outcome nor another file:
  * its error is printed where there is an outcome to return, and is err where there is none. */
-enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enum pk_code outcome,
+enum pk_code pk_gate_report(struct gate *g, const struct pk_report_content *content, enum pk_code outcome,
                             struct pk_err *err) PK_MUST_CHECK;
-/* Of an error that ended it before there was an answer: red, whatever is known by then. Returns err->code. */
+/* Of an error that ended it before there was an outcome: red, whatever is known by then. Returns err->code. */
 enum pk_code pk_gate_report_error(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 
 /* against.c: --against: a stored run, or those of every entry of a suite, judged as one. */
@@ -142,6 +142,6 @@ enum pk_code pk_gate_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_gate_open(struct gate *g, const struct pk_probe *probe, struct pk_err *err) PK_MUST_CHECK;
 /* PK_E_USAGE for an option of experiments where commands are measured, and the other way round. */
 enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
-/* Measures and records entries whose sides are read, and answers. */
-typedef enum pk_code pk_gate_answer_fn(struct gate *g, struct pk_err *err);
-enum pk_code pk_gate_measure(struct gate *g, pk_gate_answer_fn *answer, struct pk_err *err) PK_MUST_CHECK;
+/* Measures and records entries whose sides are read, and ends with an outcome. */
+typedef enum pk_code pk_gate_outcome_fn(struct gate *g, struct pk_err *err);
+enum pk_code pk_gate_measure(struct gate *g, pk_gate_outcome_fn *outcome, struct pk_err *err) PK_MUST_CHECK;

@@ -75,7 +75,7 @@ enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err)
     return pk_store_calibrate(base->store, base->run_id, v, e->n_calibrated, err);
 }
 
-/* --- what is said of it --------------------------------------------------------------------------------------------------- */
+/* --- notes about it ---------------------------------------------------------------------------------------------------- */
 
 enum pk_code pk_gate_print_calibration(const struct gate_entry *e, struct pk_out *out, struct pk_err *err)
 {

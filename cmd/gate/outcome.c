@@ -25,12 +25,12 @@ static const struct pk_column gate_columns[] = {
     {.key = "elapsed_ns", .heading = "Took (s)", .scale = 1e9, .decimals = 1},
 };
 
-static void print_answer(const struct gate *g, struct pk_out *out)
+static void print_outcome(const struct gate *g, struct pk_out *out)
 {
     const struct pk_verdicts v = pk_compare_count(&g->result.comparison);
     pk_out_table(out, "gate", "Gate", PK_COLUMNS(gate_columns));
     struct pk_row *row = pk_row_begin(out);
-    pk_put_nonempty(row, "answer", g->answer);
+    pk_put_nonempty(row, "answer", g->outcome);
     pk_put_int(row, "rows", (int64_t)v.rows);
     pk_put_int(row, "slower", (int64_t)v.of[PK_SLOWER]);
     pk_put_int(row, "faster", (int64_t)v.of[PK_FASTER]);
@@ -90,13 +90,13 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
     for (size_t i = 0, one_sided = pk_gate_one_sided(&ended, notes); i < one_sided; i++)
         pk_out_note(out, notes[i]);
     pk_failures_print(failures, n, out);
-    print_answer(g, out);
+    print_outcome(g, out);
     return PK_OK;
 }
 
 /* --- the exit status --------------------------------------------------------------------------------------------------- */
 
-static enum pk_code answer(const struct gate *g, struct pk_err *err)
+static enum pk_code outcome_of(const struct gate *g, struct pk_err *err)
 {
     const struct pk_ended_gate ended = pk_gate_as_ended(g);
     const char *what = g->list.name ? pk_printf(g->app->arena, "suite %s", g->list.name)
@@ -118,7 +118,7 @@ static const char *closing_note(const struct gate *g)
     const struct pk_verdicts v = pk_compare_count(&g->result.comparison);
     const char *again = compare_command(g);
     /* a gate whose rows are all left open is green, and looks like one that found nothing */
-    const bool open = v.rows && v.of[PK_UNDECIDED] == v.rows && strcmp(g->answer, "ok") == 0;
+    const bool open = v.rows && v.of[PK_UNDECIDED] == v.rows && strcmp(g->outcome, "ok") == 0;
     char took[32];
     pk_format_ns((double)g->elapsed_ns, took, sizeof took);
     return pk_printf(a, "gate: %s; %s in %s%s%s%s",
@@ -132,10 +132,10 @@ static const char *closing_note(const struct gate *g)
                      again ? again : "");
 }
 
-enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
+enum pk_code pk_gate_outcome(struct gate *g, struct pk_err *err)
 {
     struct pk_comparison *c = &g->result.comparison;
-    struct pk_gate_said said = {.comparison = c, .print = print_tables, .user = g};
+    struct pk_report_content content = {.comparison = c, .print = print_tables, .user = g};
     for (size_t i = 0; i < PK_SIDES * g->n_entries; i++) {
         struct gate_entry *e = &g->entries[i / PK_SIDES];
         const struct pk_run *r = &e->side[i % PK_SIDES].run;
@@ -146,16 +146,16 @@ enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
     }
     pk_compare_sort(c->v, c->n);
     g->elapsed_ns = pk_clock_ns() - g->began_ns;
-    enum pk_code code = answer(g, err);
-    said.word = g->answer = pk_gate_all_equal(g) && !code ? "equal" : pk_outcome_word(code);
+    enum pk_code code = outcome_of(g, err);
+    content.word = g->outcome = pk_gate_all_equal(g) && !code ? "equal" : pk_outcome_word(code);
     const struct pk_ended_gate ended = pk_gate_as_ended(g);
-    said.failures = pk_gate_failures(&ended, &said.n_failures);
-    said.measured = &g->entries[0].facts[PK_NEW];
+    content.failures = pk_gate_failures(&ended, &content.n_failures);
+    content.measured = &g->entries[0].facts[PK_NEW];
     pk_verdict_hide(&g->o->verdict, c);
     if (print_tables(g, g->app->out, err))
         return err->code;
     g->app->closing_note = closing_note(g);
-    return pk_gate_report(g, &said, code, err);
+    return pk_gate_report(g, &content, code, err);
 }
 
 /* --- what --dry-run prints ---------------------------------------------------------------------------------------------- */

@@ -131,7 +131,7 @@ struct reporting {
     const struct pk_app *app;
     const struct pk_report_files *files;
     const struct pk_report *r;
-    const struct pk_gate_said *said; /* prints the tables */
+    const struct pk_report_content *content; /* prints the tables */
 };
 
 static enum pk_code print_into(const struct reporting *w, FILE *f, enum pk_format format, struct pk_err *err)
@@ -139,7 +139,7 @@ static enum pk_code print_into(const struct reporting *w, FILE *f, enum pk_forma
     const struct pk_out_options options = {.format = format};
     struct pk_err ignored;
     struct pk_out *out = pk_out_open(f, &options);
-    enum pk_code rc = w->said->print(w->said->user, out, err);
+    enum pk_code rc = w->content->print(w->content->user, out, err);
     enum pk_code closed = pk_out_close(out, rc ? &ignored : err);
     return rc ? rc : closed;
 }
@@ -234,7 +234,7 @@ static const char *name_of(const struct gate *g)
                      against ? against : "");
 }
 
-enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enum pk_code outcome,
+enum pk_code pk_gate_report(struct gate *g, const struct pk_report_content *content, enum pk_code outcome,
                             struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
@@ -242,22 +242,23 @@ enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enu
     const time_t t = (time_t)(pk_wall_ns() / PK_NS_PER_S);
     struct tm utc;
     strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &utc));
-    PK_JSON_CLEANUP json_t *machine = said->measured ? json_loads(said->measured->machine, 0, NULL) : NULL;
+    PK_JSON_CLEANUP json_t *machine =
+        content->measured ? json_loads(content->measured->machine, 0, NULL) : NULL;
     struct pk_report r = {
-        .comparison = said->comparison,
-        .failures = said->failures,
-        .n_failures = said->n_failures,
-        .outcome = said->word ? said->word : pk_outcome_word(outcome),
+        .comparison = content->comparison,
+        .failures = content->failures,
+        .n_failures = content->n_failures,
+        .outcome = content->word ? content->word : pk_outcome_word(outcome),
         .name = name_of(g),
         .host = pk_json_str(machine, "host", ""),
-        .started_at = said->measured ? said->measured->started_at : now,
+        .started_at = content->measured ? content->measured->started_at : now,
         .seconds = (double)(pk_clock_ns() - g->began_ns) / PK_NS_PER_S,
     };
-    const struct reporting w = {g->app, &g->o->files, &r, said};
+    const struct reporting w = {g->app, &g->o->files, &r, content};
     struct pk_err late;
     g->reported = true;
     /* of verdicts: what failed or could not be compared at all has none */
-    if (g->o->no_fail && said->measured && (outcome == PK_E_REGRESSION || outcome == PK_E_UNDECIDED))
+    if (g->o->no_fail && content->measured && (outcome == PK_E_REGRESSION || outcome == PK_E_UNDECIDED))
         outcome = PK_OK;
     if (outcome)
         r = pk_report_with_outcome(&r, err, a);
@@ -269,7 +270,7 @@ enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enu
     return write_step(&w, &late) ? also(outcome, &late, err) : outcome;
 }
 
-/* --- no answer -------------------------------------------------------------------------------------------------------- */
+/* --- no outcome ------------------------------------------------------------------------------------------------------- */
 
 static enum pk_code print_trouble(void *user, struct pk_out *out, struct pk_err *err)
 {
@@ -283,6 +284,6 @@ enum pk_code pk_gate_report_error(struct gate *g, struct pk_err *err)
     struct pk_failure t = {.side = "both",
                            .status = pk_outcome_word(err->code),
                            .message = pk_printf(g->app->arena, "%s: %s", err->what, err->why)};
-    const struct pk_gate_said said = {.comparison = &none, .print = print_trouble, .user = &t};
-    return pk_gate_report(g, &said, err->code, err);
+    const struct pk_report_content content = {.comparison = &none, .print = print_trouble, .user = &t};
+    return pk_gate_report(g, &content, err->code, err);
 }

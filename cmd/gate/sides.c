@@ -131,6 +131,6 @@ enum pk_code pk_gate_read_command(const struct pk_entry *s, struct gate_options 
         return pk_fix(err, "write {side} where the value of --a or --b belongs: command = {side}/solve");
     }
     if (refuse_setting(s, "a", a, err) || refuse_setting(s, "b", b, err) || !a || !b)
-        return a && b ? err->code : PK_OK; /* what is missing is said with the others' */
+        return a && b ? err->code : PK_OK; /* what is missing is reported with the others' */
     return pk_entry_command(s, a, &o->a, err) || pk_entry_command(s, b, &o->b, err) ? err->code : PK_OK;
 }

@@ -85,7 +85,7 @@ static double expected_ns(const struct pk_run *r, size_t i)
     return r->duration.case_ns[i] > 0 ? r->duration.case_ns[i] : NAN;
 }
 
-/* None where it is more than can be counted, which is said in words. */
+/* None where it is more than can be counted, which a text says. */
 static double predicted_bytes(const struct pk_planned *p)
 {
     return p->predicted_bytes < 0 || p->predicted_bytes == PK_BYTES_BEYOND ? NAN : (double)p->predicted_bytes;

@@ -1,5 +1,5 @@
 /* Run, experiment: the steps of one run. Plans in this process, measures in workers, stores every slice as it is finished. What it chose
- * for the user (device, preset, store) is said on stderr. */
+ * for the user (device, preset, store) is printed on stderr. */
 #include "cmd/run/run.h"
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* How it went and how to see it again, said when the tables are out. */
+/* How it went and how to see it again, printed after the tables. */
 static const char *closing_note(const struct pk_run *r)
 {
     const struct pk_session_result *s = &r->result;
@@ -75,7 +75,7 @@ enum pk_code pk_run_measure(struct pk_run *r, struct pk_err *err)
     return rc ? rc : record(r, err);
 }
 
-/* What is wrong with the options alone is said before anything is opened or measured. */
+/* What is wrong with the options alone is reported before anything is opened or measured. */
 enum pk_code pk_run_check(struct pk_run *r, struct pk_err *err)
 {
     static const char *const of_many[] = {

@@ -85,7 +85,7 @@ static enum pk_code judge(const struct pk_run *r, size_t ok, size_t failed, size
     return pk_fix(err, "choose smaller sizes with -a");
 }
 
-/* Cases of ranks that are processes have none here; it is said of all at once, not case by case. */
+/* Cases of ranks that are processes have none here; this is reported for all at once, not case by case. */
 static enum pk_code refuse_ranks(const struct pk_run *r, struct pk_err *err)
 {
     for (size_t i = 0; i < r->plan.n; i++) {

@@ -81,7 +81,7 @@ struct list {
 
 /* --- before anything is measured ---------------------------------------------------------------------------------------- */
 
-/* What was asked of the whole suite holds for its commands, too. */
+/* The options of the whole suite hold for its commands, too. */
 static enum pk_code prepare_command(struct list *l, struct item *i, struct pk_err *err)
 {
     struct exec_options *o = i->entry->app->options;

@@ -8,7 +8,7 @@
 
 /* --- a command ------------------------------------------------------------------------------------------------------ */
 
-static void command_hear(void *user, const struct pk_case_info *c, const struct pk_slice *s)
+static void command_slice(void *user, const struct pk_case_info *c, const struct pk_slice *s)
 {
     const struct pk_arm *arm = user;
     pk_gate_samples_add(arm->samples, arm->side, pk_gate_samples_case(arm->samples, arm->part, c), s);
@@ -39,15 +39,15 @@ void pk_arm_command(struct pk_arm *arm, struct pk_command_arm *c)
     static const struct pk_arm_kind kind = {command_process, command_end};
     arm->kind = &kind;
     arm->state = c;
-    c->events = (struct pk_command_events){.slice = command_hear, .user = arm};
+    c->events = (struct pk_command_events){.slice = command_slice, .user = arm};
     c->command = pk_command_open(&c->options, c->recorder, &c->events, arm->stop_flag, c->arena);
     pk_gate_samples_case(arm->samples, arm->part, pk_command_own(c->command));
 }
 
 /* --- cases of an experiment ----------------------------------------------------------------------------------------- */
 
-static void experiment_hear(void *user, const struct pk_planned *p, const struct pk_slice *s, size_t done,
-                            size_t total, int64_t left_ns)
+static void experiment_slice(void *user, const struct pk_planned *p, const struct pk_slice *s, size_t done,
+                             size_t total, int64_t left_ns)
 {
     const struct pk_arm *arm = user;
     const struct pk_experiment_arm *e = arm->state;
@@ -67,9 +67,9 @@ static enum pk_code share_choices(struct pk_experiment_arm *e, struct pk_err *er
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_setting *chosen;
     size_t n;
-    if (e->told || pk_recorded_settings(e->recorder, PK_CHOICE_PREFIX, &a, &chosen, &n, err))
-        return e->told ? PK_OK : err->code;
-    e->told = true;
+    if (e->shared || pk_recorded_settings(e->recorder, PK_CHOICE_PREFIX, &a, &chosen, &n, err))
+        return e->shared ? PK_OK : err->code;
+    e->shared = true;
     for (size_t i = 0; i < n; i++)
         chosen[i].invocation = 0;
     return n ? pk_store_settings(e->other->store, e->other->run_id, chosen, n, err) : PK_OK;
@@ -81,7 +81,7 @@ static enum pk_code experiment_process(struct pk_arm *arm, int invocation, const
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_experiment_arm *e = arm->state;
     struct pk_done *done = pk_new_n(&a, struct pk_done, e->plan->n);
-    const struct pk_session_events events = {experiment_hear, experiment_warn, arm};
+    const struct pk_session_events events = {experiment_slice, experiment_warn, arm};
     struct pk_session_result result;
     for (size_t i = 0; i < e->plan->n; i++)
         done[i] = (struct pk_done){wanted[e->first + i] ? invocation - 1 : INT_MAX, PK_ST_OK};

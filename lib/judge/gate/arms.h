@@ -10,7 +10,7 @@ struct pk_experiment_arm {
     const struct pk_plan *plan;
     size_t first; /* case i of the plan is the samples' case first + i */
     struct pk_session_options session;
-    const struct pk_session_events *events; /* warnings alone are heard */
+    const struct pk_session_events *events; /* only warnings are used */
     struct pk_provider provider;
     struct pk_store *store;
     struct pk_recorder *recorder;
@@ -18,7 +18,7 @@ struct pk_experiment_arm {
     const int64_t *case_ids;
     struct pk_experiment_arm
         *other; /* gets the choices of this one, so that both sides use the same (device/choices.h) */
-    bool told;
+    bool shared;
 };
 void pk_arm_experiment(struct pk_arm *arm, struct pk_experiment_arm *e);
 

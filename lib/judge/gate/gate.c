@@ -23,7 +23,7 @@ struct gate {
     const struct pk_gate_events *ev;
     struct pk_gate_result *out;
     bool *base_first;
-    size_t most_pairs; /* more would mean that what is wanted is never said */
+    size_t most_pairs; /* more would mean that wanted pairs never end */
     struct spending all;
 };
 

@@ -19,7 +19,7 @@ static const char *entry_text(const struct pk_ended_gate *g, const struct pk_gat
 
 static bool has_failed(const struct pk_gate_case *c, int side)
 {
-    return c->heard[side] && c->last[side] != PK_ST_OK;
+    return c->reported[side] && c->last[side] != PK_ST_OK;
 }
 
 const struct pk_failure *pk_gate_failures(const struct pk_ended_gate *g, size_t *n)
@@ -44,23 +44,22 @@ const struct pk_failure *pk_gate_failures(const struct pk_ended_gate *g, size_t 
 /* Of experiments other metrics than times come and go with settings. */
 size_t pk_gate_one_sided(const struct pk_ended_gate *g, const char **notes)
 {
-    size_t told = 0;
-    for (size_t i = 0; i < g->samples->n_rows && told < PK_ONE_SIDED_NOTES && !g->result->interrupted; i++) {
+    size_t n = 0;
+    for (size_t i = 0; i < g->samples->n_rows && n < PK_ONE_SIDED_NOTES && !g->result->interrupted; i++) {
         const struct pk_gate_row *r = &g->samples->rows[i];
         const struct pk_gate_case *c = &g->samples->cases[r->c];
         const bool base = r->f[PK_BASE].n, new_ = r->f[PK_NEW].n;
         if (r->conflict) {
-            notes[told++] =
-                pk_printf(g->arena, "%s%s, so it is not compared.", entry_text(g, c), r->conflict);
+            notes[n++] = pk_printf(g->arena, "%s%s, so it is not compared.", entry_text(g, c), r->conflict);
             continue;
         }
         if (base == new_ || c->closed || (!g->parts[c->part].commands && strcmp(r->f->class, "time") != 0))
             continue;
-        notes[told++] = pk_printf(g->arena, "%s%s of %s is reported only by --%s, so it is not compared.",
-                                  entry_text(g, c), r->f->metric, c->info.variant,
-                                  side_of(g, c, base ? PK_BASE : PK_NEW)->option);
+        notes[n++] = pk_printf(g->arena, "%s%s of %s is reported only by --%s, so it is not compared.",
+                               entry_text(g, c), r->f->metric, c->info.variant,
+                               side_of(g, c, base ? PK_BASE : PK_NEW)->option);
     }
-    return told;
+    return n;
 }
 
 static enum pk_code interrupted(const struct pk_ended_gate *g, struct pk_err *err)
@@ -78,7 +77,7 @@ static const struct pk_gate_case *failure(const struct pk_ended_gate *g, int *si
     for (size_t i = 0; i < g->samples->n_cases; i++)
         for (*side = 0; *side < PK_SIDES; ++*side) {
             const struct pk_gate_case *c = &g->samples->cases[i];
-            bool alone = c->heard[PK_BASE] && c->last[PK_BASE] == PK_ST_OK;
+            bool alone = c->reported[PK_BASE] && c->last[PK_BASE] == PK_ST_OK;
             if (has_failed(c, *side) && (c->last[*side] == PK_ST_FAILED || c->last[*side] == PK_ST_TIMEOUT ||
                                          (*side == PK_NEW && alone)))
                 return c;

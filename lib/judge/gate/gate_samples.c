@@ -102,7 +102,7 @@ void pk_gate_samples_add(struct pk_gate_samples *l, int side, size_t c, const st
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_gate_case *k = &l->cases[c];
-    k->heard[side] = true;
+    k->reported[side] = true;
     k->last[side] = s->status;
     if (s->status != PK_ST_OK) {
         k->message[side] = pk_strdup(l->arena, s->message);
@@ -145,7 +145,7 @@ static const char *no_number(const struct pk_gate_row *r, struct pk_arena *a)
                                   : "the new side");
 }
 
-/* All of a part: whether a metric is asked for hangs on what else there is. */
+/* All of a part: whether a metric is selected depends on the others. */
 static struct pk_compare_side figures_of(const struct pk_gate_samples *l, size_t part, struct pk_arena *a)
 {
     struct pk_figures *all = pk_new_n(a, struct pk_figures, l->n_rows + 1);

@@ -8,7 +8,7 @@ enum { PK_BASE, PK_NEW, PK_SIDES };
 struct pk_gate_case {
     size_t part;              /* of the gate: what measures it */
     struct pk_case_info info; /* as it is shown: of what is equal on both sides */
-    bool heard[PK_SIDES];
+    bool reported[PK_SIDES];
     size_t ok[PK_SIDES],
         unstable[PK_SIDES];        /* slices that ended ok; of these, the number with doubts (wire/slice.h) */
     enum pk_status last[PK_SIDES]; /* of its last process */

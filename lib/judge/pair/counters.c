@@ -45,7 +45,7 @@ static double distance(const struct pk_compared *c)
     return fabs(log(c->ratio.ratio));
 }
 
-enum { MOST_TOLD = 3 };
+enum { MOST_NAMED = 3 };
 
 /* Into most[0..n), the farthest first. */
 static size_t keep_farthest(const struct pk_compared **most, size_t n, const struct pk_compared *c)
@@ -53,9 +53,9 @@ static size_t keep_farthest(const struct pk_compared **most, size_t n, const str
     size_t at = n;
     while (at && distance(c) > distance(most[at - 1]))
         at--;
-    if (at == MOST_TOLD)
+    if (at == MOST_NAMED)
         return n;
-    n = n < MOST_TOLD ? n + 1 : n;
+    n = n < MOST_NAMED ? n + 1 : n;
     memmove(&most[at + 1], &most[at], (n - 1 - at) * sizeof *most);
     most[at] = c;
     return n;
@@ -64,7 +64,7 @@ static size_t keep_farthest(const struct pk_compared **most, size_t n, const str
 const char *pk_compare_counts(const struct pk_compared *row, const struct pk_comparison *counters,
                               struct pk_arena *a)
 {
-    const struct pk_compared *most[MOST_TOLD];
+    const struct pk_compared *most[MOST_NAMED];
     size_t n = 0;
     for (size_t i = 0; i < counters->n; i++) {
         const struct pk_compared *c = &counters->v[i];

@@ -86,14 +86,14 @@ static void add_row(struct pk_buf *b, const struct pk_compared *c, const char *p
         return;
     }
     const bool proved = d->reason == PK_REASON_PROVED;
-    const char *said = xml(pk_printf(a, "%s%s%s", pk_report_row(c, a), proved ? "" : ": ",
-                                     proved ? "" : pk_reason_text(d->reason)),
-                           a);
+    const char *message = xml(pk_printf(a, "%s%s%s", pk_report_row(c, a), proved ? "" : ": ",
+                                        proved ? "" : pk_reason_text(d->reason)),
+                              a);
     if (strcmp(element, "skipped") == 0)
-        pk_buf_printf(b, "><skipped message=\"%s\"/></testcase>\n", said);
+        pk_buf_printf(b, "><skipped message=\"%s\"/></testcase>\n", message);
     else
         pk_buf_printf(b, "><%s type=\"%s\" message=\"%s\">%s</%s></testcase>\n", element,
-                      pk_verdict_name(d->verdict), said, said, element);
+                      pk_verdict_name(d->verdict), message, message, element);
 }
 
 static void add_failure(struct pk_buf *b, const struct pk_failure *f, const char *place)
