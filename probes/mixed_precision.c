@@ -172,9 +172,9 @@ static const char *const check_points[] = {
 
 static enum pk_attention_variant attention_of(const struct pk_case *c, enum pk_device_kind kind)
 {
-    const int64_t asked = pk_case_int(c, ATTENTION);
-    if (asked != AUTO)
-        return (enum pk_attention_variant)(asked - 1);
+    const int64_t choice = pk_case_int(c, ATTENTION);
+    if (choice != AUTO)
+        return (enum pk_attention_variant)(choice - 1);
     if (c->variant == EAGER)
         return PK_ATTENTION_VANILLA;
     if (pk_case_int(c, DTYPE) == TF32) /* flash has no kernels of it */

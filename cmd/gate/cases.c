@@ -30,7 +30,7 @@ enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err)
     struct gate_entry *e = &g->entries[part];
     struct pk_gate_plan plans[PK_SIDES];
     const char *warning;
-    e->side[PK_NEW].run.said = &e->side[PK_BASE].run.plan;
+    e->side[PK_NEW].run.shown = &e->side[PK_BASE].run.plan;
     for (int i = 0; i < PK_SIDES; i++)
         if (plan_side(e, &e->side[i], err))
             return err->code;

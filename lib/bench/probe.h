@@ -56,8 +56,8 @@ struct pk_variant {
 struct pk_region {
     const char *name; /* ends the table when NULL */
     const char *summary;
-    bool (*applies)(const struct pk_case *c); /* optional: cases in which it does not occur answer false */
-    /* optional: in cases for which it answers true the region is timed by pk_repeat (repeat.h): a second time costs what the first did
+    bool (*applies)(const struct pk_case *c); /* optional: false for cases in which it does not occur */
+    /* optional: in cases for which it is true the region is timed by pk_repeat (repeat.h): a second time costs what the first did
      * and undoes nothing */
     bool (*repeatable)(const struct pk_case *c);
     /* optional. The region whose time this one's is a part of; where that does not occur, it is a part of what that is inside. Parts of
@@ -137,20 +137,20 @@ struct pk_probe {
     /* optional. Points at which `check` compares fully, small and odd ("seq_len=7 d_model=3"): NULL-terminated. Axes not named are taken
      * from the case being measured. */
     const char *const *check_points;
-    /* optional. The axis, of integers, whose largest value with which a case would fit is said where it does not (predict). */
+    /* optional. An axis of integers: for a case that does not fit into memory (predict), the largest value that would is shown. */
     const char *shrink;
 
     /* --- planning, in the parent --- */
 
     /* optional. How many processes measure this case together, each a rank of ctx->comm; 0 = it is measured by one, without a comm. They
      * are started over MPI, or were by mpirun or srun. What they disagree on before `run` fails the case; an error of run, on
-     * any rank, ends them all. Samples of a region combine as the maximum over the ranks, gauges as the metric says. */
+     * any rank, ends them all. Samples of a region combine as the maximum over the ranks, gauges as over_ranks of the metric. */
     unsigned (*ranks)(const struct pk_case *c);
     /* optional. A reason to leave this combination out ("causal needs ..."), or NULL. */
     const char *(*skip)(const struct pk_case *c, enum pk_device_kind kind);
     /* optional. The predicted value of a gauge, or of PK_PEAK_BYTES (of that kind of device): what a dry run and the tables show beside what was
-     * measured, and what a memory limit is held against. < 0 = not known; PK_BYTES_BEYOND (base/text/units.h) = more bytes than can
-     * be counted. A count (`planned`) is asked of skipped cases too, which validate has not seen. */
+     * measured, and what is compared with a memory limit. < 0 = not known; PK_BYTES_BEYOND (base/text/units.h) = more bytes than can
+     * be counted. Counts (`planned`) are predicted for skipped cases too, which validate has not seen. */
     int64_t (*predict)(const struct pk_case *c, enum pk_device_kind kind, unsigned gauge);
     /* optional. Is this case sound? Asked by the parent for every case of a native variant that is not skipped, before anything is
      * measured: an error refuses the whole run, a warning is shown once, whatever cases have it, and recorded. Memory in `a`
@@ -158,7 +158,7 @@ struct pk_probe {
     enum pk_code (*validate)(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
                              struct pk_err *err);
     /* required. Work of one occurrence of a region, summed over its instances in one iteration; of a repeatable one, of one
-     * repetition. Its flops are NAN where nobody can count it. */
+     * repetition. Its flops are NAN where they cannot be counted. */
     struct pk_work (*work)(const struct pk_case *c, unsigned region);
 
     /* --- one case, in a worker --- */
@@ -182,7 +182,7 @@ struct pk_probe {
     /* --- when the run is over, in the parent --- */
 
     /* optional. Figures that follow from what was recorded, besides `fits`: as fits and predicted work of its cases. Reads and writes the store
-     * only, and may be asked again of any run. */
+     * only, and may be called again for any run. */
     enum pk_code (*derive)(struct pk_store *s, int64_t run_id, struct pk_arena *a, struct pk_err *err);
 };
 

@@ -2,7 +2,7 @@
  *
  * A region that is `.repeatable` in a case does nothing that a second time would undo or make cheaper than the first.
  * run() hands its work to pk_repeat, which marks it; the harness finds how many repetitions make it 20 us long
- * (1 until it knows, 1 for good with --once), subtracts what an empty unit costs in the same loop, and records the total with the
+ * (1 until that is known, always 1 with --once), subtracts what an empty unit costs in the same loop, and records the total with the
  * series' `reps`. The note "unit_overhead_ns" of a slice is what was subtracted for one repetition.
  * Not inside another region: that one would last as many times longer.
  * On the null device the unit is called once and the region's declared work lets time pass for every repetition. */

@@ -257,25 +257,25 @@ static enum pk_code find_choice(const struct pk_axis *x, const char *text, union
 static enum pk_code parse_number(const struct pk_axis *x, const char *text, union pk_value *v,
                                  struct pk_err *err)
 {
-    union pk_value got = {0};
-    struct pk_err unread;
-    enum pk_code rc = x->type == PK_AXIS_INT    ? pk_parse_int(text, &got.i, &unread)
-                      : x->type == PK_AXIS_SIZE ? pk_parse_size(text, &got.i, &unread)
-                      : x->type == PK_AXIS_RATE ? pk_parse_rate(text, &got.i, &unread)
-                                                : pk_parse_real(text, &got.f, &unread);
+    union pk_value number = {0};
+    struct pk_err problem;
+    enum pk_code rc = x->type == PK_AXIS_INT    ? pk_parse_int(text, &number.i, &problem)
+                      : x->type == PK_AXIS_SIZE ? pk_parse_size(text, &number.i, &problem)
+                      : x->type == PK_AXIS_RATE ? pk_parse_rate(text, &number.i, &problem)
+                                                : pk_parse_real(text, &number.f, &problem);
     if (rc && !*text)
         return refuse(x, text, "is empty", err);
     if (rc) {
-        *err = unread;
+        *err = problem;
         pk_within(err, "axis %s", x->name);
         return in_bytes(x) ? err->code : pk_fix(err, "-a %s=%s", x->name, x->def);
     }
-    const double value = x->type == PK_AXIS_FLOAT ? got.f : (double)got.i;
+    const double value = x->type == PK_AXIS_FLOAT ? number.f : (double)number.i;
     if (!(value >= x->min && value <= x->max))
         return refuse(x, text, "is out of range", err);
-    if (x->type == PK_AXIS_FLOAT && got.f == 0)
-        got.f = 0; /* one zero, not two */
-    *v = got;
+    if (x->type == PK_AXIS_FLOAT && number.f == 0)
+        number.f = 0; /* one zero, not two */
+    *v = number;
     return PK_OK;
 }
 

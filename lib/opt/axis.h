@@ -57,7 +57,7 @@ struct pk_axis {
      * become the defaults of those axes at that point. As many as choices and in their order, NULL-terminated. It stands above the
      * axes it sets. */
     const char *const *sets;
-    /* Optional: "axis=value", what asking for values of this axis says of another one, unless that is asked for as well. Of two rows
+    /* Optional: "axis=value" for another axis, which values of this axis imply unless the request sets that one as well. Of two rows
      * that disagree the later one is right. */
     const char *implies;
     /* Optional: "context length", names that people may know it by, and of ENUM what they may call its choices: as many, in their order,
@@ -98,7 +98,7 @@ const char *pk_axis_file_name(union pk_value v);
 enum pk_code pk_axis_parse(const struct pk_axis *axis, const char *text, struct pk_arena *a,
                            struct pk_sweep *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* A sweep that was asked for: it is parsed once, and then carried in this form. */
+/* A sweep of a request: it is parsed once, and then carried in this form. */
 struct pk_axis_sweep {
     size_t axis; /* index in the table */
     struct pk_sweep sweep;
@@ -156,7 +156,7 @@ const char *pk_point_text(const struct pk_point *p, const bool *which, struct pk
 void pk_points_differ(const struct pk_point *const *points, size_t n, bool *differ);
 
 /* Fills a point from a JSON object written by pk_point_json; unknown names and out-of-range values are errors
- * (a worker and a peer check what they are asked). Axes that are missing take their default's first value, or
+ * (workers and peers check their requests). Axes that are missing take their default's first value, or
  * are absent where they do not apply. */
 enum pk_code pk_point_from_json(const struct pk_axis *axes, const json_t *obj, struct pk_arena *a,
                                 struct pk_point *p, struct pk_err *err) PK_MUST_CHECK;

@@ -12,14 +12,14 @@
 enum { NEGATED = 1 << 16, HELP_SHORT = 1 << 17, HELP_FULL };
 
 /* The popt rows and what their numbers stand for. */
-struct spoken {
+struct popt_rows {
     struct poptOption *popt;
     struct pk_opt_place *places;
-    const char **names, **also; /* every long name, for did-you-mean, and what else it is known by */
+    const char **names, **also; /* every long name, for did-you-mean, and its other names */
     size_t n_popt, n_places, n_names;
 };
 
-static void speak(struct spoken *s, const char *name, char letter, bool takes_value, int val)
+static void add_popt_row(struct popt_rows *s, const char *name, char letter, bool takes_value, int val)
 {
     for (const struct poptOption *p = s->popt; p < s->popt + s->n_popt;
          p++) /* two of one spelling are a bug */
@@ -33,46 +33,46 @@ static void speak(struct spoken *s, const char *name, char letter, bool takes_va
         s->names[s->n_names++] = name;
 }
 
-static struct spoken speak_all(struct pk_opt_job *job)
+static struct popt_rows make_popt_rows(struct pk_opt_job *job)
 {
     size_t n = 0;
     for (size_t t = 0; t < job->n_tables; t++)
         for (const struct pk_opt *r = job->tables[t].rows; r && r->name; r++)
             n++;
     struct pk_arena *a = job->arena;
-    struct spoken s = {.popt = pk_new_n(a, struct poptOption, 2 * n + 3),
-                       .places = pk_new_n(a, struct pk_opt_place, n),
-                       .names = pk_new_n(a, const char *, 2 * n + 1),
-                       .also = pk_new_n(a, const char *, 2 * n + 1)};
+    struct popt_rows s = {.popt = pk_new_n(a, struct poptOption, 2 * n + 3),
+                          .places = pk_new_n(a, struct pk_opt_place, n),
+                          .names = pk_new_n(a, const char *, 2 * n + 1),
+                          .also = pk_new_n(a, const char *, 2 * n + 1)};
     for (size_t t = 0; t < job->n_tables; t++)
         for (size_t i = 0; job->tables[t].rows && job->tables[t].rows[i].name; i++) {
             const struct pk_opt *row = &job->tables[t].rows[i];
             s.places[s.n_places++] = (struct pk_opt_place){&job->tables[t], i};
             s.also[s.n_names] = row->also;
-            speak(&s, row->name, row->letter, row->type != PK_OPT_FLAG, (int)s.n_places);
+            add_popt_row(&s, row->name, row->letter, row->type != PK_OPT_FLAG, (int)s.n_places);
             if (row->key && strcmp(row->key, row->name))
-                speak(&s, row->key, 0, true, (int)s.n_places);
+                add_popt_row(&s, row->key, 0, true, (int)s.n_places);
             const bool no = !strncmp(row->name, "no-", 3);
             const char *opposite = no ? row->name + 3 : pk_printf(a, "no-%s", row->name);
             if (row->type == PK_OPT_FLAG && !pk_opt_row(job->tables[t].rows, opposite))
-                speak(&s, opposite, 0, false, (int)s.n_places + NEGATED);
+                add_popt_row(&s, opposite, 0, false, (int)s.n_places + NEGATED);
         }
-    speak(&s, NULL, 'h', false, HELP_SHORT);
-    speak(&s, "help", 0, false, HELP_FULL);
+    add_popt_row(&s, NULL, 'h', false, HELP_SHORT);
+    add_popt_row(&s, "help", 0, false, HELP_FULL);
     return s;
 }
 
-static enum pk_code refuse(const struct pk_opt_job *job, const struct spoken *s, poptContext con, int rc,
+static enum pk_code refuse(const struct pk_opt_job *job, const struct popt_rows *s, poptContext con, int rc,
                            struct pk_err *err)
 {
     const char *as_typed = poptBadOption(con, POPT_BADOPTION_NOALIAS);
     if (rc == POPT_ERROR_BADOPT) {
         const char *name = pk_strndup(job->arena, as_typed, strcspn(as_typed, "="));
         const char *bare = name + strspn(name, "-");
-        const struct pk_opt_known *known = job->in->known;
+        const struct pk_opt_known *options = job->in->known;
         const char *owner = NULL, *near = pk_suggest_also(bare, s->names, s->also, s->n_names);
-        for (size_t i = 0; !owner && i < known->n; i++)
-            owner = pk_opt_row(known->sections[i].rows, bare) ? known->sections[i].command : NULL;
+        for (size_t i = 0; !owner && i < options->n; i++)
+            owner = pk_opt_row(options->sections[i].rows, bare) ? options->sections[i].command : NULL;
         pk_fail(err, PK_E_USAGE, "there is no option %.200s", name);
         pk_why(err, "`perfkit %s` does not have it%s%s", job->in->command,
                owner ? ", but this has: perfkit " : "", owner ? owner : "");
@@ -90,7 +90,7 @@ static enum pk_code refuse(const struct pk_opt_job *job, const struct spoken *s,
     return pk_fix(err, "see perfkit %s --help", job->in->command);
 }
 
-static enum pk_code take_all(struct pk_opt_job *job, const struct spoken *s, poptContext con,
+static enum pk_code take_all(struct pk_opt_job *job, const struct popt_rows *s, poptContext con,
                              struct pk_texts *rest, int *help, struct pk_err *err)
 {
     int val;
@@ -123,7 +123,7 @@ static enum pk_code take_all(struct pk_opt_job *job, const struct spoken *s, pop
 enum pk_code pk_opt_read_command_line(struct pk_opt_job *job, struct pk_texts *rest, int *help,
                                       struct pk_err *err)
 {
-    struct spoken s = speak_all(job);
+    struct popt_rows s = make_popt_rows(job);
     *rest = (struct pk_texts){0};
     *help = 0;
     poptContext con = poptGetContext(NULL, job->in->argc, (const char **)job->in->argv, s.popt, 0);

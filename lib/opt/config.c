@@ -32,15 +32,15 @@ static const char *get_env(const struct pk_opt_input *in, const char *name)
 }
 
 /* Every name a PERFKIT_ variable may have, whichever command runs. */
-static struct pk_texts known_variables(const struct pk_opt_known *known, struct pk_arena *a)
+static struct pk_texts known_variables(const struct pk_opt_known *options, struct pk_arena *a)
 {
     struct pk_texts names = {0};
-    for (size_t s = 0; s <= known->n; s++)
-        for (const struct pk_opt *r = s < known->n ? known->sections[s].rows : known->globals; r && r->name;
-             r++)
+    for (size_t s = 0; s <= options->n; s++)
+        for (const struct pk_opt *r = s < options->n ? options->sections[s].rows : options->globals;
+             r && r->name; r++)
             if (!r->cli_only)
                 pk_texts_add(&names, pk_opt_variable(r->name, a), a);
-    for (const struct pk_opt_variable *v = known->variables; v->name; v++)
+    for (const struct pk_opt_variable *v = options->variables; v->name; v++)
         pk_texts_add(&names, v->name, a);
     return names;
 }
@@ -127,26 +127,26 @@ static char *read_line(char *s, int n, void *user)
     return s;
 }
 
-static bool command_exists(const struct pk_opt_known *known, const char *name)
+static bool command_exists(const struct pk_opt_known *options, const char *name)
 {
-    for (size_t i = 0; i < known->n; i++)
-        if (!strcmp(known->sections[i].command, name))
+    for (size_t i = 0; i < options->n; i++)
+        if (!strcmp(options->sections[i].command, name))
             return true;
     return !strcmp(name, COMMON);
 }
 
 /* The rows a section may name: its command's and the globals; in [perfkit] those of every command. Collected
  * in `names`. */
-static const struct pk_opt *row_of(const struct pk_opt_known *known, const char *section, const char *key,
+static const struct pk_opt *row_of(const struct pk_opt_known *options, const char *section, const char *key,
                                    struct pk_texts *names, struct pk_arena *a)
 {
     const struct pk_opt *found = NULL;
     bool common = !strcmp(section, COMMON);
-    for (size_t s = 0; s <= known->n; s++) {
-        if (s < known->n && !common && strcmp(known->sections[s].command, section))
+    for (size_t s = 0; s <= options->n; s++) {
+        if (s < options->n && !common && strcmp(options->sections[s].command, section))
             continue;
-        for (const struct pk_opt *r = s < known->n ? known->sections[s].rows : known->globals; r && r->name;
-             r++) {
+        for (const struct pk_opt *r = s < options->n ? options->sections[s].rows : options->globals;
+             r && r->name; r++) {
             found = !found && !strcmp(r->name, key) ? r : found;
             pk_texts_add(names, r->name, a);
         }
@@ -180,13 +180,13 @@ static int unknown_section(struct reading *r, const char *section)
 static int on_key(void *user, const char *section, const char *key, const char *value)
 {
     struct reading *r = user;
-    const struct pk_opt_known *known = r->job->in->known;
+    const struct pk_opt_known *options = r->job->in->known;
     struct pk_texts names = {0};
     if (r->failed)
         return 0;
-    if (!command_exists(known, section))
+    if (!command_exists(options, section))
         return unknown_section(r, section);
-    const struct pk_opt *row = row_of(known, section, key, &names, r->job->arena);
+    const struct pk_opt *row = row_of(options, section, key, &names, r->job->arena);
     if (!row) {
         pk_fail(r->err, PK_E_USAGE, "%s:%d: there is no option '%.100s' in [%.100s]", r->path, r->line, key,
                 section);

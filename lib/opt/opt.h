@@ -104,7 +104,7 @@ struct pk_opt_known {
 /* The command's section; one that there is. */
 const struct pk_opt_section *pk_opt_command(const struct pk_opt_known *known, const char *name);
 
-/* What is to be parsed. argv[0] is the command's name. */
+/* Input of pk_opt_parse. argv[0] is the command's name. */
 struct pk_opt_input {
     const char *command;
     int argc;
@@ -135,7 +135,7 @@ const char *pk_opt_first_argument(const struct pk_opt_input *in, const struct pk
 enum pk_code pk_opt_preset(struct pk_opt_table *table, const char *setting, struct pk_arena *a,
                            struct pk_err *err) PK_MUST_CHECK;
 
-/* Likewise with a value that an interrupted run was begun with: only what was typed now is stronger. */
+/* The same with a value of the interrupted run that is resumed: only what was typed now is stronger. */
 enum pk_code pk_opt_again(struct pk_opt_table *table, const char *setting, struct pk_arena *a,
                           struct pk_err *err) PK_MUST_CHECK;
 

@@ -261,17 +261,17 @@ static enum pk_code set(const struct placing *p, struct pk_opt_table *table, con
 
 static enum pk_code set_key(const struct placing *p, struct pk_err *err)
 {
-    bool known = false, list = false, of_a_call = false;
+    bool exists = false, list = false, of_a_call = false;
     for (const char *const *o = p->others; *o; o++)
         if (strcmp(*o, p->key->name) == 0)
             return check_repeat(p, err);
     for (size_t t = 0; t < p->n_tables; t++) {
         const struct pk_opt *row = row_of(p->tables[t].rows, p->key->name);
-        known |= row != NULL;
+        exists |= row != NULL;
         of_a_call |= row && row->cli_only && !row->into;
         list |= row && row->type == PK_OPT_LIST;
     }
-    if (!known)
+    if (!exists)
         return unknown(p, err);
     if (of_a_call) {
         at_key(p, err, pk_printf(p->arena, "'%.100s' cannot stand in this file", p->key->name));

@@ -8,7 +8,7 @@
  *     seq_len = 1024,4096                ; an axis
  *     threshold = forward_ns=5%          ; a key that is a list may stand on several lines
  *
- * Here sections, keys and their lines are known; what a key means is asked of rows of options (pk_suite_apply). Fuzzed. */
+ * Here sections, keys and their lines are known; the meaning of a key comes from rows of options (pk_suite_apply). Fuzzed. */
 #pragma once
 
 #include "opt/opt.h"
@@ -46,7 +46,7 @@ struct pk_suite {
 enum pk_code pk_suite_parse(const char *path, const char *text, size_t bytes, struct pk_arena *a,
                             struct pk_suite *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* Keeps one more thing that is wrong, but for a line that something is wrong with already. */
+/* Adds an error to the list, unless its line has one already. */
 void pk_suite_add_wrong(struct pk_suite *s, int line, const struct pk_err *err, struct pk_arena *a);
 
 /* The value of a key that stands in the section; NULL when it does not. */

@@ -38,9 +38,9 @@ enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const c
     return PK_OK;
 }
 
-bool pk_ceilings_wanting(const struct pk_ceilings_known *known, int64_t now_ns)
+bool pk_ceilings_wanting(const struct pk_ceilings_known *stored, int64_t now_ns)
 {
-    return known->doubtful || now_ns - known->newest_ns > (int64_t)(FRESH_S * PK_NS_PER_S);
+    return stored->doubtful || now_ns - stored->newest_ns > (int64_t)(FRESH_S * PK_NS_PER_S);
 }
 
 static enum pk_code no_ceilings(const char *device, enum pk_answer answer, const struct pk_slice *slice,

@@ -20,7 +20,7 @@ enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const c
                                 struct pk_ceilings_known *out, struct pk_err *err) PK_MUST_CHECK;
 
 /* Another repetition is needed: a value is doubtful, or a day old. */
-bool pk_ceilings_wanting(const struct pk_ceilings_known *known, int64_t now_ns);
+bool pk_ceilings_wanting(const struct pk_ceilings_known *stored, int64_t now_ns);
 
 /* Measures and stores one repeat, in a fresh worker, in less than a second. sheet: what the vendor states; NULL = not wanted. */
 enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const char *device,

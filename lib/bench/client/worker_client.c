@@ -14,10 +14,10 @@ void pk_worker_client_init(struct pk_worker_client *l, const struct pk_provider 
     *l = (struct pk_worker_client){.provider = provider, .collector = pk_collector_new()};
 }
 
-void pk_worker_client_know(struct pk_worker_client *l, const struct pk_metric_decl *metrics, size_t n)
+void pk_worker_client_set_metrics(struct pk_worker_client *l, const struct pk_metric_decl *metrics, size_t n)
 {
-    l->known = metrics;
-    l->n_known = n;
+    l->metrics = metrics;
+    l->n_metrics = n;
 }
 
 static void drop_worker(struct pk_worker_client *l, uint64_t grace_ns)
@@ -66,13 +66,13 @@ static const char *check_status(struct pk_worker_client *l, const struct pk_wire
                                                                           : NULL;
 }
 
-static const char *check_metric(struct pk_worker_client *l, const struct pk_metric_decl *said)
+static const char *check_metric(struct pk_worker_client *l, const struct pk_metric_decl *metric)
 {
-    for (size_t i = 0; i < l->n_known; i++) {
-        const struct pk_metric_decl *own = &l->known[i];
-        if (strcmp(own->name, said->name) == 0 && strcmp(own->unit, said->unit) != 0)
+    for (size_t i = 0; i < l->n_metrics; i++) {
+        const struct pk_metric_decl *own = &l->metrics[i];
+        if (strcmp(own->name, metric->name) == 0 && strcmp(own->unit, metric->unit) != 0)
             return pk_printf(&l->arena, "it reports the metric \"%s\" in \"%s\", which has the unit \"%s\"",
-                             said->name, said->unit, own->unit);
+                             metric->name, metric->unit, own->unit);
     }
     return NULL;
 }

@@ -35,8 +35,8 @@ struct pk_worker_client {
     struct pk_arena arena; /* facts and messages since the last question */
     struct pk_fact *facts; /* settings that came with the answer */
     size_t n_facts, facts_cap;
-    const struct pk_metric_decl *known; /* see pk_worker_client_know */
-    size_t n_known;
+    const struct pk_metric_decl *metrics; /* see pk_worker_client_set_metrics */
+    size_t n_metrics;
     struct pk_rank_heartbeats heartbeats; /* of a group of ranks; its path is in argv */
     const char *absent; /* the rank that did not answer, when the answer is late and the rank is known */
     json_t *choices;    /* the choices of its workers so far; every request contains them */
@@ -55,7 +55,7 @@ void pk_worker_client_init(struct pk_worker_client *l, const struct pk_provider 
 
 /* The metrics of the experiment. Tables join them by name, so a worker that reports one in another unit is wrong. They outlive the
  * client. */
-void pk_worker_client_know(struct pk_worker_client *l, const struct pk_metric_decl *metrics, size_t n);
+void pk_worker_client_set_metrics(struct pk_worker_client *l, const struct pk_metric_decl *metrics, size_t n);
 
 /* The choices of workers of an earlier part of the run. Beyond PK_CHOICES_MOST, or longer than choices are, it is left out. */
 void pk_worker_client_choice(struct pk_worker_client *l, const char *key, const char *value);
@@ -76,5 +76,5 @@ enum pk_answer pk_worker_client_question(struct pk_worker_client *l, const char 
 void pk_worker_client_quit(struct pk_worker_client *l);
 /* Ends the worker at once and frees everything. */
 void pk_worker_client_free(struct pk_worker_client *l);
-/* Both, for a worker that was asked one question. */
+/* Both, for a worker that got a single request. */
 void pk_worker_client_close(struct pk_worker_client *l);

@@ -22,11 +22,11 @@ struct pk_command {
     const volatile int *stop_flag;
     struct pk_arena *a; /* as long as the measurement */
     struct pk_process spawner;
-    struct pk_cpus cpus;                    /* where commands run */
-    struct pk_wire_reader *said, *answered; /* by the command, by the spawner */
+    struct pk_cpus cpus;                                    /* where commands run */
+    struct pk_wire_reader *command_reader, *spawner_reader; /* of their messages */
     struct pk_reported_set cases;
     const struct pk_command_turn *turn;
-    const char *problem; /* what the command said wrong in this run */
+    const char *problem; /* what is wrong in the messages of this run */
     struct pk_err setting_err;
     enum pk_code setting_rc;
 };
@@ -36,9 +36,9 @@ struct pk_command {
 static void drop_spawner(struct pk_command *r, uint64_t grace_ns)
 {
     pk_process_end(&r->spawner, grace_ns);
-    pk_wire_reader_free(r->said);
-    pk_wire_reader_free(r->answered);
-    r->said = r->answered = NULL;
+    pk_wire_reader_free(r->command_reader);
+    pk_wire_reader_free(r->spawner_reader);
+    r->command_reader = r->spawner_reader = NULL;
 }
 
 static enum pk_code need_spawner(struct pk_command *r, struct pk_err *err)
@@ -54,7 +54,7 @@ static enum pk_code need_spawner(struct pk_command *r, struct pk_err *err)
         pk_fail(err, PK_E_IO, "the command cannot be bound to CPUs %s", r->o->cpus);
         return pk_why(err, "the kernel refused it");
     }
-    r->answered = pk_wire_reader_new();
+    r->spawner_reader = pk_wire_reader_new();
     return PK_OK;
 }
 
@@ -63,8 +63,8 @@ static void hear_command(struct pk_command *r, const char *bytes, size_t n)
     struct pk_wire_msg m;
     if (r->turn->pass != PK_PASS_TIMING)
         return;
-    pk_wire_feed(r->said, bytes, n);
-    while (!r->problem && pk_wire_next(r->said, &m)) {
+    pk_wire_feed(r->command_reader, bytes, n);
+    while (!r->problem && pk_wire_next(r->command_reader, &m)) {
         const char *problem = pk_reported_take(&r->cases, &m);
         if (problem)
             r->problem = pk_printf(r->a, "the command violated the protocol: %s", problem);
@@ -81,15 +81,15 @@ static bool declared(const struct pk_slice *s, const char *metric)
     return false;
 }
 
-/* What the spawner measured joins what the command said of its own case. True when the answer is complete. */
+/* What the spawner measured joins what the command reported of its own case. True when the answer is complete. */
 static bool hear_spawner(struct pk_command *r, const char *bytes, size_t n)
 {
     struct pk_collector *own = r->cases.v[0].collector;
     struct pk_wire_msg m;
     const char *problem = NULL;
     bool complete = false;
-    pk_wire_feed(r->answered, bytes, n);
-    while (!complete && pk_wire_next(r->answered, &m)) {
+    pk_wire_feed(r->spawner_reader, bytes, n);
+    while (!complete && pk_wire_next(r->spawner_reader, &m)) {
         if (m.type == PK_WIRE_METRIC && !r->problem && declared(pk_collected(own), m.metric.name))
             r->problem =
                 pk_printf(r->a, "the command reports %s, which is perfkit's own metric", m.metric.name);
@@ -105,10 +105,10 @@ static const char *spawner_died(struct pk_command *r)
                      pk_process_fate(&r->spawner, r->a));
 }
 
-enum heard { ANSWERED, BROKEN, LATE, STOPPED };
+enum run_end { ANSWERED, BROKEN, LATE, STOPPED };
 
 /* Starts one run and listens until it is over. BROKEN: *message says how. */
-static enum heard run_command(struct pk_command *r, const char **message)
+static enum run_end run_command(struct pk_command *r, const char **message)
 {
     struct pk_err err;
     char buf[32 << 10];
@@ -119,8 +119,8 @@ static enum heard run_command(struct pk_command *r, const char **message)
     }
     uint64_t deadline = pk_clock_ns() + (uint64_t)r->o->timeout_ns;
     r->spawner.tail_n = 0;
-    pk_wire_reader_free(r->said); /* a line that the run before left unfinished goes with it */
-    r->said = pk_wire_reader_new();
+    pk_wire_reader_free(r->command_reader); /* a line that the run before left unfinished goes with it */
+    r->command_reader = pk_wire_reader_new();
     json_t *words = json_array();
     for (const char *const *w = r->o->argv; *w; w++)
         json_array_append_new(words, json_string(*w));
@@ -142,7 +142,7 @@ static enum heard run_command(struct pk_command *r, const char **message)
             break;
         case PK_HEARD_ANSWER:
             if (hear_spawner(r, buf, n)) {
-                /* After the answer: what is still in the pipes. The command has ended, so everything it said is there. */
+                /* After the answer: what is still in the pipes. The command has ended, so all its messages are there. */
                 char left[32 << 10];
                 size_t n_left = 0;
                 while (pk_process_hear(&r->spawner, 0, NULL, left, sizeof left, &n_left) == PK_HEARD_BYTES)
@@ -244,7 +244,7 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
     struct pk_state_span span = {.n_cpus = r->cpus.n};
     pk_state_read(NULL, r->cpus.v, r->cpus.n, &around, &span.before);
     uint64_t wall = pk_wall_ns(), began = pk_clock_ns();
-    enum heard how = run_command(r, &broken);
+    enum run_end how = run_command(r, &broken);
     const uint64_t elapsed_ns = pk_clock_ns() - began;
     pk_state_read(NULL, r->cpus.v, r->cpus.n, &around, &span.after);
     struct pk_slice *own = pk_collected(r->cases.v[0].collector);

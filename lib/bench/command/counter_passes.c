@@ -43,17 +43,17 @@ static void set_absent(struct pk_counting *c, struct pk_counting_plan *p, const 
 }
 
 /* Planned here as the parent planned it: what differs is refused by the kernel in the same words. */
-static enum pk_code plan_one(struct pk_counting *c, const json_t *asked, struct pk_counting_plan *p,
+static enum pk_code plan_one(struct pk_counting *c, const json_t *request, struct pk_counting_plan *p,
                              struct pk_err *err)
 {
     struct pk_counters_named named;
     struct pk_err cause;
     size_t n_plans;
-    if (pk_counters_named(asked, c->arena, &named, err))
+    if (pk_counters_named(request, c->arena, &named, err))
         return err->code;
     if (!named.source || !named.source->open_command || !named.n)
         return pk_fail(err, PK_E_USAGE, "this perfkit cannot count a command by '%.100s'",
-                       pk_json_str(asked, "source", ""));
+                       pk_json_str(request, "source", ""));
     struct pk_event *events = pk_new_n(c->arena, struct pk_event, named.n);
     for (size_t i = 0; i < named.n; i++)
         events[i] = (struct pk_event){.name = named.events[i]};

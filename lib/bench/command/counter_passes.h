@@ -12,7 +12,7 @@
 size_t pk_counted_round(const struct pk_counters *c, size_t plan);
 size_t pk_counted_rounds(const struct pk_counters *c);
 
-/* What a round counts, as a request says it: [{"source": ..., "events": [...]}, ...]. New. */
+/* What a round counts, in the form of a request: [{"source": ..., "events": [...]}, ...]. New. */
 json_t *pk_counted_request(const struct pk_counters *c, size_t round);
 
 /* The counting side. */

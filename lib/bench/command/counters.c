@@ -22,12 +22,12 @@ enum pk_code pk_command_counters(struct pk_store *s, int64_t run_id, const struc
     params[1] = pk_param_int(":case", case_id);
     if (pk_query(s, "command_time", params, 2, &a, &times, err))
         return err->code;
-    struct pk_counter_inputs known = pk_counter_inputs_nothing(counters, 1, &a);
+    struct pk_counter_inputs inputs = pk_counter_inputs_nothing(counters, 1, &a);
     if (times.n) {
-        known.at[0].time_ns = pk_cell_number(&times.cells[0]);
-        known.at[0].fastest_ns = pk_cell_number(&times.cells[1]);
-        known.at[0].slowest_ns = pk_cell_number(&times.cells[2]);
-        known.at[0].processes = times.cells[3].i;
+        inputs.at[0].time_ns = pk_cell_number(&times.cells[0]);
+        inputs.at[0].fastest_ns = pk_cell_number(&times.cells[1]);
+        inputs.at[0].slowest_ns = pk_cell_number(&times.cells[2]);
+        inputs.at[0].processes = times.cells[3].i;
     }
     enum { CASE, IN_ROUND, EVENT, SCALED_FROM, WHY, VALUE, RAN };
     for (size_t i = 0; i < r.n; i++) {
@@ -36,17 +36,17 @@ enum pk_code pk_command_counters(struct pk_store *s, int64_t run_id, const struc
         for (size_t p = 0; p < counters->n_plans; p++) {
             if ((int64_t)pk_counted_round(counters, p) != row[IN_ROUND].i)
                 continue;
-            known.at[0].pass_ns[p] = pk_cell_number(&row[RAN]);
+            inputs.at[0].pass_ns[p] = pk_cell_number(&row[RAN]);
             for (size_t e = 0; e < counters->plans[p].n; e++) {
                 if (strcmp(counters->plans[p].events[e].name, row[EVENT].s) != 0)
                     continue;
-                known.at[0].count[p][e] = pk_cell_number(&row[VALUE]);
+                inputs.at[0].count[p][e] = pk_cell_number(&row[VALUE]);
                 if (row[SCALED_FROM].type == PK_CELL_REAL)
-                    known.quality[p][e].scaled_from = row[SCALED_FROM].f;
+                    inputs.quality[p][e].scaled_from = row[SCALED_FROM].f;
                 if (row[WHY].type == PK_CELL_TEXT)
-                    known.quality[p][e].why = row[WHY].s;
+                    inputs.quality[p][e].why = row[WHY].s;
             }
         }
     }
-    return pk_record_known(s, case_id, counters, &known, &a, err);
+    return pk_record_known(s, case_id, counters, &inputs, &a, err);
 }

@@ -82,27 +82,28 @@ static bool counted_at(const struct counts *c, size_t place)
     return true;
 }
 
-/* What is to be said of an event's counts, over all samples. */
-struct seen {
+/* An event's counts, over all samples. */
+struct event_summary {
     size_t n, absent;
     bool real;
     const char *why;      /* of the last absent one */
     double counted_share; /* of the time, where that was least; below 1: scaled to the whole */
 };
 
-static struct seen read_counts(const struct counts *c, size_t place, size_t event, const size_t *rows,
-                               size_t n)
+static struct event_summary read_counts(const struct counts *c, size_t place, size_t event,
+                                        const size_t *rows, size_t n)
 {
-    struct seen seen = {.n = n, .counted_share = 1};
+    struct event_summary summary = {.n = n, .counted_share = 1};
     for (size_t i = 0; i < n; i++) {
         const struct pk_reading *r = readings(c, rows[i], place) + event;
-        seen.absent += r->absent;
-        seen.real |= r->is_real || r->absent;
-        seen.why = r->absent ? r->why : seen.why;
+        summary.absent += r->absent;
+        summary.real |= r->is_real || r->absent;
+        summary.why = r->absent ? r->why : summary.why;
         if (!r->absent && r->running_ns < r->enabled_ns)
-            seen.counted_share = fmin(seen.counted_share, (double)r->running_ns / (double)r->enabled_ns);
+            summary.counted_share =
+                fmin(summary.counted_share, (double)r->running_ns / (double)r->enabled_ns);
     }
-    return seen;
+    return summary;
 }
 
 struct packing {
@@ -116,15 +117,15 @@ struct packing {
     size_t n;
 };
 
-static void add_series(struct packing *k, size_t place, size_t event, const struct seen *seen)
+static void add_series(struct packing *k, size_t place, size_t event, const struct event_summary *summary)
 {
     const struct pk_event *e = &k->c->plan->events[event];
     const struct pk_sampler *s = k->c->s;
     const struct pk_region *regions = s->ctx->c->probe->regions;
     const int64_t region_reps = place < s->n_regions ? s->mark_reps[s->first_column[place]] : 1;
     const char *where = place + 1 < places(k->c) ? regions[place].name : "iteration";
-    int64_t *integer = seen->real ? NULL : pk_new_n(k->a, int64_t, k->n);
-    double *real = seen->real ? pk_new_n(k->a, double, k->n) : NULL;
+    int64_t *integer = summary->real ? NULL : pk_new_n(k->a, int64_t, k->n);
+    double *real = summary->real ? pk_new_n(k->a, double, k->n) : NULL;
     for (size_t i = 0; i < k->n; i++) {
         const struct pk_reading *r = readings(k->c, k->rows[i], place) + event;
         if (integer)
@@ -144,18 +145,18 @@ static void add_series(struct packing *k, size_t place, size_t event, const stru
                            .real = real};
 }
 
-static json_t *event_json(const struct pk_event *e, const struct seen *seen)
+static json_t *event_json(const struct pk_event *e, const struct event_summary *summary)
 {
     json_t *j = json_pack("{s:s, s:s}", "native", e->native, "quality",
                           e->quality == PK_QUALITY_EXACT ? "exact" : "approximate");
     if (*e->note)
         json_object_set_new(j, "note", json_string(e->note));
-    if (seen->absent)
-        json_object_set_new(j, "absent", json_integer((json_int_t)seen->absent));
-    if (seen->why)
-        json_object_set_new(j, "why", json_string(seen->why));
-    if (seen->counted_share < 1)
-        json_object_set_new(j, "scaled_from", json_real(seen->counted_share));
+    if (summary->absent)
+        json_object_set_new(j, "absent", json_integer((json_int_t)summary->absent));
+    if (summary->why)
+        json_object_set_new(j, "why", json_string(summary->why));
+    if (summary->counted_share < 1)
+        json_object_set_new(j, "scaled_from", json_real(summary->counted_share));
     if (*e->modes)
         json_object_set_new(j, "modes", json_string(e->modes));
     return j;
@@ -191,16 +192,16 @@ static void pack(void *user, const struct pk_stopper *st, struct pk_notes *notes
     struct packing k = make_room(c, st, out);
     json_t *events = json_object();
     for (size_t e = 0; e < c->plan->n; e++) {
-        struct seen all = {.counted_share = 1};
+        struct event_summary all = {.counted_share = 1};
         for (size_t place = 0; place < places(c); place++) {
             if (!counted_at(c, place))
                 continue;
-            const struct seen seen = read_counts(c, place, e, k.rows, k.n);
-            all.absent = seen.absent > all.absent ? seen.absent : all.absent;
-            all.why = seen.why ? seen.why : all.why;
-            all.counted_share = fmin(all.counted_share, seen.counted_share);
-            if (seen.absent < seen.n)
-                add_series(&k, place, e, &seen);
+            const struct event_summary summary = read_counts(c, place, e, k.rows, k.n);
+            all.absent = summary.absent > all.absent ? summary.absent : all.absent;
+            all.why = summary.why ? summary.why : all.why;
+            all.counted_share = fmin(all.counted_share, summary.counted_share);
+            if (summary.absent < summary.n)
+                add_series(&k, place, e, &summary);
         }
         json_object_set_new(events, c->plan->events[e].name, event_json(&c->plan->events[e], &all));
     }

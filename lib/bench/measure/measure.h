@@ -23,7 +23,7 @@
  * region's), outliers, outlier_ordinals (the first 32), drift, drift_p, autocorrelation, disturbed (samples),
  * disturbed_kept (true: most samples were disturbed, so that none was set aside), of repeatable regions unit_overhead_ns (subtracted
  * for each repetition), region_reps ({"match": 512}), near_overhead (the regions that take no longer than that), class:
- *   flat       nothing to say
+ *   flat       steady from the first sample
  *   warmup     the first samples were slower and are cut
  *   slowdown   it got slower by more than 0.5 %: throttling until proven otherwise
  *   no-steady  no steady state was reached */
@@ -41,7 +41,7 @@ typedef bool pk_disturbed_fn(void *user);
 struct pk_measure {
     const struct pk_case *c;
     struct pk_device *dev;
-    struct pk_comm *comm; /* of the ranks that measure it together (comm/comm.h); NULL = nobody else */
+    struct pk_comm *comm; /* of the ranks that measure it together (comm/comm.h); NULL = this process alone */
     enum pk_pass pass;
     int invocation;
     bool check;

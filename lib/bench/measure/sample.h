@@ -18,7 +18,7 @@ struct pk_stopper;
 struct pk_notes;
 struct pk_slice;
 
-/* Takes part in every sample from attach on: calls iterate, as often as it wants, around which it counts or traces. */
+/* Takes part in every sample after attach: it calls iterate one or more times, and counts or traces around it. */
 typedef enum pk_code pk_iterate_fn(struct pk_sampler *s, struct pk_err *err);
 struct pk_observer {
     enum pk_code (*sample)(void *user, struct pk_sampler *s, pk_iterate_fn *iterate, struct pk_err *err);
@@ -96,7 +96,7 @@ struct pk_line_up {
 };
 void pk_line_up(struct pk_line_up *l, struct pk_sampler *s);
 
-/* An occurrence of a repeatable region, and a sample's regions together, are to last at least this long. */
+/* An occurrence of a repeatable region, and a sample's regions together, last at least this long. */
 #define PK_SAMPLE_MIN_NS 20000.0
 enum { PK_SAMPLE_REPS_MAX = 10000, PK_REGION_REPS_MAX = 20000 };
 

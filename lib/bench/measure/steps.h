@@ -41,6 +41,6 @@ enum pk_code pk_counts_open(const struct pk_counter_env *env, const struct pk_so
 enum pk_code pk_traced_open(const struct pk_counter_env *env, struct pk_device *dev, struct pk_arena *a,
                             const struct pk_observer **out, struct pk_err *err) PK_MUST_CHECK;
 
-/* allocation_log.c: every allocation of one iteration: who takes device memory, when, and for what. */
+/* allocation_log.c: every allocation of device memory in one iteration: its region, time and tag. */
 enum { PK_LOG_POINTS = 32 };
 const struct pk_observer *pk_allocation_log_open(struct pk_device *dev, struct pk_arena *a);

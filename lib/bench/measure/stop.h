@@ -25,7 +25,7 @@ struct pk_stopper {
     const char *reason;             /* once pk_stop_now answered true */
     size_t cut;                     /* leading samples, the first iteration not counted, that are warm-up */
     bool settled;                   /* false: the warm-up found took half of the samples */
-    double noise;                   /* NaN: too few samples to say */
+    double noise;                   /* NaN: too few samples */
     size_t disturbed;               /* samples after the cut that are set aside */
     bool kept;                      /* most were disturbed: they count like the others, disturbed is 0 */
 };

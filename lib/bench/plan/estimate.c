@@ -104,9 +104,9 @@ static double iteration_ns(const struct pk_rows *rows, const struct pk_plan *pla
         out->stored++;
         return t;
     }
-    bool known = pk_plan_time_known(plan, c);
-    ++*(known ? &out->modelled : &out->unknown);
-    return known ? c->least_ns / usual_share_of_floor : NAN;
+    bool has_floor = pk_plan_time_known(plan, c);
+    ++*(has_floor ? &out->modelled : &out->unknown);
+    return has_floor ? c->least_ns / usual_share_of_floor : NAN;
 }
 
 enum pk_code pk_plan_duration(struct pk_store *s, const struct pk_duration_request *r, struct pk_arena *a,

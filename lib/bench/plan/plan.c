@@ -286,31 +286,31 @@ static enum pk_code list_cases(struct planner *p, const struct pk_preset *preset
     return PK_OK;
 }
 
-struct hearing {
-    struct pk_texts *heard;
+struct warning_list {
+    struct pk_texts *texts;
     struct pk_arena *arena;
 };
 
-static void keep_reason(void *user, const char *text)
+static void keep_warning(void *user, const char *text)
 {
-    struct hearing *h = user;
-    if (!pk_texts_has(h->heard, text))
-        pk_texts_add(h->heard, pk_strdup(h->arena, text), h->arena);
+    struct warning_list *h = user;
+    if (!pk_texts_has(h->texts, text))
+        pk_texts_add(h->texts, pk_strdup(h->arena, text), h->arena);
 }
 
 /* Peers know best what they can do. */
 static enum pk_code validate(const struct planner *p, struct pk_plan *out, struct pk_err *err)
 {
-    struct hearing h = {&out->warnings, p->arena};
+    struct warning_list list = {&out->warnings, p->arena};
     for (size_t i = 0; i < out->n; i++) {
         PK_ARENA_CLEANUP struct pk_arena a = {0};
         const struct pk_planned *v = &out->v[i];
         const char *doubt =
             v->ranks && !v->skip ? pk_launch_doubt(v->ranks, p->r->threads, p->r->cpus, &a) : NULL;
         if (doubt)
-            keep_reason(&h, doubt);
+            keep_warning(&list, doubt);
         if (v->provider == 0 && !v->skip && p->probe->validate &&
-            p->probe->validate(&v->c, &a, keep_reason, &h, err))
+            p->probe->validate(&v->c, &a, keep_warning, &list, err))
             return err->code;
     }
     return PK_OK;
@@ -332,11 +332,11 @@ static enum pk_code choose_preset(struct planner *p, struct pk_plan *out)
     for (const struct pk_preset *preset = first; preset->name; preset++) {
         enum pk_code rc = list_cases(p, preset, out);
         struct pk_plan tried = *out;
-        struct pk_err unheard; /* nobody chose a later preset: its unsound cases are no error */
+        struct pk_err ignored; /* nobody chose a later preset: its unsound cases are no error */
         bool fits = true;
         for (size_t i = 0; i < out->n; i++)
             fits = fits && !out->v[i].too_large;
-        if (rc || (fits && (preset == first || !validate(p, &tried, &unheard))))
+        if (rc || (fits && (preset == first || !validate(p, &tried, &ignored))))
             return rc;
     }
     return list_cases(p, first, out);

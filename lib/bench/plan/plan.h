@@ -55,7 +55,7 @@ struct pk_plan {
 
 /* Points in the order of the blocks, at each point the variants in the order of the probe's table, then the peers. A variant
  * of which every case is skipped is left out unless it was named, or the first variant's are skipped, too.
- * PK_E_USAGE for names and values; what the probe's validate says; PK_E_NOTHING when the filter leaves no case. */
+ * PK_E_USAGE for names and values; the errors of the probe's validate; PK_E_NOTHING when the filter leaves no case. */
 enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, struct pk_plan *out,
                           struct pk_err *err) PK_MUST_CHECK;
 

@@ -20,10 +20,10 @@ struct pk_counter_inputs pk_counter_inputs_nothing(const struct pk_counters *cou
                                                    struct pk_arena *a)
 {
     const size_t plans = counters->n_plans;
-    struct pk_counter_inputs known = {pk_new_n(a, struct pk_counter_place, n_places),
-                                      pk_new_n(a, struct pk_event_quality *, plans + 1)};
+    struct pk_counter_inputs inputs = {pk_new_n(a, struct pk_counter_place, n_places),
+                                       pk_new_n(a, struct pk_event_quality *, plans + 1)};
     for (size_t r = 0; r < n_places; r++) {
-        struct pk_counter_place *at = &known.at[r];
+        struct pk_counter_place *at = &inputs.at[r];
         *at = (struct pk_counter_place){.time_ns = NAN,
                                         .fastest_ns = NAN,
                                         .slowest_ns = NAN,
@@ -36,11 +36,11 @@ struct pk_counter_inputs pk_counter_inputs_nothing(const struct pk_counters *cou
             at->count[p] = nans(a, counters->plans[p].n);
     }
     for (size_t p = 0; p < plans; p++) {
-        known.quality[p] = pk_new_n(a, struct pk_event_quality, counters->plans[p].n);
+        inputs.quality[p] = pk_new_n(a, struct pk_event_quality, counters->plans[p].n);
         for (size_t e = 0; e < counters->plans[p].n; e++)
-            known.quality[p][e] = (struct pk_event_quality){.scaled_from = 1};
+            inputs.quality[p][e] = (struct pk_event_quality){.scaled_from = 1};
     }
-    return known;
+    return inputs;
 }
 
 const char *pk_counter_inputs_name(const struct pk_counter_inputs_run *k, size_t place)
@@ -81,7 +81,7 @@ static size_t first_of(const struct pk_rows *rows, int64_t case_id)
 }
 
 static void take_times(const struct pk_counter_inputs_run *k, int64_t case_id,
-                       struct pk_counter_inputs *known)
+                       struct pk_counter_inputs *inputs)
 {
     enum { CASE, METRIC, MEDIAN, FASTEST, SLOWEST, FLOPS, BYTES, PROCESSES, COLUMNS };
     for (size_t i = first_of(&k->times, case_id); i < first_of(&k->times, case_id + 1); i++) {
@@ -89,7 +89,7 @@ static void take_times(const struct pk_counter_inputs_run *k, int64_t case_id,
         const size_t r = find_place(k, row[METRIC].s, strlen(row[METRIC].s) - strlen("_ns"));
         if (r + 1 >= k->n_places)
             continue;
-        struct pk_counter_place *at = &known->at[r];
+        struct pk_counter_place *at = &inputs->at[r];
         at->processes = row[PROCESSES].i;
         double *const to[] = {&at->time_ns, &at->fastest_ns, &at->slowest_ns, &at->flops, &at->bytes};
         for (size_t f = 0; f < sizeof to / sizeof *to; f++)
@@ -98,7 +98,7 @@ static void take_times(const struct pk_counter_inputs_run *k, int64_t case_id,
 }
 
 /* The samples of one metric of one pass, sorted by value. */
-static void take_series(const struct pk_counter_inputs_run *k, struct pk_counter_inputs *known, size_t plan,
+static void take_series(const struct pk_counter_inputs_run *k, struct pk_counter_inputs *inputs, size_t plan,
                         const char *metric, const struct pk_cell *values, size_t stride, size_t n)
 {
     const double median =
@@ -110,7 +110,7 @@ static void take_series(const struct pk_counter_inputs_run *k, struct pk_counter
     if (r == k->n_places)
         return;
     if (!dot) {
-        known->at[r].pass_ns[plan] = median;
+        inputs->at[r].pass_ns[plan] = median;
         return;
     }
     const struct pk_source_plan *p = &k->counters->plans[plan];
@@ -119,11 +119,11 @@ static void take_series(const struct pk_counter_inputs_run *k, struct pk_counter
         return;
     for (size_t i = 0; p->events[e].kind == PK_EVENT_BITS && i < n; i++)
         bits |= (int64_t)pk_cell_number(&values[i * stride]);
-    known->at[r].count[plan][e] = p->events[e].kind == PK_EVENT_BITS ? (double)bits : median;
+    inputs->at[r].count[plan][e] = p->events[e].kind == PK_EVENT_BITS ? (double)bits : median;
 }
 
 static void take_samples(const struct pk_counter_inputs_run *k, int64_t case_id,
-                         struct pk_counter_inputs *known)
+                         struct pk_counter_inputs *inputs)
 {
     enum { CASE, PASS, METRIC, VALUE, COLUMNS };
     const struct pk_cell *cells = k->samples.cells;
@@ -134,12 +134,12 @@ static void take_samples(const struct pk_counter_inputs_run *k, int64_t case_id,
                       !strcmp(cells[end * COLUMNS + METRIC].s, row[METRIC].s);)
             end++;
         if ((size_t)row[PASS].i - 1 < k->counters->n_plans)
-            take_series(k, known, (size_t)row[PASS].i - 1, row[METRIC].s, row + VALUE, COLUMNS, end - i);
+            take_series(k, inputs, (size_t)row[PASS].i - 1, row[METRIC].s, row + VALUE, COLUMNS, end - i);
     }
 }
 
 static void take_quality(const struct pk_counter_inputs_run *k, int64_t case_id,
-                         struct pk_counter_inputs *known)
+                         struct pk_counter_inputs *inputs)
 {
     enum { CASE, PASS, EVENT, SCALED_FROM, WHY, COLUMNS };
     for (size_t i = first_of(&k->quality, case_id); i < first_of(&k->quality, case_id + 1); i++) {
@@ -150,8 +150,8 @@ static void take_quality(const struct pk_counter_inputs_run *k, int64_t case_id,
         if (plan >= k->counters->n_plans || e == p->n)
             continue;
         if (row[SCALED_FROM].type == PK_CELL_REAL)
-            known->quality[plan][e].scaled_from = row[SCALED_FROM].f;
-        known->quality[plan][e].why = row[WHY].type == PK_CELL_TEXT ? row[WHY].s : NULL;
+            inputs->quality[plan][e].scaled_from = row[SCALED_FROM].f;
+        inputs->quality[plan][e].why = row[WHY].type == PK_CELL_TEXT ? row[WHY].s : NULL;
     }
 }
 
@@ -162,13 +162,13 @@ static void add_to(double *sum, double more)
 
 /* The iteration's are those of its outermost regions, which have those of the others in them. */
 static void add_up(const struct pk_counter_inputs_run *k, const struct pk_case *c,
-                   struct pk_counter_inputs *known)
+                   struct pk_counter_inputs *inputs)
 {
-    struct pk_counter_place *whole = &known->at[k->n_places - 1];
+    struct pk_counter_place *whole = &inputs->at[k->n_places - 1];
     for (size_t r = 0; r + 1 < k->n_places; r++) {
-        const struct pk_counter_place *at = &known->at[r];
+        const struct pk_counter_place *at = &inputs->at[r];
         int around = pk_region_around(c, (unsigned)r); /* a peer may time parts alone */
-        while (around >= 0 && isnan(known->at[around].time_ns))
+        while (around >= 0 && isnan(inputs->at[around].time_ns))
             around = pk_region_around(c, (unsigned)around);
         if (isnan(at->time_ns) || around >= 0)
             continue;
@@ -186,16 +186,16 @@ static void add_up(const struct pk_counter_inputs_run *k, const struct pk_case *
 struct pk_counter_inputs pk_counter_inputs_case(const struct pk_counter_inputs_run *k, size_t i,
                                                 int64_t case_id)
 {
-    struct pk_counter_inputs known = pk_counter_inputs_nothing(k->counters, k->n_places, k->arena);
+    struct pk_counter_inputs inputs = pk_counter_inputs_nothing(k->counters, k->n_places, k->arena);
     const struct pk_case c = pk_planned_case(&k->plan->v[i]);
-    take_times(k, case_id, &known);
-    take_samples(k, case_id, &known);
-    take_quality(k, case_id, &known);
+    take_times(k, case_id, &inputs);
+    take_samples(k, case_id, &inputs);
+    take_quality(k, case_id, &inputs);
     for (size_t r = 0; r + 1 < k->n_places; r++)
-        if (!isnan(known.at[r].time_ns))
-            known.at[r].tensor_flops = k->plan->probe->work(&c, (unsigned)r).tensor_flops;
-    add_up(k, &c, &known);
-    return known;
+        if (!isnan(inputs.at[r].time_ns))
+            inputs.at[r].tensor_flops = k->plan->probe->work(&c, (unsigned)r).tensor_flops;
+    add_up(k, &c, &inputs);
+    return inputs;
 }
 
 enum pk_code pk_counter_inputs_read(struct pk_counter_inputs_run *k, struct pk_store *s, int64_t run_id,

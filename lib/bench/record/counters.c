@@ -27,9 +27,9 @@ static const char *scaled(const struct counted *c, double from)
 
 /* What is to be known of the event, and of how it was counted. */
 static const char *note_of(const struct counted *c, const struct pk_event *e,
-                           const struct pk_event_quality *how, bool known)
+                           const struct pk_event_quality *how, bool counted)
 {
-    if (!known)
+    if (!counted)
         return how->why ? how->why : "it was not counted";
     return how->scaled_from < 1
                ? pk_printf(c->a, "%s%s%s", scaled(c, how->scaled_from), *e->note ? "; " : "", e->note)
@@ -209,14 +209,14 @@ static bool counted_at(const struct counted *c, size_t r, const struct pk_counte
 }
 
 enum pk_code pk_record_known(struct pk_store *s, int64_t case_id, const struct pk_counters *counters,
-                             const struct pk_counter_inputs *known, struct pk_arena *a, struct pk_err *err)
+                             const struct pk_counter_inputs *inputs, struct pk_arena *a, struct pk_err *err)
 {
     static const struct pk_ceilings unknown;
     struct counted c = {.run = {.counters = counters, .n_places = 1}, .top = &unknown, .a = a};
-    add_events(&c, case_id, 0, known);
+    add_events(&c, case_id, 0, inputs);
     for (size_t m = 0; m < counters->n_metrics; m++)
-        add_metric(&c, case_id, 0, known, &counters->metrics[m]);
-    add_perturbation(&c, case_id, 0, &known->at[0]);
+        add_metric(&c, case_id, 0, inputs, &counters->metrics[m]);
+    add_perturbation(&c, case_id, 0, &inputs->at[0]);
     return pk_store_counters(s, c.rows, c.n, err);
 }
 

@@ -24,7 +24,7 @@ enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct
 
 /* The rows of a case that has only the region iteration and no declared work, from these data: the case of a command. */
 enum pk_code pk_record_known(struct pk_store *s, int64_t case_id, const struct pk_counters *counters,
-                             const struct pk_counter_inputs *known, struct pk_arena *a,
+                             const struct pk_counter_inputs *inputs, struct pk_arena *a,
                              struct pk_err *err) PK_MUST_CHECK;
 
 /* --- counter_inputs.c: data of a run's cases in the store after their passes: times, declared work, counts ---- */
@@ -85,7 +85,7 @@ const char *pk_counter_inputs_name(const struct pk_counter_inputs_run *k, size_t
 
 /* FLOPs or bytes of one iteration, and their source. */
 struct pk_roofline_amount {
-    double value;       /* NaN = nobody knows */
+    double value;       /* NaN = not known */
     const char *source; /* "declared", or the source that counted it: "cpu-events" */
     const char *native; /* the events that were added up: "dram_read_bytes + dram_write_bytes" */
     bool approximate;

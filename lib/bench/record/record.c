@@ -19,7 +19,7 @@ struct history {
     size_t n, row_cap, invocation_cap;
 };
 
-struct known_case {
+struct recorded_case {
     int64_t id;
     struct history *metrics;
     struct pk_summary_row *summaries; /* one per metric */
@@ -36,10 +36,10 @@ struct pk_recorder {
     bool lost; /* a slice that no spool took either */
     bool loaded;
     size_t spooled;
-    struct pk_setting *settings; /* said, and not yet in the store */
+    struct pk_setting *settings; /* not yet in the store */
     size_t n_settings, settings_cap;
     struct pk_err refused; /* why the first slice, or its case, was; code 0 = nothing was */
-    struct known_case *cases;
+    struct recorded_case *cases;
     size_t n, cap;
 };
 
@@ -61,17 +61,17 @@ void pk_recorder_free(struct pk_recorder *r)
     pk_arena_free(&a);
 }
 
-static struct known_case *case_of(struct pk_recorder *r, int64_t id)
+static struct recorded_case *case_of(struct pk_recorder *r, int64_t id)
 {
     for (size_t i = 0; i < r->n; i++)
         if (r->cases[i].id == id)
             return &r->cases[i];
     r->cases = pk_grow(&r->arena, r->cases, sizeof *r->cases, r->n, &r->cap);
-    r->cases[r->n] = (struct known_case){.id = id};
+    r->cases[r->n] = (struct recorded_case){.id = id};
     return &r->cases[r->n++];
 }
 
-static struct history *history_of(struct pk_recorder *r, struct known_case *c, const char *metric)
+static struct history *history_of(struct pk_recorder *r, struct recorded_case *c, const char *metric)
 {
     for (size_t i = 0; i < c->n; i++)
         if (strcmp(c->metrics[i].metric, metric) == 0)
@@ -83,8 +83,8 @@ static struct history *history_of(struct pk_recorder *r, struct known_case *c, c
 }
 
 /* Adds an invocation's figures and brings the case's summary of that metric up to date. */
-static void learn(struct pk_recorder *r, struct known_case *c, int invocation,
-                  const struct pk_summary_row *row)
+static void add_figures(struct pk_recorder *r, struct recorded_case *c, int invocation,
+                        const struct pk_summary_row *row)
 {
     struct history *h = history_of(r, c, row->metric);
     h->row = pk_grow(&r->arena, h->row, sizeof *h->row, h->n, &h->row_cap);
@@ -115,7 +115,7 @@ static enum pk_code load(struct pk_recorder *r, struct pk_err *err)
                                       .sd = pk_cell_number(&v[6]),
                                       .min = pk_cell_number(&v[7]),
                                       .max = pk_cell_number(&v[8])};
-        learn(r, case_of(r, v[0].i), (int)v[1].i, &row);
+        add_figures(r, case_of(r, v[0].i), (int)v[1].i, &row);
     }
     r->loaded = true;
     return PK_OK;
@@ -165,12 +165,12 @@ static enum pk_code store(struct pk_recorder *r, int64_t case_id, const struct p
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     if (load(r, err) || store_settings(r, err))
         return err->code;
-    struct known_case *c = case_of(r, case_id);
+    struct recorded_case *c = case_of(r, case_id);
     struct pk_summary_row *rows = pk_new_n(&a, struct pk_summary_row, 2 * s->n_metrics + 1),
                           *of_case = rows + s->n_metrics;
     size_t n = pk_summarize_slice(s, rows);
     for (size_t i = 0; i < n; i++)
-        learn(r, c, s->invocation, &rows[i]);
+        add_figures(r, c, s->invocation, &rows[i]);
     /* The case's summaries of the metrics that this slice has. */
     size_t n_case = 0;
     for (size_t i = 0; i < n; i++)
@@ -178,7 +178,7 @@ static enum pk_code store(struct pk_recorder *r, int64_t case_id, const struct p
             if (strcmp(c->metrics[k].metric, rows[i].metric) == 0)
                 of_case[n_case++] = c->summaries[k];
     enum pk_code code = pk_store_slice(r->store, case_id, s, rows, n, of_case, n_case, err);
-    if (code != PK_OK && !unwritten(code)) { /* it will not be there: learn anew from what is */
+    if (code != PK_OK && !unwritten(code)) { /* it will not be there: they are read again */
         r->loaded = false;
         r->n = 0;
     }

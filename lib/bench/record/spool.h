@@ -14,7 +14,7 @@ struct pk_spool_place {
     int64_t run_id, case_id;
     const struct pk_case_info *c;
     const char *store_path;
-    const struct pk_setting *settings; /* of the run, said before this slice */
+    const struct pk_setting *settings; /* of the run, not yet stored before this slice */
     size_t n_settings;
 };
 

@@ -132,13 +132,13 @@ enum pk_code pk_run_make_plan(struct pk_run *r, struct pk_err *err)
     const char *const *settings = rc ? NULL : r->plan.preset->settings;
     struct pk_opt_table *table = r->table;
     if (!rc) {
-        /* What follows from what was asked for, but for what the plan before said already. */
-        const struct pk_plan none = {0}, *said = r->said ? r->said : &none;
+        /* What the request implies, and warnings, unless they were shown for another plan. */
+        const struct pk_plan none = {0}, *shown = r->shown ? r->shown : &none;
         for (size_t i = 0; i < r->plan.implied.n; i++)
-            if (!pk_texts_has(&said->implied, r->plan.implied.v[i]))
+            if (!pk_texts_has(&shown->implied, r->plan.implied.v[i]))
                 pk_run_note(r, "%s: implied by the given options", r->plan.implied.v[i]);
         for (size_t i = 0; i < r->plan.warnings.n; i++)
-            if (!pk_texts_has(&said->warnings, r->plan.warnings.v[i]))
+            if (!pk_texts_has(&shown->warnings, r->plan.warnings.v[i]))
                 pk_run_warn(r, "%s", r->plan.warnings.v[i]);
     }
     for (size_t i = 0; !rc && settings && settings[i]; i++)
@@ -147,7 +147,7 @@ enum pk_code pk_run_make_plan(struct pk_run *r, struct pk_err *err)
         rc = check_bounds(r, err);
     for (size_t i = 0; !rc && i < r->plan.n_sweeps; i++) {
         const char *unused = pk_plan_unused_axis(&r->plan, &r->plan.sweeps[i], r->arena);
-        if (unused && !(r->said && pk_plan_unused_axis(r->said, &r->plan.sweeps[i], r->arena)))
+        if (unused && !(r->shown && pk_plan_unused_axis(r->shown, &r->plan.sweeps[i], r->arena)))
             pk_run_warn(r, "%s", unused);
     }
     return rc;

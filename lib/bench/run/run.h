@@ -5,7 +5,7 @@
  *   run.c     the steps in their order
  *   notes.c   the messages about these steps
  *
- * Who calls: `run`, and both sides of a gate. Steps: prepare (all that can be wrong before anything is measured), begin or resume, session,
+ * Callers: `run`, and both sides of a gate. Steps: prepare (everything that can fail before anything is measured), begin or resume, session,
  * finish, outcome. */
 #pragma once
 
@@ -46,7 +46,7 @@ struct pk_run {
     struct pk_ceilings_known ceilings;
     const char *ceilings_key;
     struct pk_plan plan;
-    const struct pk_plan *said; /* another side: messages that apply to both are printed once; NULL = none */
+    const struct pk_plan *shown; /* of another side: its messages are not repeated; NULL = none */
     struct pk_duration duration;
     uint64_t began_ns;
     struct pk_provider *providers; /* perfkit itself, then the peers */

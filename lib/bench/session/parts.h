@@ -1,9 +1,9 @@
-/* Session, parts: shared by session*.c and private to them. */
+/* Session, parts: what the files of this folder share. Private to them. */
 #pragma once
 
 #include "bench/session/session.h"
 
-/* What is known of a case so far. */
+/* The state of a case so far. */
 struct tally {
     int invocations; /* recorded, those of an earlier run included */
     bool final;      /* not to be tried again */
@@ -33,7 +33,7 @@ struct session {
     int invocation;
     uint64_t deadline_ns; /* of the budget; UINT64_MAX = none */
     int64_t last_id;
-    const char **warned; /* "key: value" already said */
+    const char **warned; /* texts of warnings that were given */
     size_t n_warned, warned_cap;
 };
 
@@ -68,7 +68,7 @@ struct pk_worker_client *pk_session_link(struct session *s, size_t i); /* who me
 /* Ends every worker, to start new ones; but not ranks that a launcher has started, because it does not start them again, unless `all`. */
 void pk_session_quit_workers(struct session *s, bool all);
 
-/* workers.c: what workers say of themselves. */
+/* workers.c: facts that workers report. */
 enum pk_code pk_session_record_facts(struct session *s, const struct pk_worker_client *l,
                                      struct pk_err *err) PK_MUST_CHECK;
 /* A run that goes on keeps what it chose. */
@@ -78,7 +78,7 @@ void pk_session_warn_once(struct session *s, const char *text);
 /* workers.c: around a case that a peer measures, perfkit's own worker reads the state of the machine, as it does around its own
  * cases. Nothing happens for other cases; what cannot be read is left out. */
 void pk_session_before_peer(struct session *s, size_t i);
-/* Adds the notes to a slice that ended ok; they live until our own worker is asked again. */
+/* Adds the notes to a slice that ended ok; they live until the next request to our own worker. */
 void pk_session_after_peer(struct session *s, size_t i, struct pk_slice *slice);
 
 /* passes.c: counter, trace and memory passes, when every timing pass is over. How many case i waits for, once it was timed: */

@@ -5,7 +5,7 @@
  * fails the case it had (with signal or exit status in the message) and is replaced for the rest. A case that
  * ended oom, timeout, failed or skipped is not tried in later invocations. Workers are process groups of
  * their own and die with the parent (PR_SET_PDEATHSIG). Garbage, an undeclared metric, a metric of the
- * probe in another unit, another request's id, a case that was not asked, or "ok" without a sample are lies: the case fails with the reason and that
+ * probe in another unit, another request's id, a case that was not requested, or "ok" without a sample violate the protocol: the case fails with the reason and that
  * worker's process group is ended.
  *
  * Counter passes, and a trace pass, come when every timing pass is over: for each fresh workers measure perfkit's own cases that ended ok

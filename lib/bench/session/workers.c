@@ -39,7 +39,7 @@ static void open_link(struct session *s, const struct pk_provider *provider,
 {
     struct pk_worker_client *l = &s->links[s->n_links++];
     pk_worker_client_init(l, provider);
-    pk_worker_client_know(l, metrics, n_metrics);
+    pk_worker_client_set_metrics(l, metrics, n_metrics);
 }
 
 static struct pk_worker_client *find_ranks(struct session *s, unsigned ranks)

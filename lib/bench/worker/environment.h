@@ -34,7 +34,7 @@ struct pk_gpu_environment {
     struct pk_arena arena;            /* of the library, while it is open */
     const struct pk_nvml *nvml;
     pk_nvml_device gpu;
-    bool asked; /* set once: a missing library stays missing */
+    bool tried; /* set once: a missing library stays missing */
     struct pk_gpu_state before;
 };
 

@@ -7,8 +7,8 @@
 static bool open_once(struct pk_gpu_environment *s, struct pk_device *dev)
 {
     struct pk_err why;
-    if (!s->asked && dev->kind == PK_DEVICE_CUDA) {
-        s->asked = true;
+    if (!s->tried && dev->kind == PK_DEVICE_CUDA) {
+        s->tried = true;
         if (pk_nvml_open(s->env ? s->env : &pk_counter_host, &s->arena, &s->nvml, &why))
             s->nvml = NULL;
         else if (pk_nvml_device_of(s->nvml, dev, &s->gpu, &why))

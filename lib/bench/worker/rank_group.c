@@ -109,11 +109,11 @@ static bool is_beside_rank_0(const struct pk_rank_group *r)
 
 static enum pk_code join_heartbeats(struct pk_rank_group *r, const char *path, struct pk_err *err)
 {
-    const char *told;
-    if (pk_rank_group_hear(r, path, &r->arena, &told, err))
+    const char *page;
+    if (pk_rank_group_hear(r, path, &r->arena, &page, err))
         return err->code;
-    if (told && is_beside_rank_0(r))
-        pk_rank_heartbeats_join(&r->heartbeats, told, r->comm.processes);
+    if (page && is_beside_rank_0(r))
+        pk_rank_heartbeats_join(&r->heartbeats, page, r->comm.processes);
     r->comm.heartbeats = &r->heartbeats;
     return PK_OK;
 }

@@ -17,6 +17,6 @@ struct pk_worker_io {
 };
 
 /* Serves requests until quit or end of input. Opens the device of the first request and keeps it. Returns
- * PK_OK, or the reason it could not go on (which the parent has been told as well, when it still listens). A rank that returns an error
+ * PK_OK, or the reason it could not go on (which is also sent to the parent, if it still listens). A rank that returns an error
  * has left the others waiting: its process has to end with a status that its launcher takes for a failure. */
 enum pk_code pk_worker_serve(const struct pk_worker_io *io, struct pk_err *err) PK_MUST_CHECK;

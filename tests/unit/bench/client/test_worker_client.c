@@ -90,7 +90,7 @@ static void a_lie_ends_the_worker(void **state)
     static const struct pk_metric_decl own = {"own_ns", "ns", "lower", "time", "median", "max", "region"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         open_client(rows[i].script, NULL);
-        pk_worker_client_know(&client, &own, 1);
+        pk_worker_client_set_metrics(&client, &own, 1);
         const struct pk_slice *s = answer(7);
         assert_int_equal(s->status, PK_ST_FAILED);
         if (!strstr(s->message, rows[i].message))
