@@ -52,13 +52,6 @@ static const char *string_end(const char *s)
     return *s == '"' ? s + 1 : NULL;
 }
 
-/* Behind a number, true, false or null. */
-static const char *word_end(const char *s)
-{
-    const size_t n = strspn(s, "0123456789+-.eEtrufalsn");
-    return n ? s + n : NULL;
-}
-
 bool pk_json_next_member(const char **at, struct pk_json_member *m)
 {
     const char *p = *at;
@@ -70,8 +63,10 @@ bool pk_json_next_member(const char **at, struct pk_json_member *m)
     const char *name = p + 1, *colon = string_end(name);
     if (!colon || *colon != ':')
         return false;
-    const char *value = colon + 1, *end = *value == '"' ? string_end(value) : word_end(value);
-    if (!end || (*end != ',' && *end != '}'))
+    const char *value = colon + 1, *end = string_end(value);
+    if (*value != '"')
+        end = value + strspn(value, "0123456789+-.eEtrufalsn"); /* a number, true, false or null */
+    if (!end || end == value || (*end != ',' && *end != '}'))
         return false;
     *m = (struct pk_json_member){name + 1, value, (size_t)(colon - name) - 2, (size_t)(end - value)};
     *at = end;

@@ -5,23 +5,13 @@
 #include <math.h>
 #include <string.h>
 
-/* True when the text can stand as it is: printable ASCII without quotes and commas, which is nearly always.
- */
-static bool plain(const char *s)
-{
-    if (!*s)
-        return false;
-    for (; *s; s++) {
-        if (*s < ' ' || *s > '~' || *s == '"' || *s == ',')
-            return false;
-    }
-    return true;
-}
-
 static void put_text(struct pk_out *o, const char *s)
 {
-    if (plain(s)) {
-        pk_sink_str(&o->sink, s);
+    const char *end = s; /* of printable ASCII without quotes and commas, which nearly always is all of it */
+    while (*end >= ' ' && *end <= '~' && *end != '"' && *end != ',')
+        end++;
+    if (*s && !*end) {
+        pk_sink_put(&o->sink, s, (size_t)(end - s));
         return;
     }
     pk_buf_clear(&o->buf);

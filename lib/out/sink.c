@@ -148,17 +148,6 @@ static size_t write_decimal(char *out, uint64_t m, int k)
     return (size_t)(end - p);
 }
 
-static size_t write_anything(char *out, double v)
-{
-    int n = 0;
-    for (int digits = FEWEST_DIGITS; digits <= MOST_DIGITS; digits++) {
-        n = snprintf(out, REAL_CAP, "%.*g", digits, v);
-        if (strtod(out, NULL) == v)
-            break;
-    }
-    return (size_t)n;
-}
-
 void pk_sink_real(struct pk_sink *s, double v)
 {
     char text[REAL_CAP];
@@ -172,6 +161,11 @@ void pk_sink_real(struct pk_sink *s, double v)
         uint64_t m = shortest_decimal(v, &k);
         pk_sink_put(s, text, write_decimal(text, m, k));
     } else {
-        pk_sink_put(s, text, write_anything(text, v));
+        for (int digits = FEWEST_DIGITS; digits <= MOST_DIGITS; digits++) {
+            snprintf(text, sizeof text, "%.*g", digits, v);
+            if (strtod(text, NULL) == v)
+                break;
+        }
+        pk_sink_str(s, text);
     }
 }

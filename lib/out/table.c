@@ -165,19 +165,6 @@ static void put_paragraph(struct pk_out *o, const char *text)
     }
 }
 
-static void put_title(struct pk_out *o)
-{
-    if (o->n_names > 1)
-        pk_sink_char(&o->sink, '\n');
-    if (!o->title)
-        return;
-    if (o->opt.color)
-        pk_sink_str(&o->sink, "\x1b[1m");
-    put_paragraph(o, o->title);
-    if (o->opt.color)
-        pk_sink_str(&o->sink, "\x1b[0m");
-}
-
 static void put_notes(struct pk_out *o)
 {
     for (size_t i = 0; i < o->n_notes; i++)
@@ -254,7 +241,13 @@ static void put_table(struct pk_out *o)
 
 static void table_end(struct pk_out *o)
 {
-    put_title(o);
+    if (o->n_names > 1)
+        pk_sink_char(&o->sink, '\n');
+    if (o->title) {
+        pk_sink_str(&o->sink, o->opt.color ? "\x1b[1m" : "");
+        put_paragraph(o, o->title);
+        pk_sink_str(&o->sink, o->opt.color ? "\x1b[0m" : "");
+    }
     if (o->rows)
         put_table(o);
     else

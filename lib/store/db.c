@@ -103,25 +103,6 @@ void pk_db_bind_real(sqlite3_stmt *stmt, int i, double x)
         sqlite3_bind_null(stmt, i);
 }
 
-/* Texts are the caller's until the statement has run: no copy that could be refused and leave a NULL. */
-static void bind_all(sqlite3_stmt *stmt, const char *types, va_list ap)
-{
-    for (int i = 1; types[i - 1]; i++)
-        switch (types[i - 1]) {
-        case 'i':
-            sqlite3_bind_int64(stmt, i, va_arg(ap, int64_t));
-            break;
-        case 't':
-            sqlite3_bind_text(stmt, i, va_arg(ap, const char *), -1, SQLITE_STATIC);
-            break;
-        case 'f':
-            pk_db_bind_real(stmt, i, va_arg(ap, double));
-            break;
-        default:
-            pk_assert(!"a letter of db.h");
-        }
-}
-
 /* One step of a statement; *value is the first column of the row it gives, unless there is none or it is NULL. */
 static enum pk_code step_once(struct pk_store *s, struct pk_err *err, const char *statement,
                               const char *types, va_list ap, int64_t *value)
@@ -129,7 +110,13 @@ static enum pk_code step_once(struct pk_store *s, struct pk_err *err, const char
     sqlite3_stmt *stmt;
     if (pk_db_stmt(s, statement, &stmt, err))
         return err->code;
-    bind_all(stmt, types, ap);
+    for (int i = 1; types[i - 1]; i++)
+        if (types[i - 1] == 'i')
+            sqlite3_bind_int64(stmt, i, va_arg(ap, int64_t));
+        else if (types[i - 1] == 'f')
+            pk_db_bind_real(stmt, i, va_arg(ap, double));
+        else /* the caller's until the statement has run: no copy that could be refused and leave a NULL */
+            sqlite3_bind_text(stmt, i, va_arg(ap, const char *), -1, SQLITE_STATIC);
     int rc = sqlite3_step(stmt);
     if (rc == SQLITE_ROW && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
         *value = sqlite3_column_int64(stmt, 0);

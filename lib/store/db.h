@@ -108,6 +108,11 @@ const char *pk_db_stranger_uri(struct pk_arena *a, const char *path);
 
 /* query.c: from a prepared statement to cells, members of structs and writers. */
 
+/* The texts of a query's only column. */
+enum pk_code pk_db_texts(struct pk_store *s, const char *query, const struct pk_param *params,
+                         size_t n_params, struct pk_arena *a, const char ***texts, size_t *n,
+                         struct pk_err *err) PK_MUST_CHECK;
+
 /* A row of a result to the members of a struct, a pointer per column. One letter each, as in pk_db_run; t is const char *, "" for NULL, o
  * one that stays NULL, f NaN for NULL; also d int, z size_t, b bool; numbers are 0 for NULL. */
 void pk_db_row(const struct pk_rows *r, size_t row, const char *types, ...);

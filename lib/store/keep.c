@@ -46,20 +46,8 @@ enum pk_code pk_store_prune(struct pk_store *s, int64_t keep_newest, bool dry_ru
     return pk_db_run(s, err, "vacuum", "");
 }
 
-/* The other file must pass every check of a stranger's; opening it as one does them. */
-static enum pk_code attach(struct pk_store *s, const char *other_path, struct pk_err *err)
-{
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_store *other;
-    if (pk_store_open(other_path, PK_STORE_STRANGER, NULL, &other, err))
-        return err->code;
-    pk_store_close(other);
-    if (pk_db_run(s, err, "attach_other", "t", pk_db_stranger_uri(&a, other_path)))
-        return err->code;
-    return pk_db_verify_tables(s, true, other_path, err);
-}
-
-static enum pk_code copy(struct pk_store *s, int64_t *runs_added, struct pk_err *err)
+/* Copies what the attached store has and this one has not. */
+static enum pk_code copy_runs(struct pk_store *s, int64_t *runs_added, struct pk_err *err)
 {
     if (pk_db_begin(s, "merge another store", err))
         return err->code;
@@ -74,11 +62,19 @@ static enum pk_code copy(struct pk_store *s, int64_t *runs_added, struct pk_err 
 enum pk_code pk_store_merge(struct pk_store *s, const char *other_path, int64_t *runs_added,
                             struct pk_err *err)
 {
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_store *other;
     s->doing = "merge another store";
     *runs_added = 0;
-    enum pk_code code = attach(s, other_path, err);
+    /* the other file must pass every check of a stranger's; opening it as one does them */
+    enum pk_code code = pk_store_open(other_path, PK_STORE_STRANGER, NULL, &other, err);
+    pk_store_close(other);
     if (code == PK_OK)
-        code = copy(s, runs_added, err);
+        code = pk_db_run(s, err, "attach_other", "t", pk_db_stranger_uri(&a, other_path));
+    if (code == PK_OK)
+        code = pk_db_verify_tables(s, true, other_path, err);
+    if (code == PK_OK)
+        code = copy_runs(s, runs_added, err);
     pk_db_attempt(s, "forget_merge");
     pk_db_attempt(s, "detach_other");
     return code;

@@ -180,32 +180,6 @@ static enum pk_code check_header(struct pk_store *s, bool *fresh, struct pk_err 
     return PK_OK;
 }
 
-/* Views are built over the newest tables: an older file must be migrated first, which a reader may not do. */
-static enum pk_code check_version(struct pk_store *s, struct pk_err *err)
-{
-    int64_t version;
-    if (pk_db_int(s, err, &version, 0, "user_version", ""))
-        return err->code;
-    if (version == pk_db_newest_version())
-        return PK_OK;
-    pk_fail(err, PK_E_IO, "store %s: cannot read it", s->path);
-    pk_why(err, "its schema is version %lld, this perfkit reads version %d, and the file cannot be changed",
-           (long long)version, pk_db_newest_version());
-    return pk_fix(err, "copy it and run `perfkit db migrate --db COPY`");
-}
-
-/* What a writer owes the file. A reader does it too when it can do so at once, and goes on when it cannot. */
-static enum pk_code tidy(struct pk_store *s, struct pk_err *err)
-{
-    if (s->mode == PK_STORE_READ)
-        pk_store_patience(s, READER_PATIENCE_MS);
-    enum pk_code code = pk_db_migrate(s, err);
-    if (code == PK_OK)
-        code = pk_db_reap(s, err);
-    pk_store_patience(s, PATIENCE_MS);
-    return s->mode == PK_STORE_READ && code != PK_E_INTERRUPTED ? PK_OK : code;
-}
-
 /* Configured, ours, and writable where the mode writes. */
 static enum pk_code accept(struct pk_store *s, bool *writable, struct pk_err *err)
 {
@@ -222,15 +196,32 @@ static enum pk_code accept(struct pk_store *s, bool *writable, struct pk_err *er
 
 static enum pk_code prepare(struct pk_store *s, struct pk_err *err)
 {
+    const bool reader = s->mode == PK_STORE_READ;
     bool writable;
-    if (accept(s, &writable, err))
+    int64_t version;
+    if (accept(s, &writable, err) || (writes(s->mode) && pk_db_script(s, pk_db_text(s, "keep_journal"), err)))
         return err->code;
-    if (writes(s->mode) && pk_db_script(s, pk_db_text(s, "keep_journal"), err))
+    if (writable) { /* what a writer owes the file; a reader does it when it can do so at once, and goes on when it cannot */
+        if (reader)
+            pk_store_patience(s, READER_PATIENCE_MS);
+        enum pk_code code = pk_db_migrate(s, err);
+        if (code == PK_OK)
+            code = pk_db_reap(s, err);
+        pk_store_patience(s, PATIENCE_MS);
+        if (code && (!reader || code == PK_E_INTERRUPTED))
+            return code;
+    }
+    if (pk_db_int(s, err, &version, 0, "user_version", ""))
         return err->code;
-    if (writable && tidy(s, err))
-        return err->code;
-    if (check_version(s, err) ||
-        (s->mode == PK_STORE_STRANGER && pk_db_verify_tables(s, false, s->path, err)))
+    /* views are built over the newest tables: an older file must be migrated first, which a reader may not do */
+    if (version != pk_db_newest_version()) {
+        pk_fail(err, PK_E_IO, "store %s: cannot read it", s->path);
+        pk_why(err,
+               "its schema is version %lld, this perfkit reads version %d, and the file cannot be changed",
+               (long long)version, pk_db_newest_version());
+        return pk_fix(err, "copy it and run `perfkit db migrate --db COPY`");
+    }
+    if (s->mode == PK_STORE_STRANGER && pk_db_verify_tables(s, false, s->path, err))
         return err->code;
     return pk_db_temp_views(s, err);
 }

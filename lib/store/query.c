@@ -48,17 +48,6 @@ enum pk_code pk_db_functions(struct pk_store *s, struct pk_err *err)
     return PK_OK;
 }
 
-/* The text is the caller's as long as the statement. */
-static void bind_cell(sqlite3_stmt *stmt, int i, const struct pk_cell *c)
-{
-    if (c->type == PK_CELL_INT)
-        sqlite3_bind_int64(stmt, i, c->i);
-    else if (c->type == PK_CELL_REAL)
-        pk_db_bind_real(stmt, i, c->f);
-    else if (c->type == PK_CELL_TEXT)
-        sqlite3_bind_text(stmt, i, c->s, -1, SQLITE_STATIC);
-}
-
 enum pk_code pk_db_prepare(struct pk_store *s, const char *sql, const struct pk_param *params,
                            size_t n_params, sqlite3_stmt **stmt, struct pk_err *err)
 {
@@ -67,32 +56,30 @@ enum pk_code pk_db_prepare(struct pk_store *s, const char *sql, const struct pk_
     if (sqlite3_prepare_v2(s->db, sql, -1, stmt, NULL) != SQLITE_OK)
         return pk_db_fail(s, err);
     for (size_t i = 0; i < n_params; i++) {
-        int at = sqlite3_bind_parameter_index(*stmt, params[i].name);
-        if (at)
-            bind_cell(*stmt, at, &params[i].value);
+        const int at = sqlite3_bind_parameter_index(*stmt, params[i].name); /* 0 = it has none of this name */
+        const struct pk_cell *c = &params[i].value;
+        if (at && c->type == PK_CELL_INT)
+            sqlite3_bind_int64(*stmt, at, c->i);
+        else if (at && c->type == PK_CELL_REAL)
+            pk_db_bind_real(*stmt, at, c->f);
+        else if (at && c->type == PK_CELL_TEXT)
+            sqlite3_bind_text(*stmt, at, c->s, -1, SQLITE_STATIC);
     }
     return PK_OK;
 }
 
 void pk_db_cell(sqlite3_stmt *stmt, int i, struct pk_cell *c)
 {
-    switch (sqlite3_column_type(stmt, i)) {
-    case SQLITE_INTEGER:
-        c->type = PK_CELL_INT;
-        c->i = sqlite3_column_int64(stmt, i);
-        break;
-    case SQLITE_FLOAT:
-        c->type = PK_CELL_REAL;
-        c->f = sqlite3_column_double(stmt, i);
-        break;
-    case SQLITE_NULL:
-        c->type = PK_CELL_NULL;
-        break;
-    default:
-        c->type = PK_CELL_TEXT;
-        c->s = (const char *)sqlite3_column_text(stmt, i);
-        if (!c->s)
-            c->s = ""; /* a blob without bytes */
+    const int type = sqlite3_column_type(stmt, i);
+    if (type == SQLITE_INTEGER) {
+        *c = pk_cell_int(sqlite3_column_int64(stmt, i));
+    } else if (type == SQLITE_FLOAT) {
+        *c = pk_cell_real(sqlite3_column_double(stmt, i));
+    } else if (type == SQLITE_NULL) {
+        *c = (struct pk_cell){0};
+    } else {
+        const char *text = (const char *)sqlite3_column_text(stmt, i);
+        *c = pk_cell_text(text ? text : ""); /* a blob without bytes */
     }
 }
 
@@ -103,22 +90,6 @@ const char **pk_db_names(sqlite3_stmt *stmt, struct pk_arena *a)
     for (int i = 0; i < n; i++)
         names[i] = pk_strdup(a, sqlite3_column_name(stmt, i));
     return names;
-}
-
-static const struct pk_cell *read_all(sqlite3_stmt *stmt, size_t n_cols, struct pk_arena *a, size_t *n_rows)
-{
-    struct pk_cell *cells = NULL;
-    size_t n = 0, cap = 0;
-    while (sqlite3_step(stmt) == SQLITE_ROW)
-        for (size_t i = 0; i < n_cols; i++) {
-            cells = pk_grow(a, cells, sizeof *cells, n, &cap);
-            pk_db_cell(stmt, (int)i, &cells[n]);
-            if (cells[n].type == PK_CELL_TEXT)
-                cells[n].s = pk_strdup(a, cells[n].s);
-            n++;
-        }
-    *n_rows = n_cols ? n / n_cols : 0;
-    return cells;
 }
 
 const struct pk_cell *pk_rows_cell(const struct pk_rows *r, size_t row, const char *name)
@@ -139,7 +110,16 @@ static enum pk_code query(struct pk_store *s, const char *sql, const struct pk_p
         return err->code;
     out->n_cols = (size_t)sqlite3_column_count(stmt);
     out->names = pk_db_names(stmt, a);
-    out->cells = read_all(stmt, out->n_cols, a, &out->n);
+    struct pk_cell *cells = NULL;
+    size_t n = 0, cap = 0;
+    for (; sqlite3_step(stmt) == SQLITE_ROW; out->n++)
+        for (size_t i = 0; i < out->n_cols; i++, n++) {
+            cells = pk_grow(a, cells, sizeof *cells, n, &cap);
+            pk_db_cell(stmt, (int)i, &cells[n]);
+            if (cells[n].type == PK_CELL_TEXT)
+                cells[n].s = pk_strdup(a, cells[n].s);
+        }
+    out->cells = cells;
     enum pk_code code = sqlite3_reset(stmt) == SQLITE_OK ? PK_OK : pk_db_fail(s, err);
     sqlite3_finalize(stmt);
     return code;
@@ -170,6 +150,20 @@ enum pk_code pk_query(struct pk_store *s, const char *name, const struct pk_para
     return pk_db_query(s, name, params, n_params, a, out, err);
 }
 
+enum pk_code pk_db_texts(struct pk_store *s, const char *query, const struct pk_param *params,
+                         size_t n_params, struct pk_arena *a, const char ***texts, size_t *n,
+                         struct pk_err *err)
+{
+    struct pk_rows rows;
+    *n = 0;
+    if (pk_query(s, query, params, n_params, a, &rows, err))
+        return err->code;
+    *texts = pk_new_n(a, const char *, rows.n + 1);
+    for (; *n < rows.n; ++*n)
+        (*texts)[*n] = rows.cells[*n].s;
+    return PK_OK;
+}
+
 enum pk_code pk_db_stream_rows(struct pk_store *s, sqlite3_stmt *stmt, struct pk_out *out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -191,25 +185,18 @@ void pk_db_row(const struct pk_rows *r, size_t row, const char *types, ...)
     for (size_t i = 0; i < r->n_cols; i++) {
         const struct pk_cell *c = &r->cells[row * r->n_cols + i];
         const int64_t whole = c->type == PK_CELL_INT ? c->i : 0;
-        switch (types[i]) {
-        case 'i':
+        if (types[i] == 'i')
             *va_arg(ap, int64_t *) = whole;
-            break;
-        case 'd':
+        else if (types[i] == 'd')
             *va_arg(ap, int *) = (int)whole;
-            break;
-        case 'z':
+        else if (types[i] == 'z')
             *va_arg(ap, size_t *) = (size_t)whole;
-            break;
-        case 'b':
+        else if (types[i] == 'b')
             *va_arg(ap, bool *) = whole != 0;
-            break;
-        case 'f':
+        else if (types[i] == 'f')
             *va_arg(ap, double *) = pk_cell_number(c);
-            break;
-        default:
+        else
             *va_arg(ap, const char **) = c->type == PK_CELL_TEXT ? c->s : types[i] == 'o' ? NULL : "";
-        }
     }
     va_end(ap);
 }

@@ -42,41 +42,26 @@ void pk_db_this_process(struct pk_recorder_process *p)
     snprintf(p->boot_id, sizeof p->boot_id, "%s %s", boot, ns);
 }
 
-static bool is_dead(const struct pk_recorder_process *me, const char *boot_id, int64_t pid, int64_t ticks)
-{
-    size_t boot = strcspn(me->boot_id, " ");
-    if (strncmp(me->boot_id, boot_id, boot + 1) != 0)
-        return true;
-    return strcmp(me->boot_id, boot_id) == 0 && start_ticks(pid) != ticks;
-}
-
-static enum pk_code mark(struct pk_store *s, int64_t run, struct pk_err *err)
-{
-    if (pk_db_begin(s, "mark a killed run as interrupted", err))
-        return err->code;
-    enum pk_code code = pk_db_run(s, err, "mark_interrupted", "i", run);
-    return pk_db_end(s, code, err);
-}
-
 enum pk_code pk_db_reap(struct pk_store *s, struct pk_err *err)
 {
-    struct pk_recorder_process me;
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_recorder_process me, of;
+    struct pk_rows rows;
     pk_db_this_process(&me);
-    for (int64_t after = 0, run; after >= 0; after = run) {
-        sqlite3_stmt *stmt;
-        if (pk_db_stmt(s, "next_running", &stmt, err))
-            return err->code;
-        sqlite3_bind_text(stmt, 1, me.host, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(stmt, 2, after);
-        int rc = sqlite3_step(stmt);
-        run = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : -1;
-        const char *boot_id = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 1) : NULL;
-        bool dead =
-            boot_id && is_dead(&me, boot_id, sqlite3_column_int64(stmt, 2), sqlite3_column_int64(stmt, 3));
-        if (sqlite3_reset(stmt) != SQLITE_OK)
-            return pk_db_fail(s, err);
-        if (dead && mark(s, run, err))
-            return err->code;
+    const struct pk_param host = pk_param_text(":host", me.host);
+    const size_t boot = strcspn(me.boot_id, " ") + 1;
+    enum pk_code code = pk_db_query(s, "running_runs", &host, 1, &a, &rows, err);
+    for (size_t i = 0; !code && i < rows.n; i++) {
+        const char *boot_id;
+        int64_t run;
+        pk_db_row(&rows, i, "itii", &run, &boot_id, &of.pid, &of.start_ticks);
+        const bool other_boot = strncmp(me.boot_id, boot_id, boot) != 0;
+        const bool gone = strcmp(me.boot_id, boot_id) == 0 && start_ticks(of.pid) != of.start_ticks;
+        if (!other_boot && !gone)
+            continue;
+        code = pk_db_begin(s, "mark a killed run as interrupted", err);
+        if (!code)
+            code = pk_db_end(s, pk_db_run(s, err, "mark_interrupted", "i", run), err);
     }
-    return PK_OK;
+    return code;
 }

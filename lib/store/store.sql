@@ -42,8 +42,8 @@ FROM sqlite_temp_schema WHERE type = 'view' AND name GLOB 'v_*' AND name NOT GLO
 -- query: drop_temp_views
 SELECT group_concat('DROP VIEW temp.' || name, '; ') FROM sqlite_temp_schema WHERE type = 'view' AND name GLOB 'v_*';
 
--- statement: next_running
-SELECT id, boot_id, pid, pid_start_ticks FROM run WHERE status = 'running' AND host = ?1 AND id > ?2 ORDER BY id LIMIT 1;
+-- query: running_runs
+SELECT id, boot_id, pid, pid_start_ticks FROM run WHERE status = 'running' AND host = :host ORDER BY id;
 -- statement: mark_interrupted
 UPDATE run SET status = 'interrupted', ended_ns = max(started_ns, coalesce(
   (SELECT max(l.started_ns + l.elapsed_ns) FROM slice l JOIN run_case c ON c.id = l.case_id WHERE c.run_id = run.id), 0))

@@ -11,13 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-/* A column as its directive says. */
-struct shown {
-    struct pk_column c;
-    bool hide;    /* from people, when no row has a value */
-    bool machine; /* from people, always */
-};
-
 struct print {
     struct pk_store *s;
     struct pk_arena *a;
@@ -97,52 +90,33 @@ static enum pk_code parse_unit(const struct print *p, sqlite3_stmt *stmt, const 
     return PK_OK;
 }
 
-/* One word of a column's last part: decimals, "hide", "machine", "e", or "optionalN". */
-static enum pk_code parse_attribute(const char *word, struct shown *s, struct pk_err *err)
+/* A column's directive; *hide: for programs only when no row has a value. */
+static enum pk_code parse_column(const struct print *p, sqlite3_stmt *stmt, const char *text,
+                                 struct pk_column *c, bool *hide, struct pk_err *err)
 {
     static const char optional[] = "optional";
+    const char *part[PARTS];
     int64_t n;
-    if (strcmp(word, "hide") == 0) {
-        s->hide = true;
-    } else if (strcmp(word, "e") == 0) {
-        s->c.exponent = true;
-    } else if (strcmp(word, "machine") == 0) {
-        s->machine = true;
-    } else if (strncmp(word, optional, strlen(optional)) == 0) {
-        if (pk_parse_int(word + strlen(optional), &n, err))
+    split_column(p->a, text, part);
+    *c = (struct pk_column){
+        .key = part[KEY], .heading = *part[HEADING] ? part[HEADING] : part[KEY], .decimals = -1};
+    *hide = false;
+    if (parse_unit(p, stmt, part[UNIT], c, err))
+        return err->code;
+    for (const char *rest = part[ATTRIBUTES], *word; (word = pk_next_part(&rest, ' ', p->a));) {
+        const bool is_optional = strncmp(word, optional, strlen(optional)) == 0;
+        if (strcmp(word, "hide") == 0)
+            *hide = true;
+        else if (strcmp(word, "e") == 0)
+            c->exponent = true;
+        else if (strcmp(word, "machine") == 0)
+            c->machine = true;
+        else if (*word && pk_parse_int(word + (is_optional ? strlen(optional) : 0), &n, err))
             return err->code;
-        s->c.optional = (int)n;
-    } else {
-        if (pk_parse_int(word, &n, err))
-            return err->code;
-        s->c.decimals = (int)n;
+        else if (*word)
+            *(is_optional ? &c->optional : &c->decimals) = (int)n;
     }
     return PK_OK;
-}
-
-static enum pk_code parse_column(const struct print *p, sqlite3_stmt *stmt, const char *text, struct shown *s,
-                                 struct pk_err *err)
-{
-    const char *part[PARTS];
-    split_column(p->a, text, part);
-    *s = (struct shown){
-        .c = {.key = part[KEY], .heading = *part[HEADING] ? part[HEADING] : part[KEY], .decimals = -1}};
-    if (parse_unit(p, stmt, part[UNIT], &s->c, err))
-        return err->code;
-    for (const char *rest = part[ATTRIBUTES], *word; (word = pk_next_part(&rest, ' ', p->a));)
-        if (*word && parse_attribute(word, s, err))
-            return err->code;
-    return PK_OK;
-}
-
-/* True when some row has a value in column i; the statement is at its beginning before and after. */
-static bool has_values(sqlite3_stmt *stmt, int i)
-{
-    bool has = false;
-    while (!has && sqlite3_step(stmt) == SQLITE_ROW)
-        has = sqlite3_column_type(stmt, i) != SQLITE_NULL;
-    sqlite3_reset(stmt);
-    return has;
 }
 
 /* The columns of a statement: declared ones as declared, others as they are. */
@@ -155,13 +129,19 @@ static enum pk_code columns_of(const struct print *p, sqlite3_stmt *stmt, struct
     for (size_t i = 0; i < *n; i++)
         (*cols)[i] = (struct pk_column){.key = names[i], .heading = names[i], .decimals = -1};
     for (size_t k = 0; k < p->t->n_columns; k++) {
-        struct shown s;
-        if (parse_column(p, stmt, p->t->columns[k], &s, err))
+        struct pk_column c;
+        bool hide;
+        if (parse_column(p, stmt, p->t->columns[k], &c, &hide, err))
             return err->code;
         for (size_t i = 0; i < *n; i++)
-            if (strcmp(names[i], s.c.key) == 0) {
-                s.c.machine = s.machine || (s.hide && !has_values(stmt, (int)i));
-                (*cols)[i] = s.c;
+            if (strcmp(names[i], c.key) == 0) {
+                bool has =
+                    false; /* a value in some row; the statement is at its beginning before and after */
+                while (hide && !has && sqlite3_step(stmt) == SQLITE_ROW)
+                    has = sqlite3_column_type(stmt, (int)i) != SQLITE_NULL;
+                sqlite3_reset(stmt);
+                (*cols)[i] = c;
+                (*cols)[i].machine |= hide && !has;
             }
     }
     return PK_OK;

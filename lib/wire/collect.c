@@ -179,31 +179,10 @@ static const char *add_metric(struct pk_collector *c, const struct pk_metric_dec
     return NULL;
 }
 
-static const char *add_note(struct pk_collector *c, const char *key, const char *json)
-{
-    if (c->n_notes == PK_SLICE_NOTES_MAX)
-        return "more than 4096 notes for one case";
-    c->notes = pk_grow(&c->a, c->notes, sizeof *c->notes, c->n_notes, &c->notes_cap);
-    c->notes[c->n_notes++] = (struct pk_note){pk_strdup(&c->a, key), pk_strdup(&c->a, json)};
-    return NULL;
-}
-
-static const char *end_slice(struct pk_collector *c, const struct pk_wire_msg *msg)
-{
-    struct pk_slice *s = &c->slice;
-    s->status = msg->status;
-    s->message = pk_strdup(&c->a, msg->text);
-    pk_pass_parse(pk_json_str(msg->json, "pass", "timing"), &s->pass);
-    s->invocation = (int)pk_json_int(msg->json, "invocation", 0);
-    s->started_wall_ns = (uint64_t)pk_json_int(msg->json, "started_wall_ns", 0);
-    s->elapsed_ns = (uint64_t)pk_json_int(msg->json, "elapsed_ns", 0);
-    c->complete = true;
-    return NULL;
-}
-
 static const char *add(struct pk_collector *c, const struct pk_wire_msg *msg)
 {
     const enum pk_wire_type t = msg->type;
+    struct pk_slice *s = &c->slice;
     if (c->complete && (t == PK_WIRE_METRIC || t == PK_WIRE_SAMPLES || t == PK_WIRE_NOTE ||
                         t == PK_WIRE_FIT || t == PK_WIRE_STATUS))
         return "a message after the status that ended the case";
@@ -214,9 +193,20 @@ static const char *add(struct pk_collector *c, const struct pk_wire_msg *msg)
         return add_samples(c, msg);
     case PK_WIRE_NOTE:
     case PK_WIRE_FIT:
-        return add_note(c, msg->key, msg->text);
+        if (c->n_notes == PK_SLICE_NOTES_MAX)
+            return "more than 4096 notes for one case";
+        c->notes = pk_grow(&c->a, c->notes, sizeof *c->notes, c->n_notes, &c->notes_cap);
+        c->notes[c->n_notes++] = (struct pk_note){pk_strdup(&c->a, msg->key), pk_strdup(&c->a, msg->text)};
+        return NULL;
     case PK_WIRE_STATUS:
-        return end_slice(c, msg);
+        s->status = msg->status;
+        s->message = pk_strdup(&c->a, msg->text);
+        pk_pass_parse(pk_json_str(msg->json, "pass", "timing"), &s->pass);
+        s->invocation = (int)pk_json_int(msg->json, "invocation", 0);
+        s->started_wall_ns = (uint64_t)pk_json_int(msg->json, "started_wall_ns", 0);
+        s->elapsed_ns = (uint64_t)pk_json_int(msg->json, "elapsed_ns", 0);
+        c->complete = true;
+        return NULL;
     case PK_WIRE_GARBAGE:
         return pk_strdup(&c->a, msg->problem);
     default:

@@ -32,14 +32,6 @@ static size_t pairs_wanted(size_t target, size_t clean, size_t measured)
     return missing < left ? missing : left;
 }
 
-static int suspicion(const struct row *r, const struct pk_rule *rule)
-{
-    double worse = r->scale.worse * r->screen.estimate, least = r->scale.min_effect / 2;
-    if (!(r->screen.p < screen_p && fabs(worse) >= least && least > 0))
-        return 0;
-    return worse > 0 ? 1 : rule->confirm_faster ? -1 : 0;
-}
-
 /* Tests what there is of a case and says what it wants next. */
 static void decide_case(const struct pk_trial *t, const struct pk_rule *rule, struct row *r,
                         struct pk_decision *o)
@@ -57,7 +49,9 @@ static void decide_case(const struct pk_trial *t, const struct pk_rule *rule, st
     r->screen = pk_test_mean(d, n, level);
     o->wanted = pairs_wanted(rule->screen_pairs, n, t->screen.n);
     o->stage = o->wanted ? PK_STAGE_SCREEN : PK_STAGE_DONE;
-    o->suspected = o->wanted ? 0 : suspicion(r, rule);
+    const double worse = r->scale.worse * r->screen.estimate, least = r->scale.min_effect / 2;
+    if (!o->wanted && r->screen.p < screen_p && fabs(worse) >= least && least > 0)
+        o->suspected = worse > 0 ? 1 : rule->confirm_faster ? -1 : 0;
     if (o->suspected) {
         size_t fresh = pk_clean_differences(&t->confirm, logs, rule, d + n, o, &r->refused);
         r->fresh = pk_test_mean(d + n, fresh, level);

@@ -31,15 +31,6 @@ static double log_variance(const double *v, size_t n)
     return pk_moments(logs, n).variance;
 }
 
-/* Upwards, to two digits. */
-static double rounded(double x)
-{
-    if (!(x > 0))
-        return 0;
-    double unit = pow(10, floor(log10(x)) - 1);
-    return ceil(x / unit * (1 - 1e-12)) * unit;
-}
-
 /* Without the disturbed pairs, as a gate; with them where they are so many that a gate would not go without them either. */
 static size_t differences(const struct pk_pairs *p, const struct pk_rule *rule, double *d, size_t *left_out)
 {
@@ -70,6 +61,8 @@ bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, stru
     const size_t gate_pairs = rule->screen_pairs + rule->confirm_pairs;
     const double grows = sqrt(f_quantile(later, (double)gate_pairs - 1, (double)n - 1));
     const double reach = pk_gate_reach(rule->screen_pairs, rule->confirm_pairs, sd, 0, rule);
+    const double advised = expm1(reach * grows),
+                 unit = pow(10, floor(log10(advised)) - 1); /* upwards, to two digits */
     *out = (struct pk_pair_noise){
         .pairs = p->n,
         .disturbed = left_out,
@@ -78,7 +71,7 @@ bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, stru
         .between = sqrt((log_variance(p->base, p->n) + log_variance(p->new_, p->n)) / 2),
         .sd = sd,
         .floor = expm1(reach),
-        .min_effect = fmax(least_advised, rounded(expm1(reach * grows))),
+        .min_effect = fmax(least_advised, advised > 0 ? ceil(advised / unit * (1 - 1e-12)) * unit : 0),
     };
     struct pk_rule sure = *rule;
     sure.power = found;

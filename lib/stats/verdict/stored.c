@@ -8,23 +8,12 @@
 #include "stats/verdict/parts.h"
 
 #include <math.h>
+#include <string.h>
 
 struct row {
     struct pk_scale scale;
     struct pk_mean_test test;
 };
-
-/* From five new runs on, they say themselves how much they spread; fewer are granted the baseline's spread. */
-static struct pk_mean_test compare(const double *base, size_t nb, const double *new_, size_t nn,
-                                   const struct pk_rule *rule)
-{
-    double level = 1 - rule->alpha;
-    if (nn >= rule->fewest_runs)
-        return pk_test_welch(base, nb, new_, nn, level);
-    struct pk_moments b = pk_moments(base, nb), w = pk_moments(new_, nn);
-    double se = sqrt(b.variance * (1 / (double)nb + 1 / (double)nn));
-    return pk_test_estimate(w.mean - b.mean, se, nb < 2 ? NAN : (double)(nb - 1), level);
-}
 
 /* scratch: room for all figures of the case */
 static void decide_case(const struct pk_stored *s, size_t cases, const struct pk_rule *rule, double *scratch,
@@ -32,16 +21,22 @@ static void decide_case(const struct pk_stored *s, size_t cases, const struct pk
 {
     pk_assert(s->n_new >= 1);
     double *base = scratch, *new_ = base + s->n_base;
-    bool logs = pk_all_positive(s->base, s->n_base) && pk_all_positive(s->new_, s->n_new);
-    for (size_t i = 0; i < s->n_base; i++)
-        base[i] = logs ? log(s->base[i]) : s->base[i];
-    for (size_t i = 0; i < s->n_new; i++)
-        new_[i] = logs ? log(s->new_[i]) : s->new_[i];
+    if (s->n_base)
+        memcpy(base, s->base, s->n_base * sizeof *base);
+    memcpy(new_, s->new_, s->n_new * sizeof *new_);
+    const bool logs = pk_log_or_copy(base, base, s->n_base + s->n_new);
     *o = (struct pk_decision){.pairs = s->n_base, .mde = NAN};
     r->scale =
         pk_scale_for(logs, s->higher_is_better, s->min_effect, s->min_change, s->base, s->n_base, rule);
-    r->test = compare(base, s->n_base, new_, s->n_new, rule);
-    pk_report_effect(o, &r->test, &r->scale, sqrt(2 * pk_moments(base, s->n_base).variance));
+    const struct pk_moments b = pk_moments(base, s->n_base), w = pk_moments(new_, s->n_new);
+    const double se = sqrt(b.variance * (1 / (double)s->n_base + 1 / (double)s->n_new)),
+                 level = 1 - rule->alpha;
+    /* from five new runs on, they say themselves how much they spread; fewer are granted the baseline's spread */
+    r->test =
+        s->n_new >= rule->fewest_runs
+            ? pk_test_welch(base, s->n_base, new_, s->n_new, level)
+            : pk_test_estimate(w.mean - b.mean, se, s->n_base < 2 ? NAN : (double)(s->n_base - 1), level);
+    pk_report_effect(o, &r->test, &r->scale, sqrt(2 * b.variance));
     o->p = r->test.p;
     double df = r->test.df, least = rule->strict ? r->scale.min_effect : 0;
     if (!(df > 0))

@@ -30,19 +30,18 @@ static enum pk_code check_name(const char *name, struct pk_err *err)
 
 const char *const *pk_baseline_names(struct pk_store *s, struct pk_arena *a, size_t *n)
 {
-    struct pk_rows rows;
+    const char **names;
     struct pk_err ignored;
-    *n = 0;
-    if (pk_query(s, "baseline_names", NULL, 0, a, &rows, &ignored))
-        return NULL;
-    const char **names = pk_new_n(a, const char *, rows.n + 1);
-    for (; *n < rows.n; ++*n)
-        names[*n] = rows.cells[*n].s;
-    return names;
+    return pk_db_texts(s, "baseline_names", NULL, 0, a, &names, n, &ignored) ? NULL : names;
 }
 
-static enum pk_code no_such_baseline(struct pk_store *s, const char *name, struct pk_err *err)
+enum pk_code pk_baseline_find(struct pk_store *s, const char *name, int64_t *id, struct pk_err *err)
 {
+    s->doing = "find a baseline";
+    if (pk_db_int(s, err, id, -1, "baseline_id", "t", name))
+        return err->code;
+    if (*id >= 0)
+        return PK_OK;
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     size_t n;
     const char *const *names = pk_baseline_names(s, &a, &n);
@@ -51,14 +50,6 @@ static enum pk_code no_such_baseline(struct pk_store *s, const char *name, struc
     return pk_fix(err, "%s",
                   n ? pk_suggest_text(&a, name, names, n)
                     : "`perfkit baseline save NAME RUN...` creates one");
-}
-
-enum pk_code pk_baseline_find(struct pk_store *s, const char *name, int64_t *id, struct pk_err *err)
-{
-    s->doing = "find a baseline";
-    if (pk_db_int(s, err, id, -1, "baseline_id", "t", name))
-        return err->code;
-    return *id < 0 ? no_such_baseline(s, name, err) : PK_OK;
 }
 
 /* --- experiments ---------------------------------------------------------------------------------------------------- */

@@ -157,16 +157,6 @@ static enum pk_code read_cases(struct pk_store *s, struct reading *r, struct pk_
 
 /* --- slices --------------------------------------------------------------------------------------------------------- */
 
-/* As v_case decides: any timing slice that did not end ok, but for one that was interrupted. */
-static void count_slice(struct of_case *c, sqlite3_stmt *l)
-{
-    const char *status = column(l, STATUS);
-    const bool ok = strcmp(status, "ok") == 0;
-    c->ok += ok;
-    c->spoiled += !ok && strcmp(status, "interrupted") != 0;
-    c->unstable += ok && pk_notes_unstable(column(l, NOTES));
-}
-
 static struct gathered *gathered_of(struct reading *r, struct of_case *c, int64_t metric)
 {
     struct gathered **at = &c->metrics;
@@ -205,8 +195,13 @@ static enum pk_code read_slices(struct pk_store *s, struct reading *r, struct pk
         const int64_t place = sqlite3_column_int64(l, OF_CASE) - r->run[FIRST_CASE].value.i;
         const uint32_t at = place >= 0 && (uint64_t)place < r->n_at ? r->at[place] : 0;
         struct of_case *c = at ? &r->cases[at - 1] : NULL;
-        if (c)
-            count_slice(c, l);
+        if (c) { /* as v_case decides: any timing slice that did not end ok spoils it, but for one that was interrupted */
+            const char *status = column(l, STATUS);
+            const bool ok = strcmp(status, "ok") == 0;
+            c->ok += ok;
+            c->spoiled += !ok && strcmp(status, "interrupted") != 0;
+            c->unstable += ok && pk_notes_unstable(column(l, NOTES));
+        }
         for (; figure == SQLITE_ROW && sqlite3_column_int64(f, OF_SLICE) <= id; figure = sqlite3_step(f))
             if (sqlite3_column_int64(f, OF_SLICE) == id)
                 take_figure(r, c, sqlite3_column_int64(l, INVOCATION), f);

@@ -2,23 +2,10 @@
 #include "store/store.h"
 
 #include "base/text/words.h"
+#include "store/db.h"
 #include "store/table.h"
 
 #include <string.h>
-
-/* The texts of a query's only column. */
-static enum pk_code texts(struct pk_store *s, const char *query, const struct pk_param *p, struct pk_arena *a,
-                          const char ***v, size_t *n, struct pk_err *err)
-{
-    struct pk_rows r;
-    if (pk_query(s, query, p, p ? 1 : 0, a, &r, err))
-        return err->code;
-    *v = pk_new_n(a, const char *, r.n + 1);
-    *n = r.n;
-    for (size_t i = 0; i < r.n; i++)
-        (*v)[i] = r.cells[i].s;
-    return PK_OK;
-}
 
 static bool has(const char *const *v, size_t n, const char *text)
 {
@@ -33,7 +20,7 @@ static enum pk_code check_experiment(struct pk_store *s, const char *name, struc
 {
     const char **names;
     size_t n;
-    if (texts(s, "experiments_recorded", NULL, a, &names, &n, err))
+    if (pk_db_texts(s, "experiments_recorded", NULL, 0, a, &names, &n, err))
         return err->code;
     if (has(names, n, name))
         return PK_OK;
@@ -53,7 +40,7 @@ static enum pk_code check_label(struct pk_store *s, const struct pk_run_wanted *
     const struct pk_param experiment = pk_param_text(":experiment", w->experiment);
     const char **names;
     size_t n;
-    if (texts(s, "labels_recorded", &experiment, a, &names, &n, err))
+    if (pk_db_texts(s, "labels_recorded", &experiment, 1, a, &names, &n, err))
         return err->code;
     if (!w->label || has(names, n, w->label))
         return PK_OK;

@@ -6,32 +6,28 @@
 
 #include <math.h>
 
-static enum pk_code insert(struct pk_store *s, int64_t run_id, const struct pk_calibrated *c,
-                           struct pk_err *err)
-{
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct pk_param params[] = {
-        pk_param_int(":run", run_id),          pk_param_text(":experiment", c->experiment),
-        pk_param_text(":variant", c->variant), pk_param_text(":device", c->device),
-        pk_param_text(":axes", c->axes),       pk_param_text(":metric", c->metric)};
-    const struct pk_pair_noise *k = &c->noise;
-    struct pk_rows within;
-    if (pk_query(s, "noise_within", PK_PARAMS(params), &a, &within, err))
-        return err->code;
-    return pk_db_run(s, err, "insert_calibration", "itttttiiffffffff", run_id, c->experiment, c->variant,
-                     c->device, c->axes, c->metric, (int64_t)k->pairs, (int64_t)k->disturbed, k->ratio, k->p,
-                     k->between, sqrt(pk_cell_number(within.cells)), k->sd, k->floor, k->min_effect, k->mde);
-}
-
-enum pk_code pk_store_calibrate(struct pk_store *s, int64_t run_id, const struct pk_calibrated *v, size_t n,
+enum pk_code pk_store_calibrate(struct pk_store *s, int64_t run_id, const struct pk_calibrated *c, size_t n,
                                 struct pk_err *err)
 {
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
     if (pk_db_begin(s, "record a calibration", err))
         return err->code;
-    enum pk_code rc = PK_OK;
-    for (size_t i = 0; !rc && i < n; i++)
-        rc = insert(s, run_id, &v[i], err);
-    return pk_db_end(s, rc, err);
+    enum pk_code code = PK_OK;
+    for (; n-- && !code; c++) {
+        const struct pk_param params[] = {
+            pk_param_int(":run", run_id),          pk_param_text(":experiment", c->experiment),
+            pk_param_text(":variant", c->variant), pk_param_text(":device", c->device),
+            pk_param_text(":axes", c->axes),       pk_param_text(":metric", c->metric)};
+        const struct pk_pair_noise *k = &c->noise;
+        struct pk_rows within;
+        code = pk_query(s, "noise_within", PK_PARAMS(params), &a, &within, err);
+        if (!code)
+            code = pk_db_run(s, err, "insert_calibration", "itttttiiffffffff", run_id, c->experiment,
+                             c->variant, c->device, c->axes, c->metric, (int64_t)k->pairs,
+                             (int64_t)k->disturbed, k->ratio, k->p, k->between,
+                             sqrt(pk_cell_number(within.cells)), k->sd, k->floor, k->min_effect, k->mde);
+    }
+    return pk_db_end(s, code, err);
 }
 
 enum pk_code pk_store_calibrations(struct pk_store *s, const char *experiment, struct pk_arena *a,

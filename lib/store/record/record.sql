@@ -36,9 +36,10 @@ VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- statement: insert_ceiling
 INSERT INTO ceiling(machine_id, device, key, value, measured_ns) VALUES(?, ?, ?, ?, ?);
--- statement: ceilings
-SELECT c.value, c.measured_ns FROM ceiling c JOIN machine m ON m.id = c.machine_id
-WHERE m.json = ?1 AND c.device = ?2 AND c.key = ?3 ORDER BY c.value DESC;
+-- query: ceiling
+WITH k AS (SELECT c.value, c.measured_ns FROM main.ceiling c JOIN main.machine m ON m.id = c.machine_id
+           WHERE m.json = :machine AND c.device = :device AND c.key = :key)
+SELECT coalesce(max(value), 0.0), count(*), count(*) FILTER (WHERE value >= 0.95 * (SELECT max(value) FROM k)) > 1, max(measured_ns) FROM k;
 
 -- statement: insert_metric
 INSERT INTO metric(name, unit, direction, class, combine, ranks, source) VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;

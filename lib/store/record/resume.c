@@ -47,42 +47,36 @@ enum pk_code pk_store_run_again(struct pk_store *s, int64_t run_id, const char *
 }
 
 /* The stored case equal to c, and its state; id 0 when there is none. */
-static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct pk_case_info *c, int64_t *id,
-                              struct pk_done *done, struct pk_err *err)
+static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct pk_case_info *c,
+                              struct pk_arena *a, int64_t *id, struct pk_done *done, struct pk_err *err)
 {
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows rows;
     const struct pk_param params[] = {
         pk_param_int(":run", run_id),           pk_param_text(":variant", c->variant),
         pk_param_text(":device", c->device),    pk_param_text(":axes", c->axes),
         pk_param_int(":revision", c->revision),
     };
-    enum pk_code rc = pk_query(s, "case_state", PK_PARAMS(params), &a, &rows, err);
     *id = 0;
     *done = (struct pk_done){.last = PK_ST_INTERRUPTED};
+    enum pk_code rc = pk_query(s, "case_state", PK_PARAMS(params), a, &rows, err);
     if (rc || !rows.n)
         return rc;
-    *id = rows.cells[0].i;
-    if (rows.cells[1].type == PK_CELL_TEXT)
-        pk_status_parse(rows.cells[1].s, &done->last);
-    if (rows.cells[3].i)
+    const char *status;
+    bool left_out;
+    pk_db_row(&rows, 0, "itdb", id, &status, &done->invocations, &left_out);
+    pk_status_parse(status, &done->last);
+    if (left_out)
         done->last = PK_ST_INTERRUPTED;
-    done->invocations =
-        done->last == PK_ST_OK || done->last == PK_ST_INTERRUPTED ? (int)rows.cells[2].i : INT_MAX;
-    return PK_OK;
-}
-
-static enum pk_code find_passes(struct pk_store *s, int64_t case_id, struct pk_arena *a, struct pk_done *done,
-                                struct pk_err *err)
-{
-    const struct pk_param id = pk_param_int(":case", case_id);
-    struct pk_rows rows;
-    if (pk_query(s, "recorded_passes", &id, 1, a, &rows, err))
+    if (done->last != PK_ST_OK && done->last != PK_ST_INTERRUPTED)
+        done->invocations = INT_MAX;
+    const struct pk_param of = pk_param_int(":case", *id);
+    if (pk_query(s, "recorded_passes", &of, 1, a, &rows, err))
         return err->code;
     struct pk_done_pass *passes = pk_new_n(a, struct pk_done_pass, rows.n + 1);
     for (size_t i = 0; i < rows.n; i++) {
-        pk_pass_parse(rows.cells[2 * i].s, &passes[i].pass);
-        passes[i].invocation = (int)rows.cells[2 * i + 1].i;
+        const char *pass;
+        pk_db_row(&rows, i, "td", &pass, &passes[i].invocation);
+        pk_pass_parse(pass, &passes[i].pass);
     }
     done->passes = passes;
     done->n_passes = rows.n;
@@ -94,11 +88,8 @@ enum pk_code pk_store_cases_again(struct pk_store *s, int64_t run_id, const stru
                                   struct pk_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        enum pk_code rc = find_case(s, run_id, &cases[i], &ids[i], &done[i], err);
-        if (!rc && ids[i])
-            rc = find_passes(s, ids[i], a, &done[i], err);
-        if (rc)
-            return rc;
+        if (find_case(s, run_id, &cases[i], a, &ids[i], &done[i], err))
+            return err->code;
         if (ids[i])
             continue;
         pk_fail(err, PK_E_NOT_COMPARABLE, "run %lld has no case %s %s on %s", (long long)run_id,

@@ -36,15 +36,6 @@ static enum pk_code insert_rows(struct pk_store *s, const char *statement, size_
     return rc == SQLITE_DONE ? PK_OK : pk_db_fail(s, err);
 }
 
-/* Where the ordinals from `begin` on stop rising: a series is stored in as many parts as that happens. */
-static size_t rising_end(const struct pk_series *e, size_t begin)
-{
-    size_t i = begin + 1;
-    while (i < e->n && e->ordinal[i] > e->ordinal[i - 1])
-        i++;
-    return i;
-}
-
 static enum pk_code insert_series(struct pk_store *s, int64_t slice, int64_t metric,
                                   const struct pk_series *e, struct pk_err *err)
 {
@@ -53,7 +44,10 @@ static enum pk_code insert_series(struct pk_store *s, int64_t slice, int64_t met
                       (int64_t)e->instance, pk_phase_name(e->phase), e->reps))
             return err->code;
         int64_t id = sqlite3_last_insert_rowid(s->db);
-        size_t end = rising_end(e, i);
+        size_t end =
+            i + 1; /* where ordinals stop rising: a series is stored in as many parts as that happens */
+        while (end < e->n && e->ordinal[end] > e->ordinal[end - 1])
+            end++;
         if (insert_rows(s, "insert_samples", ROWS, id, e, &i, end, err) ||
             insert_rows(s, "insert_sample", 1, id, e, &i, end, err))
             return err->code;

@@ -2,6 +2,7 @@
 #include "store/db.h"
 
 #include "base/clock.h"
+#include "store/table.h"
 
 #include <inttypes.h>
 
@@ -134,23 +135,14 @@ enum pk_code pk_store_ceilings(struct pk_store *s, const char *machine, const ch
 enum pk_code pk_store_ceiling(struct pk_store *s, const char *machine, const char *device, const char *key,
                               struct pk_ceiling *out, struct pk_err *err)
 {
-    static const double close = 0.95; /* as in v_ceiling */
-    sqlite3_stmt *stmt;
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_param params[] = {pk_param_text(":machine", machine), pk_param_text(":device", device),
+                                      pk_param_text(":key", key)};
+    struct pk_rows rows;
     *out = (struct pk_ceiling){0};
     s->doing = "read a ceiling";
-    if (pk_db_stmt(s, "ceilings", &stmt, err))
+    if (pk_db_query(s, "ceiling", PK_PARAMS(params), &a, &rows, err))
         return err->code;
-    sqlite3_bind_text(stmt, 1, machine, -1, SQLITE_STATIC);
-    sqlite3_bind_text(stmt, 2, device, -1, SQLITE_STATIC);
-    sqlite3_bind_text(stmt, 3, key, -1, SQLITE_STATIC);
-    for (; sqlite3_step(stmt) == SQLITE_ROW; out->repeats++) {
-        const double value = sqlite3_column_double(stmt, 0);
-        const int64_t at = sqlite3_column_int64(stmt, 1);
-        if (!out->repeats)
-            out->value = value;
-        else
-            out->confirmed |= value >= close * out->value;
-        out->newest_ns = at > out->newest_ns ? at : out->newest_ns;
-    }
-    return sqlite3_reset(stmt) == SQLITE_OK ? PK_OK : pk_db_fail(s, err);
+    pk_db_row(&rows, 0, "fzbi", &out->value, &out->repeats, &out->confirmed, &out->newest_ns);
+    return PK_OK;
 }
