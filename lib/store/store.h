@@ -1,10 +1,9 @@
 /* Store: one SQLite file of runs; the only user of sqlite3.h.
  *
  * Shape: run -> case -> slice -> series -> sample, with machines, settings, summaries and fits beside them.
- * schema/NNNN-*.sql builds it, docs/store.md documents the v_* views, which are the public interface.
- * Rollback journal, never WAL; STRICT tables; application_id and user_version set; a newer file is refused by
- * name and version. Many processes may write one file: every write is one short BEGIN IMMEDIATE transaction
- * with a busy timeout. A store is used by one thread. */
+ * schema/NNNN-*.sql creates the tables. docs/store.md documents the v_* views, which are the public interface.
+ * Rollback journal, never WAL; STRICT tables; application_id and user_version are set; a file of a newer version is refused. Many
+ * processes may write one file: every write is one short BEGIN IMMEDIATE transaction with a busy timeout. A store is used by one thread. */
 #pragma once
 
 #include "base/arena.h"
@@ -15,10 +14,10 @@
 struct pk_store;
 
 enum pk_store_mode {
-    PK_STORE_WRITE, /* create if missing (its directory too, when it is the default one), migrate, mark dead runs */
-    PK_STORE_UPDATE, /* the same for a file that must be there */
-    PK_STORE_READ,   /* our own store: read; migrate and mark dead runs when that can be done at once */
-    PK_STORE_STRANGER, /* FILE.db:REF and files we do not own: mode=ro&immutable=1, defensive, limits, no trusted schema */
+    PK_STORE_WRITE, /* created if missing (with its directory, if that is the default one), migrated; runs of dead processes are marked */
+    PK_STORE_UPDATE, /* the same for a file that must exist */
+    PK_STORE_READ, /* the user's own store: read; migrated and its dead runs marked if that is possible at once */
+    PK_STORE_STRANGER, /* FILE.db:REF, a file that may be hostile: mode=ro&immutable=1, defensive, limits, no trusted schema */
 };
 
 /* --db, PERFKIT_DB, $XDG_DATA_HOME/perfkit/perfkit.db, ~/.local/share/perfkit/perfkit.db; a usage error
@@ -26,20 +25,20 @@ enum pk_store_mode {
 enum pk_code pk_store_path(struct pk_arena *a, const char *option, const char **path,
                            struct pk_err *err) PK_MUST_CHECK;
 
-/* Who hears that a call waits for another process's lock, and who may end that. */
+/* What a call does while it waits for another process's lock. */
 struct pk_store_wait {
-    /* Once per wait, when it has lasted 1.5 s; may be NULL. patience_ms is all it will last. */
+    /* Called once per wait, after 1.5 s; may be NULL. The wait ends after patience_ms. */
     void (*waiting)(void *user, const char *path, int64_t patience_ms);
     void *user;
-    /* Set by a signal handler; may be NULL. Ends a wait at once, and one that begins later after a second: what was measured should
-     * still be written. The call then fails with PK_E_INTERRUPTED. */
+    /* Set by a signal handler; may be NULL. It ends a wait at once. A wait that begins later ends after one second, so that measured
+     * values can still be written. The call then fails with PK_E_INTERRUPTED. */
     const volatile int *stop_flag;
 };
 
-/* ":memory:" is a store that nobody else sees and that ends with its handle. `wait` is copied; NULL waits in silence. */
+/* ":memory:" is a store without a file, which is lost when it is closed. `wait` is copied; with NULL a wait is silent. */
 enum pk_code pk_store_open(const char *path, enum pk_store_mode mode, const struct pk_store_wait *wait,
                            struct pk_store **out, struct pk_err *err) PK_MUST_CHECK;
-/* What opening with PK_STORE_WRITE would meet: its error, or PK_OK. Creates and migrates nothing; waits a second for a lock. */
+/* The error that opening with PK_STORE_WRITE would give, or PK_OK. Creates and migrates nothing; waits one second for a lock. */
 enum pk_code pk_store_try(const char *path, struct pk_err *err) PK_MUST_CHECK;
 void pk_store_close(struct pk_store *s); /* NULL is allowed */
 static inline void pk_store_cleanup(struct pk_store **s)
@@ -48,11 +47,11 @@ static inline void pk_store_cleanup(struct pk_store **s)
 }
 #define PK_STORE_CLEANUP __attribute__((cleanup(pk_store_cleanup)))
 
-/* How long a call waits for another process's lock before it fails; 60 s after opening. */
+/* Sets how long a call waits for another process's lock before it fails. A store is opened with 60 s. */
 void pk_store_patience(struct pk_store *s, int64_t ms);
 const char *pk_store_file(const struct pk_store *s); /* the path it was opened with */
 
-/* The schema version the file had before this call opened it (0: it is new), and the one it has now. */
+/* The schema version that the file had before it was opened (0: a new file), and the version that it has now. */
 void pk_store_versions(const struct pk_store *s, int *found, int *now);
 
 /* --- recording --- */
@@ -73,7 +72,7 @@ struct pk_run_info {
 
 enum pk_code pk_store_run_begin(struct pk_store *s, const struct pk_run_info *r, int64_t *run_id,
                                 struct pk_err *err) PK_MUST_CHECK;
-/* The uuid of the run that this handle began last: it names the run in other stores, too. "" = none. */
+/* The uuid of the run that was begun last with this handle, "" for none. A run has the same uuid in every store. */
 const char *pk_store_begun(const struct pk_store *s);
 /* status: "complete", "interrupted", "failed". */
 enum pk_code pk_store_run_end(struct pk_store *s, int64_t run_id, const char *status,
@@ -87,11 +86,11 @@ struct pk_case_info {
     const char *identity;    /* JSON, those that differ from their birth default */
     int64_t predicted_bytes; /* -1 = none */
 };
-/* The planned cases of a run, in order, in one transaction; ids[i] of cases[i]. */
+/* Records the planned cases of a run, in order, in one transaction. ids[i] becomes the id of cases[i]. */
 enum pk_code pk_store_cases(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases, size_t n,
                             int64_t *ids, struct pk_err *err) PK_MUST_CHECK;
 
-/* Work the probe declares for a metric of a case: what tables divide by. */
+/* The work that a probe declares for a metric of a case. Tables divide by it. */
 struct pk_case_work {
     int64_t case_id;
     const char *metric; /* "forward_ns" */
@@ -101,8 +100,7 @@ struct pk_case_work {
 enum pk_code pk_store_works(struct pk_store *s, const struct pk_case_work *w, size_t n,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* Summary of a metric: over the steady samples of one invocation (slice) or over the invocations of a case.
- */
+/* Summary of a metric: over the steady samples of one invocation (a slice), or over the invocations of a case. */
 struct pk_summary_row {
     const char *metric; /* declared by the slice's metrics */
     struct pk_summary sum;
@@ -112,17 +110,16 @@ struct pk_summary_row {
     size_t invocations;    /* of the case */
 };
 
-/* One slice, in one transaction: slice, series, samples, per_slice summaries, and the case's summaries
- * brought up to date. A slice of the same (case, invocation, pass) that did not end ok is replaced
- * (--resume); one that did is kept and the new one refused with PK_E_USAGE. PK_E_IO when it cannot be
- * written: the caller spools it. */
+/* Records one slice in one transaction: the slice, its series and samples, its summaries, and the new summaries of the case. A recorded
+ * slice of the same case, invocation and pass is replaced if its status is not ok (--resume); if it is ok, the new one is refused with
+ * PK_E_USAGE. PK_E_IO if it cannot be written: the caller spools it. */
 enum pk_code pk_store_slice(struct pk_store *s, int64_t case_id, const struct pk_slice *slice,
                             const struct pk_summary_row *per_slice, size_t n_per_slice,
                             const struct pk_summary_row *per_case, size_t n_per_case,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* How the measuring was done: what workers say (threads, BLAS core ...), and under invocation 0 what holds for the run. The first
- * word per (run, invocation, key) stands. One transaction. */
+/* How a run was measured: what a worker reports (threads, BLAS core ...) under its invocation, and what applies to the whole run under
+ * invocation 0. The first value of a run, invocation and key is kept. One transaction. */
 struct pk_setting {
     int invocation;
     const char *key, *value;
@@ -139,13 +136,13 @@ struct pk_fit_info {
 enum pk_code pk_store_fits(struct pk_store *s, int64_t run_id, const struct pk_fit_info *fits, size_t n,
                            struct pk_err *err) PK_MUST_CHECK;
 
-/* What a case's counter passes counted, or what a group derives from it. Replaces a row of the same name. */
+/* A count from the counter passes of a case, or a metric that a group derives from counts. Replaces a row of the same name. */
 struct pk_counter_row {
     int64_t case_id;
     const char *region; /* "forward", "iteration" */
     const char *group;  /* "" = an event's count */
     const char *name, *unit;
-    double value;                          /* of one iteration; NaN = not known, and note says why */
+    double value;                          /* of one iteration; NaN = not known, and `note` has the reason */
     const char *source, *native, *quality; /* "exact", "approximate", "derived" */
     const char *modes, *note;
 };
@@ -160,11 +157,11 @@ struct pk_ceiling_value {
 enum pk_code pk_store_ceilings(struct pk_store *s, const char *machine, const char *device,
                                const struct pk_ceiling_value *v, size_t n, struct pk_err *err) PK_MUST_CHECK;
 
-/* What all repeats say together, as in v_ceiling: a rate is an upper bound, and whatever disturbs only takes from it. */
+/* The ceiling from all repeats, as in v_ceiling. The highest rate counts, because disturbances only lower a rate. */
 struct pk_ceiling {
     double value;      /* the highest */
-    size_t repeats;    /* 0: nothing is stored */
-    bool confirmed;    /* a second repeat came within 5 % of it */
+    size_t repeats;    /* 0: no value is stored */
+    bool confirmed;    /* a second repeat is within 5 % of it */
     int64_t newest_ns; /* wall clock, of the newest repeat */
 };
 enum pk_code pk_store_ceiling(struct pk_store *s, const char *machine, const char *device, const char *key,
@@ -172,23 +169,24 @@ enum pk_code pk_store_ceiling(struct pk_store *s, const char *machine, const cha
 
 /* --- reading --- */
 
-/* "@", "@~2", an id, a baseline, "commit:1a2b3c4" (seven digits or more; complete runs of a clean working tree), a label; of several the
- * newest -> run id. PK_E_USAGE with the runs that exist otherwise, PK_E_NOT_COMPARABLE for a commit that no run is of. */
+/* The id of the run that a reference names: "@", "@~2", an id, a baseline, "commit:1a2b3c4" (seven digits or more; complete runs of a clean
+ * working tree) or a label; the newest if several runs match. PK_E_USAGE, with the runs that exist, if none matches; PK_E_NOT_COMPARABLE
+ * for a commit without runs. */
 enum pk_code pk_store_resolve(struct pk_store *s, const char *ref, int64_t *run_id,
                               struct pk_err *err) PK_MUST_CHECK;
 
-/* "@~1", an id or a label of the store at own_path; or "FILE.db:@~1" ("FILE.db" = its newest), in another file, opened as a
- * stranger's. A text with ':' names a file when one of that name exists or it ends in ".db"; else it is a label. */
+/* Opens the store of a reference and finds its run: "@~1", an id or a label in the store at own_path, or "FILE.db:@~1" ("FILE.db" = its
+ * newest run) in another file, which is opened with PK_STORE_STRANGER. The text before ':' is a file if such a file exists or if it ends
+ * in ".db"; otherwise the whole text is a label. */
 enum pk_code pk_store_open_ref(const char *own_path, const char *ref, const struct pk_store_wait *wait,
                                struct pk_store **out, int64_t *run_id, struct pk_err *err) PK_MUST_CHECK;
 
-/* The same for several: "3,4,@" is a list, a baseline stands for its runs, and a label or a commit for all its runs that are over and
- * of the newest one's experiment. At least one, in the order they are named. */
+/* The ids of all runs that a reference names, at least one, in its order. "3,4,@" is a list; a baseline names its runs; a label or a commit
+ * names all its runs that have ended and have the experiment of the newest one. */
 enum pk_code pk_store_refs(struct pk_store *s, const char *ref, struct pk_arena *a, int64_t **ids, size_t *n,
                            struct pk_err *err) PK_MUST_CHECK;
-/* The same, in the file that the reference is about. With `of` (may be NULL) only the runs of an entry of a suite, those with the tags suite
- * and entry: all that have the label, are of the commit or belong to the baseline; of "@" and "@~1" one. PK_E_NOT_COMPARABLE when there is
- * none. */
+/* Opens the store of a reference and finds all its runs. With `of` (may be NULL) only runs of that entry of a suite count, by their tags
+ * suite and entry: all with the label, commit or baseline; one for "@" and "@~1". PK_E_NOT_COMPARABLE if there is none. */
 struct pk_entry_name {
     const char *suite, *entry;
 };
@@ -196,16 +194,16 @@ enum pk_code pk_store_open_refs(const char *own_path, const char *ref, const str
                                 const struct pk_store_wait *wait, struct pk_arena *a, struct pk_store **out,
                                 int64_t **ids, size_t *n, struct pk_err *err) PK_MUST_CHECK;
 
-/* Which runs of an experiment there are, oldest first. */
+/* Which runs of an experiment to list. */
 struct pk_run_wanted {
     const char *experiment;
     const char *label; /* NULL = any */
     bool gates;        /* also runs that are sides of a gate */
-    int64_t last;      /* so many of the newest; 0 = all */
+    int64_t last;      /* at most so many, the newest; 0 = all */
 };
 
-/* Runs that are over. PK_E_NOTHING when the store has no run at all; PK_E_USAGE for an experiment or a label that none of its runs has,
- * with the nearest that some have. *n may be 0: there are sides of gates only. */
+/* Runs that have ended, oldest first. PK_E_NOTHING if the store has no run; PK_E_USAGE for an experiment or a label that no run has, with the
+ * most similar one. *n is 0 if all runs are sides of gates. */
 enum pk_code pk_store_run_list(struct pk_store *s, const struct pk_run_wanted *w, struct pk_arena *a,
                                int64_t **ids, size_t *n, struct pk_err *err) PK_MUST_CHECK;
 
@@ -237,13 +235,13 @@ struct pk_rows {
 /* A cell by the name of its column (assert). */
 const struct pk_cell *pk_rows_cell(const struct pk_rows *r, size_t row, const char *name);
 
-/* Runs SQL over perfkit's own temporary views (a hostile file cannot shadow them). */
+/* Runs SQL over perfkit's own temporary views, which a hostile file cannot replace. */
 enum pk_code pk_store_query(struct pk_store *s, const char *sql, const struct pk_param *params,
                             size_t n_params, struct pk_arena *a, struct pk_rows *out,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* From now on the views show one run (those of baselines, and v_topology, show all); until pk_store_widen. Tables of a run in a store of
- * many are printed so: what joins a view to cases reads all that it shows. */
+/* From now on the views show one run only, until pk_store_widen; the views of baselines and v_topology still show everything. A table of one
+ * run is printed so, because a view that is joined to cases is read as a whole. */
 enum pk_code pk_store_narrow(struct pk_store *s, int64_t run_id, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_store_widen(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* Baseline: a name for runs of one experiment, which can be used wherever a run is named (store.h).
  *
- * Pinned: these runs, which pruning leaves. Moving: the newest complete runs that have a label or a tag, or that were recorded on a
- * branch. Every decision is stored with its author and reason. v_baseline, v_baseline_run and v_baseline_change say what there is. */
+ * A pinned baseline is a list of runs, which pruning keeps. A moving baseline is the newest complete runs with a label or a tag, or recorded
+ * on a branch. Every change is stored with its author and reason. Read them from v_baseline, v_baseline_run and v_baseline_change. */
 #pragma once
 
 #include "store/store.h"
@@ -30,11 +30,11 @@ enum pk_code pk_baseline_accept(struct pk_store *s, const char *name, const int6
                                 bool only, const struct pk_baseline_decision *why,
                                 struct pk_err *err) PK_MUST_CHECK;
 
-/* The name and its history; no run. */
+/* Removes the name and its history, and no run. */
 enum pk_code pk_baseline_remove(struct pk_store *s, const char *name, struct pk_err *err) PK_MUST_CHECK;
 
-/* Of all, for suggestions; none when they cannot be read. In the arena. */
+/* The names of all baselines, for suggestions; none if they cannot be read. In the arena. */
 const char *const *pk_baseline_names(struct pk_store *s, struct pk_arena *a, size_t *n);
-/* PK_E_USAGE with the nearest names when there is none of this name. */
+/* The id of a baseline. PK_E_USAGE, with the most similar names, if there is none of this name. */
 enum pk_code pk_baseline_find(struct pk_store *s, const char *name, int64_t *id,
                               struct pk_err *err) PK_MUST_CHECK;

@@ -1,6 +1,6 @@
-/* Figures: the measured values of a run as plain structs, the input of comparing and fitting.
+/* Figures: the measured values of a run as plain structs, for comparisons and fits.
  *
- * Only cases whose status is ok and only numbers are here. Everything lives in the caller's arena. */
+ * They have only cases whose status is ok, and only numbers. Everything is in the caller's arena. */
 #pragma once
 
 #include "store/store.h"
@@ -21,7 +21,7 @@ struct pk_figures {
         unstable; /* more than half of its slices were measured while the device throttled itself, or slowed down (wire/slice.h) */
 };
 
-/* In the order of the cases, metrics by name within one. *cases_ok of them ended ok in timing passes. */
+/* In the order of the cases, then by the name of the metric. *cases_ok is the number of cases whose timing passes ended ok. */
 enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                               struct pk_figures **figures, size_t *n, int64_t *cases_ok,
                               struct pk_err *err) PK_MUST_CHECK;
@@ -30,11 +30,11 @@ struct pk_unfinished {
     struct pk_figures of; /* which one; without a metric */
     const char *status, *message;
 };
-/* In the order of the cases. One that was not measured yet is "running". */
+/* In the order of the cases. A case that was not measured yet has the status "running". */
 enum pk_code pk_store_unfinished(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                                  const struct pk_unfinished **v, size_t *n, struct pk_err *err) PK_MUST_CHECK;
 
-/* As v_case counts them. */
+/* How many cases of the run have the status ok in v_case. */
 enum pk_code pk_store_cases_ok(struct pk_store *s, int64_t run_id, int64_t *n,
                                struct pk_err *err) PK_MUST_CHECK;
 
@@ -66,7 +66,7 @@ struct pk_kernel_figure {
 enum pk_code pk_store_kernels(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                               struct pk_kernel_figure **kernels, size_t *n, struct pk_err *err) PK_MUST_CHECK;
 
-/* What a run says of itself. */
+/* Facts about a run. */
 struct pk_run_facts {
     int64_t run_id;
     const char *uuid; /* names the run in other stores, too */

@@ -15,11 +15,11 @@ struct pk_calibrated {
     struct pk_pair_noise noise;
 };
 
-/* Of cases of this run that ended ok; the noise within processes is found here. One transaction. */
+/* Records the noise of cases of this run that ended ok, with the noise within processes, which it computes. One transaction. */
 enum pk_code pk_store_calibrate(struct pk_store *s, int64_t run_id, const struct pk_calibrated *v, size_t n,
                                 struct pk_err *err) PK_MUST_CHECK;
 
-/* What there is of the runs of an experiment, the newest run first. */
+/* The calibrations of an experiment, the newest run first. */
 struct pk_calibration {
     int64_t run_id;
     const char *measured_at;      /* UTC */

@@ -13,7 +13,7 @@ enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, cons
                                 struct pk_arena *a, struct pk_resumable *out,
                                 struct pk_err *err) PK_MUST_CHECK;
 
-/* Makes this process the recorder of the run again. The machine must be the one that began it (PK_E_NOT_COMPARABLE). */
+/* Makes this process the recorder of the run. PK_E_NOT_COMPARABLE if the run was begun on another machine. */
 enum pk_code pk_store_run_again(struct pk_store *s, int64_t run_id, const char *machine,
                                 struct pk_err *err) PK_MUST_CHECK;
 
@@ -23,16 +23,16 @@ struct pk_done_pass {
     int invocation; /* which of the counter passes, from 1 on */
 };
 
-/* What is over of a case. */
+/* What is already recorded of a case. */
 struct pk_done {
-    int invocations; /* INT_MAX when the last word was not ok, since such a case is not tried again, unless its budget left it out */
-    enum pk_status last; /* its last word; PK_ST_INTERRUPTED when there is none */
+    int invocations; /* that ended ok; INT_MAX for a case that is not to be measured again, because it failed */
+    enum pk_status last; /* its status; PK_ST_INTERRUPTED for none, and where a budget left slices out */
     const struct pk_done_pass *passes;
     size_t n_passes;
 };
 
-/* The ids of the run's cases in the order of `cases`, and what each one has, in the arena. PK_E_NOT_COMPARABLE when the run was planned with
- * other cases. */
+/* The ids of the run's cases in the order of `cases`, and what is recorded of each, in the arena. PK_E_NOT_COMPARABLE if the run was planned
+ * with other cases. */
 enum pk_code pk_store_cases_again(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases,
                                   size_t n, struct pk_arena *a, int64_t *ids, struct pk_done *done,
                                   struct pk_err *err) PK_MUST_CHECK;

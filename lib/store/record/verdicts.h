@@ -12,15 +12,15 @@ struct pk_verdict_row {
     const char *variant[2], *device[2], *axes[2]; /* of the cases of base and new, as they were recorded */
     double margin, min_change;                    /* share; in the unit of the metric, 0 = none */
     const char *criteria;                         /* JSON object */
-    struct pk_decision decision;                  /* without what only a gate that goes on looks at */
+    struct pk_decision decision;                  /* without stage, wanted, suspected, p_same, sd and the sides of disturbed pairs */
     int64_t ordinal;                              /* read: of new's case in its run */
     const char *base_uuid;                        /* read: of base's run */
 };
 
-/* Of cases of these runs, both in this store. One transaction. */
+/* Records verdicts for cases of these two runs of this store. One transaction. */
 enum pk_code pk_store_verdicts(struct pk_store *s, int64_t base_run_id, int64_t run_id,
                                const struct pk_verdict_row *v, size_t n, struct pk_err *err) PK_MUST_CHECK;
 
-/* Those in which this run is the new side, in the order of its cases. */
+/* The verdicts in which this run is the new side, in the order of its cases. */
 enum pk_code pk_store_read_verdicts(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                                     struct pk_verdict_row **v, size_t *n, struct pk_err *err) PK_MUST_CHECK;
