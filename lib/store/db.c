@@ -87,7 +87,7 @@ enum pk_code pk_db_stmt(struct pk_store *s, const char *statement, sqlite3_stmt 
             return PK_OK;
         }
     pk_assert(s->n_cached < PK_DB_CACHED);
-    if (sqlite3_prepare_v3(s->db, pk_db_text(s, statement), -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL) !=
+    if (sqlite3_prepare_v3(s->db, pk_db_statement(statement), -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL) !=
         SQLITE_OK)
         return pk_db_fail(s, err);
     s->cached[s->n_cached].name = statement;
@@ -151,9 +151,18 @@ enum pk_code pk_db_script(struct pk_store *s, const char *sql, struct pk_err *er
     return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? PK_OK : pk_db_fail(s, err);
 }
 
+enum pk_code pk_db_exec(struct pk_store *s, const char *statement, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *sql = pk_db_statement(statement), *end = strstr(sql, "\n-- ");
+    return pk_db_script(s, pk_strndup(&a, sql, end ? (size_t)(end - sql) : strlen(sql)), err);
+}
+
 void pk_db_attempt(struct pk_store *s, const char *statement)
 {
-    sqlite3_exec(s->db, pk_db_text(s, statement), NULL, NULL, NULL);
+    struct pk_err ignored;
+    const enum pk_code code = pk_db_exec(s, statement, &ignored);
+    (void)code;
 }
 
 enum pk_code pk_db_begin(struct pk_store *s, const char *doing, struct pk_err *err)

@@ -8,8 +8,7 @@
 
 enum { PK_DB_CACHED = 32, PK_DB_APPLICATION_ID = 0x706b6974 /* "pkit" */ };
 
-struct pk_section;  /* store/table.h */
-struct pk_sql_file; /* likewise */
+struct pk_section; /* store/table.h */
 
 struct pk_store {
     struct pk_arena arena; /* holds this struct */
@@ -27,9 +26,7 @@ struct pk_store {
         bool hurried;   /* *wait.stop_flag was set when it began */
         bool stopped;   /* and when it ended */
     } waiting;
-    uint64_t deadline_ns;      /* of a stranger's query; 0 = none */
-    struct pk_sql_file *files; /* the first files of pk_lib_sql, as far as a name was looked for */
-    size_t n_files, files_cap;
+    uint64_t deadline_ns; /* of a stranger's query; 0 = none */
     struct {
         const char *name; /* by address */
         sqlite3_stmt *stmt;
@@ -37,12 +34,12 @@ struct pk_store {
     size_t n_cached;
 };
 
-/* section.c: the SQL of a "-- statement:" (assert). */
-const char *pk_db_text(struct pk_store *s, const char *statement);
-
 /* The error SQLite reported last on s, as "store PATH: cannot DOING" with reason and advice. Returns the
  * code. */
 enum pk_code pk_db_fail(struct pk_store *s, struct pk_err *err);
+
+/* section.c: the SQL of a "-- statement:" of lib/store (assert), up to its semicolon; other sections are behind it. */
+const char *pk_db_statement(const char *name);
 
 /* The prepared statement of a name, which is a string literal; kept until the store closes, reset and without bindings. */
 enum pk_code pk_db_stmt(struct pk_store *s, const char *statement, sqlite3_stmt **stmt,
@@ -56,7 +53,9 @@ enum pk_code pk_db_int(struct pk_store *s, struct pk_err *err, int64_t *value, i
                        const char *statement, const char *types, ...) PK_MUST_CHECK;
 /* Any number of statements without parameters, as a text. */
 enum pk_code pk_db_script(struct pk_store *s, const char *sql, struct pk_err *err) PK_MUST_CHECK;
-/* The same for a name, where a failure does not matter. */
+/* The same for a name: all statements of its section, up to a line that begins with "-- ". */
+enum pk_code pk_db_exec(struct pk_store *s, const char *statement, struct pk_err *err) PK_MUST_CHECK;
+/* The same in a case where a failure does not matter. */
 void pk_db_attempt(struct pk_store *s, const char *statement);
 
 /* A write transaction, taken at once. pk_db_end commits when `code` is PK_OK and rolls back otherwise

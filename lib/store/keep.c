@@ -51,9 +51,9 @@ static enum pk_code copy_runs(struct pk_store *s, int64_t *runs_added, struct pk
 {
     if (pk_db_begin(s, "merge another store", err))
         return err->code;
-    enum pk_code code = pk_db_script(s, pk_db_text(s, "forget_merge"), err);
+    enum pk_code code = pk_db_exec(s, "forget_merge", err);
     if (code == PK_OK)
-        code = pk_db_script(s, pk_db_text(s, "merge"), err);
+        code = pk_db_exec(s, "merge", err);
     if (code == PK_OK)
         code = pk_db_int(s, err, runs_added, 0, "count_merged", "");
     return pk_db_end(s, code, err);

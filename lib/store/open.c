@@ -133,10 +133,10 @@ static enum pk_code configure(struct pk_store *s, struct pk_err *err)
         for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
             sqlite3_limit(s->db, limits[i].what, limits[i].limit);
         sqlite3_progress_handler(s->db, STEPS_PER_CHECK, too_long, s);
-        if (pk_db_script(s, pk_db_text(s, "strict_cells"), err))
+        if (pk_db_exec(s, "strict_cells", err))
             return err->code;
     }
-    return pk_db_script(s, pk_db_text(s, "configure"), err);
+    return pk_db_exec(s, "configure", err);
 }
 
 /* The views are in the file itself: any SQLite client reads a version that this program does not know. */
@@ -199,7 +199,7 @@ static enum pk_code prepare(struct pk_store *s, struct pk_err *err)
     const bool reader = s->mode == PK_STORE_READ;
     bool writable;
     int64_t version;
-    if (accept(s, &writable, err) || (writes(s->mode) && pk_db_script(s, pk_db_text(s, "keep_journal"), err)))
+    if (accept(s, &writable, err) || (writes(s->mode) && pk_db_exec(s, "keep_journal", err)))
         return err->code;
     if (writable) { /* what a writer owes the file; a reader does it when it can do so at once, and goes on when it cannot */
         if (reader)

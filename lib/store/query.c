@@ -135,12 +135,11 @@ enum pk_code pk_store_query(struct pk_store *s, const char *sql, const struct pk
 enum pk_code pk_db_query(struct pk_store *s, const char *name, const struct pk_param *params, size_t n_params,
                          struct pk_arena *a, struct pk_rows *out, struct pk_err *err)
 {
-    const struct pk_sql_file *file;
-    size_t i;
+    const char *whole, *sql = pk_db_text(PK_SECTION_QUERY, name, &whole);
     *out = (struct pk_rows){0};
-    if (pk_db_section(s, PK_SECTION_QUERY, name, &file, &i, err))
-        return err->code;
-    return query(s, file->v[i].sql, params, n_params, a, out, err);
+    if (!sql)
+        return pk_fail(err, PK_E_INTERNAL, "there is no query '%s'", name);
+    return query(s, sql, params, n_params, a, out, err);
 }
 
 enum pk_code pk_query(struct pk_store *s, const char *name, const struct pk_param *params, size_t n_params,

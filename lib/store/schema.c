@@ -112,7 +112,7 @@ enum pk_code pk_db_verify_tables(struct pk_store *s, bool other, const char *pat
     bool ok = sqlite3_open(":memory:", &own) == SQLITE_OK;
     for (const struct pk_embedded *e = pk_schema; e->name && ok; e++)
         ok = !is_migration(e) || sqlite3_exec(own, e->text, NULL, NULL, NULL) == SQLITE_OK;
-    ok = ok && sqlite3_prepare_v2(own, pk_db_text(s, "tables"), -1, &table, NULL) == SQLITE_OK;
+    ok = ok && sqlite3_prepare_v2(own, pk_db_statement("tables"), -1, &table, NULL) == SQLITE_OK;
     pk_assert(ok);
     while (!code && sqlite3_step(table) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(table, 0);

@@ -4,6 +4,7 @@
 #include "base/text/buf.h"
 #include "store/db.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct parse {
@@ -115,31 +116,22 @@ enum pk_code pk_sections(const char *text, struct pk_arena *a, struct pk_section
     return PK_OK;
 }
 
-enum pk_code pk_db_section(struct pk_store *s, enum pk_section_kind kind, const char *name,
-                           const struct pk_sql_file **file, size_t *at, struct pk_err *err)
+const char *pk_db_text(enum pk_section_kind kind, const char *name, const char **whole)
 {
-    for (size_t i = 0;; i++) {
-        if (!pk_lib_sql[i].name)
-            return pk_fail(err, PK_E_INTERNAL, "there is no %s '%s'", words[kind], name);
-        if (i == s->n_files) {
-            s->files = pk_grow(&s->arena, s->files, sizeof *s->files, i, &s->files_cap);
-            if (pk_sections(pk_lib_sql[i].text, &s->arena, &s->files[i].v, &s->files[i].n, err))
-                return err->code;
-            s->n_files++;
-        }
-        *file = &s->files[i];
-        for (*at = 0; *at < (*file)->n; ++*at)
-            if ((*file)->v[*at].kind == kind && !strcmp((*file)->v[*at].name, name))
-                return PK_OK;
+    char line[100];
+    const int n = snprintf(line, sizeof line, "\n-- %s: %s\n", words[kind], name);
+    for (const struct pk_embedded *file = pk_lib_sql; file->name; file++) {
+        const char *at = strstr(file->text, line);
+        *whole = file->text;
+        if (at)
+            return at + n;
     }
+    return NULL;
 }
 
-const char *pk_db_text(struct pk_store *s, const char *statement)
+const char *pk_db_statement(const char *name)
 {
-    const struct pk_sql_file *file;
-    size_t at;
-    struct pk_err err;
-    enum pk_code found = pk_db_section(s, PK_SECTION_STATEMENT, statement, &file, &at, &err);
-    pk_assert(found == PK_OK);
-    return file->v[at].sql;
+    const char *whole, *sql = pk_db_text(PK_SECTION_STATEMENT, name, &whole);
+    pk_assert(sql);
+    return sql;
 }

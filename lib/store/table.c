@@ -231,18 +231,18 @@ enum pk_code pk_table_print(struct pk_store *s, const char *text, const char *ta
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct print p = {.s = s, .a = &a, .params = params, .n_params = n_params, .out = out};
-    struct pk_sql_file own;
-    const struct pk_sql_file *file = &own;
-    size_t i = 0;
+    struct pk_section *v;
+    size_t n, i = 0;
     s->doing = "print a table";
-    if (text ? pk_sections(text, &a, &own.v, &own.n, err)
-             : pk_db_section(s, PK_SECTION_TABLE, table, &file, &i, err))
-        return err->code;
-    while (i < file->n && (file->v[i].kind != PK_SECTION_TABLE || strcmp(file->v[i].name, table) != 0))
-        i++;
-    if (i == file->n)
+    if (!text && !pk_db_text(PK_SECTION_TABLE, table, &text))
         return pk_fail(err, PK_E_INTERNAL, "there is no table '%s'", table);
-    return print_tables(&p, file->v, file->n, &i, err);
+    if (pk_sections(text, &a, &v, &n, err))
+        return err->code;
+    while (i < n && (v[i].kind != PK_SECTION_TABLE || strcmp(v[i].name, table) != 0))
+        i++;
+    if (i == n)
+        return pk_fail(err, PK_E_INTERNAL, "there is no table '%s'", table);
+    return print_tables(&p, v, n, &i, err);
 }
 
 enum pk_code pk_tables_print(struct pk_store *s, const char *text, const struct pk_param *params,

@@ -67,10 +67,6 @@ extern const struct pk_embedded pk_lib_sql[];
 enum pk_code pk_sections(const char *text, struct pk_arena *a, struct pk_section **sections, size_t *n,
                          struct pk_err *err) PK_MUST_CHECK;
 
-/* Section *at of a .sql file of lib, by its kind and name; PK_E_INTERNAL when there is none. A file is parsed once for a store. */
-struct pk_sql_file {
-    struct pk_section *v;
-    size_t n;
-};
-enum pk_code pk_db_section(struct pk_store *s, enum pk_section_kind kind, const char *name,
-                           const struct pk_sql_file **file, size_t *at, struct pk_err *err) PK_MUST_CHECK;
+/* Where the text of a section of lib begins, behind its first line, and in which file; NULL if there is none of this name. The text goes on
+ * with the sections behind it: a query is prepared up to its semicolon. Nothing is allocated. */
+const char *pk_db_text(enum pk_section_kind kind, const char *name, const char **whole);

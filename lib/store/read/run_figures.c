@@ -145,7 +145,7 @@ static enum pk_code read_cases(struct pk_store *s, struct reading *r, struct pk_
     int rc;
     if (find_range(s, r, "case_range", FIRST_CASE, err) ||
         find_range(s, r, "slice_range", FIRST_SLICE, err) ||
-        pk_db_prepare(s, pk_db_text(s, "cases_of_range"), r->run, PARAMS, &c, err))
+        pk_db_prepare(s, pk_db_statement("cases_of_range"), r->run, PARAMS, &c, err))
         return err->code;
     r->n_at = (size_t)(r->run[LAST_CASE].value.i - r->run[FIRST_CASE].value.i + 1);
     r->at = pk_new_n(&r->own, uint32_t, r->n_at + 1);
@@ -186,9 +186,9 @@ static void take_figure(struct reading *r, struct of_case *c, int64_t invocation
 static enum pk_code read_slices(struct pk_store *s, struct reading *r, struct pk_err *err)
 {
     sqlite3_stmt *l = NULL, *f = NULL;
-    enum pk_code code = pk_db_prepare(s, pk_db_text(s, "slices_of_range"), r->run, PARAMS, &l, err);
+    enum pk_code code = pk_db_prepare(s, pk_db_statement("slices_of_range"), r->run, PARAMS, &l, err);
     if (!code)
-        code = pk_db_prepare(s, pk_db_text(s, "figures_of_range"), r->run, PARAMS, &f, err);
+        code = pk_db_prepare(s, pk_db_statement("figures_of_range"), r->run, PARAMS, &f, err);
     int slice, figure = code ? SQLITE_DONE : sqlite3_step(f);
     while (!code && (slice = sqlite3_step(l)) == SQLITE_ROW) {
         const int64_t id = sqlite3_column_int64(l, SLICE_ID);
