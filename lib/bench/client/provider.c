@@ -3,6 +3,7 @@
 
 #include "base/text/words.h"
 #include "build_config.h"
+#include "opt/opt.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -50,17 +51,8 @@ static const char *find_file(const char *name, struct pk_arena *a)
     return path;
 }
 
-static bool listed(const char *const *names, size_t n, const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(names[i], name))
-            return true;
-    return false;
-}
-
-/* The names of the peers of one folder, added to names unless they are there. */
-static const char **list_folder(const char *folder, struct pk_arena *a, const char **names, size_t *n,
-                                size_t *cap)
+/* Adds the names of the peers of one folder. */
+static void list_folder(const char *folder, struct pk_arena *a, struct pk_texts *names)
 {
     DIR *d = opendir(folder);
     const struct dirent *e;
@@ -68,14 +60,11 @@ static const char **list_folder(const char *folder, struct pk_arena *a, const ch
         if (!is_python(e->d_name) || *e->d_name == '_')
             continue;
         const char *name = swapped(a, pk_strndup(a, e->d_name, strlen(e->d_name) - 3), '_', '-');
-        if (listed(names, *n, name))
-            continue;
-        names = pk_grow(a, names, sizeof *names, *n, cap);
-        names[(*n)++] = name;
+        if (!pk_texts_has(names, name))
+            pk_texts_add(names, name, a);
     }
     if (d)
         closedir(d);
-    return names;
 }
 
 static int by_name(const void *a, const void *b)
@@ -85,8 +74,7 @@ static int by_name(const void *a, const void *b)
 
 static enum pk_code unknown_peer(const char *name, struct pk_arena *a, struct pk_err *err)
 {
-    const char **names = NULL;
-    size_t n = 0, cap = 0;
+    struct pk_texts names = {0};
     const char *own = secure_getenv("PERFKIT_PEERS");
     pk_fail(err, PK_E_USAGE, "there is no peer '%s'", name);
     if (strchr(name, '/')) {
@@ -94,12 +82,12 @@ static enum pk_code unknown_peer(const char *name, struct pk_arena *a, struct pk
         return pk_fix(err, "give the path of a program that implements docs/protocol.md");
     }
     if (own)
-        names = list_folder(own, a, names, &n, &cap);
+        list_folder(own, a, &names);
     for (const char *const *f = peer_folders; *f; f++)
-        names = list_folder(*f, a, names, &n, &cap);
-    if (n)
-        qsort(names, n, sizeof *names, by_name);
-    pk_why(err, "%s", n ? pk_suggest_text(a, name, names, n) : "no folder of peers was found");
+        list_folder(*f, a, &names);
+    if (names.n)
+        qsort(names.v, names.n, sizeof *names.v, by_name);
+    pk_why(err, "%s", names.n ? pk_suggest_text(a, name, names.v, names.n) : "no folder of peers was found");
     return pk_fix(err, "set PERFKIT_PEERS to a folder of peers, or give a path with a slash");
 }
 

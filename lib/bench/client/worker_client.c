@@ -114,16 +114,6 @@ static const char *handle_message(struct pk_worker_client *l, const struct pk_wi
     return problem;
 }
 
-/* Every message of the bytes that came. */
-static const char *take_all(struct pk_worker_client *l, const struct pk_request *r, bool *answered)
-{
-    struct pk_wire_msg m;
-    const char *problem = NULL;
-    while (!problem && !*answered && pk_wire_next(l->reader, &m))
-        problem = handle_message(l, &m, r, answered);
-    return problem ? pk_strdup(&l->arena, problem) : NULL;
-}
-
 static enum pk_answer failed(struct pk_worker_client *l, const char *message, struct pk_slice **slice)
 {
     struct pk_slice *s = pk_new(&l->arena, struct pk_slice);
@@ -146,6 +136,7 @@ static enum pk_answer receive_answer(struct pk_worker_client *l, const struct pk
                                      uint64_t deadline_ns, const volatile int *stop_flag,
                                      struct pk_slice **slice)
 {
+    struct pk_wire_msg m;
     char buf[64 << 10];
     for (;;) {
         size_t n = 0;
@@ -166,8 +157,11 @@ static enum pk_answer receive_answer(struct pk_worker_client *l, const struct pk
         }
         bool answered = false;
         pk_wire_feed(l->reader, buf, n);
-        const char *problem = take_all(l, r, &answered);
+        const char *problem = NULL;
+        while (!problem && !answered && pk_wire_next(l->reader, &m))
+            problem = handle_message(l, &m, r, &answered);
         if (problem) {
+            problem = pk_strdup(&l->arena, problem); /* it may be the reader's */
             drop_worker(l, KILL_GRACE_NS);
             return failed(
                 l,

@@ -68,18 +68,7 @@ static void describe_cases(struct pk_run *r)
         r->cases[i] = pk_planned_info(&r->plan, i, a);
 }
 
-static enum pk_code record_works(struct pk_run *r, struct pk_err *err)
-{
-    enum pk_code rc = PK_OK;
-    for (size_t i = 0; !rc && i < r->plan.n; i++) {
-        struct pk_case_work *works;
-        size_t n = pk_case_declared_work(&r->plan.v[i], r->case_ids[i], r->arena, &works);
-        rc = pk_store_works(r->store, works, n, err);
-    }
-    return rc;
-}
-
-/* What the experiment said of its cases, as one setting of the run: a line each. */
+/* Warnings of the experiment about its cases, as one setting of the run: a line each. */
 static enum pk_code record_warnings(struct pk_run *r, struct pk_err *err)
 {
     const struct pk_texts *w = &r->plan.warnings;
@@ -122,7 +111,12 @@ enum pk_code pk_run_begin(struct pk_run *r, struct pk_err *err)
         rc = pk_run_record_unavailable(r->store, r->run_id, &r->counters, r->arena, err);
     if (!rc)
         rc = record_peers(r, err);
-    return rc ? rc : record_works(r, err);
+    for (size_t i = 0; !rc && i < r->plan.n; i++) {
+        struct pk_case_work *works;
+        size_t n = pk_case_declared_work(&r->plan.v[i], r->case_ids[i], r->arena, &works);
+        rc = pk_store_works(r->store, works, n, err);
+    }
+    return rc;
 }
 
 /* Settings of the interrupted run take the place of what was not typed now; what was typed must not contradict them, which

@@ -100,19 +100,13 @@ static enum pk_code connect_ranks(struct pk_rank_group *r, struct pk_device *dev
     return pk_fix(err, "start every rank with the same command line");
 }
 
-/* Paths lead to what is on the host of rank 0. */
-static bool is_beside_rank_0(const struct pk_rank_group *r)
-{
-    const char *first = r->given[0];
-    return !strncmp(r->given[r->comm.rank], first, strcspn(first, " ") + 1);
-}
-
 static enum pk_code join_heartbeats(struct pk_rank_group *r, const char *path, struct pk_err *err)
 {
     const char *page;
     if (pk_rank_group_hear(r, path, &r->arena, &page, err))
         return err->code;
-    if (page && is_beside_rank_0(r))
+    const char *first = r->given[0]; /* the path is one of its host */
+    if (page && !strncmp(r->given[r->comm.rank], first, strcspn(first, " ") + 1))
         pk_rank_heartbeats_join(&r->heartbeats, page, r->comm.processes);
     r->comm.heartbeats = &r->heartbeats;
     return PK_OK;
