@@ -92,20 +92,6 @@ static struct pk_interval ended_interval(double lo, double hi)
     return (struct pk_interval){isfinite(lo) ? lo : NAN, isfinite(hi) ? hi : NAN};
 }
 
-static struct pk_fit rate_row(const struct setting *v, struct pk_arena *a)
-{
-    double *x = pk_new_n(a, double, v->n), bytes = 0;
-    for (size_t t = 0; t < v->n_tensors; t++)
-        bytes += (double)v->bytes[t];
-    for (size_t i = 0; i < v->n; i++)
-        x[i] = bytes / fmax(pk_json_num(v->timeline[i], "backward_ns", 0), 1);
-    return (struct pk_fit){.n = v->n,
-                           .slope = median(x, v->n),
-                           .slope_ci = pk_median_interval(x, v->n, 0.95),
-                           .intercept_ci = {NAN, NAN},
-                           .r2 = NAN};
-}
-
 static enum pk_code store_fits(struct pk_store *s, int64_t run_id, const struct setting *v,
                                struct pk_arena *a, struct pk_err *err)
 {
@@ -118,7 +104,16 @@ static enum pk_code store_fits(struct pk_store *s, int64_t run_id, const struct 
     fits[0].name = "gradients_produced";
     fits[0].metric = "gradient_bytes";
     fits[0].axis = "backward_ns";
-    fits[0].fit = rate_row(v, a);
+    double *x = pk_new_n(a, double, v->n), bytes = 0;
+    for (size_t t = 0; t < v->n_tensors; t++)
+        bytes += (double)v->bytes[t];
+    for (size_t i = 0; i < v->n; i++)
+        x[i] = bytes / fmax(pk_json_num(v->timeline[i], "backward_ns", 0), 1);
+    fits[0].fit = (struct pk_fit){.n = v->n,
+                                  .slope = median(x, v->n),
+                                  .slope_ci = pk_median_interval(x, v->n, 0.95),
+                                  .intercept_ci = {NAN, NAN},
+                                  .r2 = NAN};
     fits[1].name = "reduce_cost";
     fits[1].metric = "reduce_ns";
     fits[1].axis = "bytes";

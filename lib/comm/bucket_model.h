@@ -56,9 +56,8 @@ struct pk_timed_reduce {
 };
 
 struct pk_link_fit {
-    size_t sizes; /* different ones in the window */
-    double launch_ns,
-        link_bytes_per_s; /* o, w: NaN for want of sizes, or where time does not grow with them */
+    size_t sizes;                          /* different ones in the window */
+    double launch_ns, link_bytes_per_s;    /* o, w: NaN without three sizes, or a time that grows */
     struct pk_interval launch_ci, link_ci; /* 95 %; infinite where the slope's interval reaches 0 */
 };
 

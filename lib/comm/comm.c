@@ -85,13 +85,15 @@ static enum pk_code ended(struct pk_comm *c, enum pk_code rc)
     return rc;
 }
 
-/* r has its parts and its type. */
-static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
+enum pk_code pk_comm_start_group(struct pk_comm *c, struct pk_reduce *r, const struct pk_part *parts,
+                                 size_t n_parts, enum pk_dtype type, struct pk_err *err)
 {
+    pk_assert(!r->pending);
+    *r = (struct pk_reduce){.parts = parts, .n_parts = n_parts, .one = r->one, .type = type};
     if (begin_call(c, err))
         return err->code;
-    for (size_t i = 0; i < r->n_parts; i++)
-        r->bytes += r->parts[i].n * pk_dtype_bytes(r->type);
+    for (size_t i = 0; i < n_parts; i++)
+        r->bytes += parts[i].n * pk_dtype_bytes(type);
     r->asked_ns = pk_device_now_ns(c->dev);
     enum pk_code rc = ended(c, c->ops->start(c, r, err));
     r->pending = rc == PK_OK;
@@ -105,16 +107,8 @@ enum pk_code pk_comm_start(struct pk_comm *c, struct pk_reduce *r, void *data, s
                            struct pk_err *err)
 {
     pk_assert(!r->pending);
-    *r = (struct pk_reduce){.parts = &r->one, .n_parts = 1, .one = {data, n}, .type = type};
-    return start(c, r, err);
-}
-
-enum pk_code pk_comm_start_group(struct pk_comm *c, struct pk_reduce *r, const struct pk_part *parts,
-                                 size_t n_parts, enum pk_dtype type, struct pk_err *err)
-{
-    pk_assert(!r->pending);
-    *r = (struct pk_reduce){.parts = parts, .n_parts = n_parts, .type = type};
-    return start(c, r, err);
+    r->one = (struct pk_part){data, n};
+    return pk_comm_start_group(c, r, &r->one, 1, type, err);
 }
 
 enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)

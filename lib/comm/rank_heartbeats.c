@@ -139,21 +139,6 @@ static bool waits_awake(const struct seen *s)
     return s->waits && s->silent_ns < PATIENCE_NS;
 }
 
-/* Of those that wait, and say so, the one that has done so for longest; -1 = none for long enough. */
-static int find_witness(const struct pk_rank_heartbeats *r, uint64_t now_ns)
-{
-    int witness = -1;
-    uint64_t longest_ns = PATIENCE_NS;
-    for (unsigned i = 0; i < r->ranks; i++) {
-        const struct seen s = read_heartbeat(r, i, now_ns);
-        if (waits_awake(&s) && s.waited_ns >= longest_ns) {
-            longest_ns = s.waited_ns;
-            witness = (int)i;
-        }
-    }
-    return witness;
-}
-
 const char *pk_rank_heartbeats_absent(const struct pk_rank_heartbeats *r, struct pk_arena *a)
 {
     const uint64_t now_ns = pk_clock_ns();
@@ -161,8 +146,16 @@ const char *pk_rank_heartbeats_absent(const struct pk_rank_heartbeats *r, struct
     unsigned absent = 0;
     if (!r || !r->page)
         return NULL;
-    const int waiting = find_witness(r, now_ns);
-    const struct seen witness = waiting < 0 ? (struct seen){0} : read_heartbeat(r, (unsigned)waiting, now_ns);
+    /* Of those that wait, and say so, the one that has done so for longest; -1 = none for long enough. */
+    int waiting = -1;
+    struct seen witness = {.waited_ns = PATIENCE_NS};
+    for (unsigned i = 0; i < r->ranks; i++) {
+        const struct seen s = read_heartbeat(r, i, now_ns);
+        if (waits_awake(&s) && s.waited_ns >= witness.waited_ns) {
+            waiting = (int)i;
+            witness = s;
+        }
+    }
     for (unsigned i = 0; i < r->ranks; i++) {
         const struct seen s = read_heartbeat(r, i, now_ns);
         /* It went silent in a call, or others are further than it is. */

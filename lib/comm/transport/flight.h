@@ -8,9 +8,7 @@
 #include "comm/comm.h"
 #include "device/lane.h"
 
-enum {
-    PK_FLIGHT_MOST = 4096
-}; /* the number whose times one settle can read: the largest model has 327 tensors */
+enum { PK_FLIGHT_MOST = 4096 }; /* whose times one settle can read: the largest model has 327 tensors */
 
 struct pk_flight {
     struct pk_comm *c;

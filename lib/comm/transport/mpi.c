@@ -146,30 +146,24 @@ static void end_thread(struct mpi *m, bool stuck)
         pk_engine_stop(&m->engine);
 }
 
-static enum pk_code begin(struct mpi *m, unsigned wanted, struct pk_err *err)
+static enum pk_code open_mpi(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err)
 {
-    if (pk_engine_start(&m->engine, err))
+    struct mpi *m = pk_new(&c->arena, struct mpi);
+    m->c = c;
+    if (pk_mpi_load(&m->lib, err) || pk_engine_start(&m->engine, err))
         return err->code;
     if (make_call(m, INIT, "starting MPI", err)) {
         end_thread(m, err->code == PK_E_TIMEOUT);
         return err->code;
     }
-    if (!wanted || wanted == (unsigned)m->size)
-        return PK_OK;
-    struct pk_err second;
-    pk_fail(err, PK_E_USAGE, "%u ranks were requested and %d were started", wanted, m->size);
-    pk_why(err, "under mpirun or srun the launcher sets the number of ranks");
-    pk_fix(err, "omit the number, or start the same number: mpirun -n %u", wanted);
-    end_thread(m, make_call(m, FINALIZE, "ending MPI", &second) == PK_E_TIMEOUT);
-    return err->code;
-}
-
-static enum pk_code open_mpi(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err)
-{
-    struct mpi *m = pk_new(&c->arena, struct mpi);
-    m->c = c;
-    if (pk_mpi_load(&m->lib, err) || begin(m, o->ranks, err))
+    if (o->ranks && o->ranks != (unsigned)m->size) {
+        struct pk_err second;
+        pk_fail(err, PK_E_USAGE, "%u ranks were requested and %d were started", o->ranks, m->size);
+        pk_why(err, "under mpirun or srun the launcher sets the number of ranks");
+        pk_fix(err, "omit the number, or start the same number: mpirun -n %u", o->ranks);
+        end_thread(m, make_call(m, FINALIZE, "ending MPI", &second) == PK_E_TIMEOUT);
         return err->code;
+    }
     for (size_t i = 0; i < ALL_REDUCES; i++)
         m->ring[i].job.over = true;
     char library[128] = "";

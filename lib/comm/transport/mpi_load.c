@@ -14,38 +14,27 @@
 
 #define MODULE_FILE "perfkit-mpi.so"
 
-static const char *beside_program(struct pk_arena *a)
-{
-    char path[PATH_MAX];
-    const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
-    const char *slash = n > 0 ? memrchr(path, '/', (size_t)n) : NULL;
-    return slash ? pk_printf(a, "%.*s/" MODULE_FILE, (int)(slash - path), path) : NULL;
-}
-
 static const char *module_path(struct pk_arena *a)
 {
     const char *own = secure_getenv("PERFKIT_MPI");
-    const char *beside = own ? own : beside_program(a);
-    return beside && !access(beside, R_OK) ? beside : own ? own : PK_MPI_INSTALLED "/" MODULE_FILE;
-}
-
-/* The variable does not change while the program runs: nor does the text. */
-static const char *not_there(const char *named)
-{
-    static char text[PATH_MAX + 64];
-    snprintf(text, sizeof text, "%s, which PERFKIT_MPI names, cannot be read", named);
-    return text;
+    char program[PATH_MAX];
+    const ssize_t n = own ? 0 : readlink("/proc/self/exe", program, sizeof program);
+    const char *slash = n > 0 ? memrchr(program, '/', (size_t)n) : NULL;
+    const char *beside = slash ? pk_printf(a, "%.*s/" MODULE_FILE, (int)(slash - program), program) : NULL;
+    return own ? own : beside && !access(beside, R_OK) ? beside : PK_MPI_INSTALLED "/" MODULE_FILE;
 }
 
 const char *pk_mpi_absent(void)
 {
+    static char text[PATH_MAX + 64]; /* the variable does not change while the program runs: nor does this */
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *named = secure_getenv("PERFKIT_MPI"), *absent = PK_MPI_ABSENT;
     if (absent && !named)
         return absent;
     if (!access(module_path(&a), R_OK))
         return NULL;
-    return named ? not_there(named)
+    snprintf(text, sizeof text, "%s, which PERFKIT_MPI names, cannot be read", named ? named : "");
+    return named ? text
                  : MODULE_FILE
                " is neither beside the program nor installed: apt install libopenmpi-dev "
                "openmpi-bin, build perfkit again, and ninja install; or name it in PERFKIT_MPI";
