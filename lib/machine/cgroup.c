@@ -41,13 +41,6 @@ static bool level_int(const char *root, const char *dir, const char *file, int64
     return n > 0 && n < (int)sizeof path && pk_file_int(root, path, v);
 }
 
-static int64_t droppable_bytes(const char *root, const char *dir, const char *key, struct pk_arena *a)
-{
-    const char *stat = pk_file_text(root, pk_printf(a, "%s/memory.stat", dir), a);
-    const char *v = stat ? pk_file_field(stat, key, 0, a) : NULL;
-    return v ? strtoll(v, NULL, 10) : 0;
-}
-
 static void level_memory(const char *root, const char *dir, struct pk_arena *a, struct pk_limits *l)
 {
     for (size_t i = 0; i < sizeof memory_files / sizeof *memory_files; i++) {
@@ -57,7 +50,9 @@ static void level_memory(const char *root, const char *dir, struct pk_arena *a, 
             continue;
         if (!level_int(root, dir, f->usage, &used))
             used = 0;
-        int64_t left = limit - (used - droppable_bytes(root, dir, f->droppable, a));
+        const char *stat = pk_file_text(root, pk_printf(a, "%s/memory.stat", dir), a);
+        const char *droppable = stat ? pk_file_field(stat, f->droppable, 0, a) : NULL;
+        int64_t left = limit - (used - (droppable ? strtoll(droppable, NULL, 10) : 0));
         if (left < 0)
             left = 0;
         if (!l->memory_bytes || left < l->memory_left_bytes)

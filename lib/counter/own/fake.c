@@ -133,27 +133,25 @@ static void end(void *handle, unsigned region)
     add(handle, region, 1);
 }
 
-static struct pk_reading reading(const struct counts *c, size_t event)
+static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
 {
+    const struct handle *h = handle;
+    const unsigned span = region < 0 ? WHOLE : (unsigned)region;
+    const struct counts *c = &h->sums[span];
     const int64_t values[EVENTS] = {
         [WORKS] = c->works, [FLOPS] = (int64_t)c->flops,  [BYTES] = (int64_t)c->bytes,
         [TIME] = c->now_ns, [SCALED] = (int64_t)c->flops, [ABSENT] = 0,
         [REAL] = 0,         [REPLAYED] = c->works,        [SHARED] = c->works,
     };
-    struct pk_reading r = {.integer = values[event], .absent = event == ABSENT, .is_real = event == REAL};
-    r.real = r.is_real ? 0.005 : 0;
-    r.enabled_ns = event == SCALED ? (uint64_t)c->now_ns : 0;
-    r.running_ns = r.enabled_ns / 2;
-    return r;
-}
-
-static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
-{
-    const struct handle *h = handle;
-    const unsigned span = region < 0 ? WHOLE : (unsigned)region;
     for (size_t e = 0; e < h->plan->n; e++) {
-        out[e] = reading(&h->sums[span], h->index[e]);
-        out[e].absent |= !h->used[span];
+        const size_t event = h->index[e];
+        const uint64_t enabled_ns = event == SCALED ? (uint64_t)c->now_ns : 0;
+        out[e] = (struct pk_reading){.integer = values[event],
+                                     .absent = event == ABSENT || !h->used[span],
+                                     .is_real = event == REAL,
+                                     .real = event == REAL ? 0.005 : 0,
+                                     .enabled_ns = enabled_ns,
+                                     .running_ns = enabled_ns / 2};
     }
     return PK_OK;
 }

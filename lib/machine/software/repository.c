@@ -46,25 +46,19 @@ const char *pk_machine_commit(const char *name, struct pk_arena *a)
     return *name && *name != '-' ? first_line(pk_program_output(rev_parse, PATIENCE_NS, a), a) : NULL;
 }
 
-/* Of a pull request the branch that is proposed: the name of the ref is then none of a branch. */
-static const char *built_branch(void)
-{
-    static const char *const names[] = {"GITHUB_HEAD_REF", "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME",
-                                        "CI_COMMIT_BRANCH"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *branch = getenv(names[i]);
-        if (branch && *branch)
-            return branch;
-    }
-    const char *type = getenv("GITHUB_REF_TYPE"), *ref = getenv("GITHUB_REF_NAME");
-    return type && strcmp(type, "branch") == 0 && ref && *ref ? ref : NULL;
-}
-
 const char *pk_machine_branch(struct pk_arena *a)
 {
     const char *const symbolic[] = {"git", "symbolic-ref", "--quiet", "--short", "HEAD", NULL};
     const char *branch = first_line(pk_program_output(symbolic, PATIENCE_NS, a), a);
-    return branch ? branch : built_branch();
+    /* Of a pull request the branch that is proposed: the name of the ref is then none of a branch. */
+    static const char *const names[] = {"GITHUB_HEAD_REF", "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME",
+                                        "CI_COMMIT_BRANCH"};
+    for (size_t i = 0; !branch && i < sizeof names / sizeof *names; i++) {
+        const char *named = getenv(names[i]);
+        branch = named && *named ? named : NULL;
+    }
+    const char *type = getenv("GITHUB_REF_TYPE"), *ref = getenv("GITHUB_REF_NAME");
+    return branch ? branch : type && strcmp(type, "branch") == 0 && ref && *ref ? ref : NULL;
 }
 
 /* --- merge base ----------------------------------------------------------------------------------------------------- */

@@ -6,6 +6,18 @@
 
 #include <dlfcn.h>
 
+static enum pk_code check(const struct pk_nvml *m, int rc, const char *what, struct pk_err *err)
+{
+    if (rc == PK_NVML_OK)
+        return PK_OK;
+    pk_fail(err, PK_E_UNAVAILABLE, "%s does not work here", what);
+    err->number = rc;
+    pk_why(err, "NVML: %s (%d)", m->error(rc), rc);
+    return pk_fix(err, rc == PK_NVML_NO_PERMISSION
+                           ? "run as root, or ask the administrator to allow it"
+                           : "nvidia-smi shows whether the driver works; in a container: --gpus all");
+}
+
 enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_nvml **out,
                           struct pk_err *err)
 {
@@ -38,7 +50,7 @@ enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, 
         m->mig_mode = (__typeof__(m->mig_mode))dlsym(l.handle, "nvmlDeviceGetMigMode");
         m->fields = (__typeof__(m->fields))dlsym(l.handle, "nvmlDeviceGetFieldValues");
     }
-    return pk_nvml_check(*out, (*out)->init(0), "asking the NVIDIA driver", err);
+    return check(*out, (*out)->init(0), "asking the NVIDIA driver", err);
 }
 
 void pk_nvml_close(const struct pk_nvml *m)
@@ -49,18 +61,5 @@ void pk_nvml_close(const struct pk_nvml *m)
 enum pk_code pk_nvml_device_of(const struct pk_nvml *m, struct pk_device *dev, pk_nvml_device *out,
                                struct pk_err *err)
 {
-    return pk_nvml_check(m, m->by_pci(pk_cuda_traits(dev)->pci_id, out), "finding the GPU by its PCI id",
-                         err);
-}
-
-enum pk_code pk_nvml_check(const struct pk_nvml *m, int rc, const char *what, struct pk_err *err)
-{
-    if (rc == PK_NVML_OK)
-        return PK_OK;
-    pk_fail(err, PK_E_UNAVAILABLE, "%s does not work here", what);
-    err->number = rc;
-    pk_why(err, "NVML: %s (%d)", m->error(rc), rc);
-    return pk_fix(err, rc == PK_NVML_NO_PERMISSION
-                           ? "run as root, or ask the administrator to allow it"
-                           : "nvidia-smi shows whether the driver works; in a container: --gpus all");
+    return check(m, m->by_pci(pk_cuda_traits(dev)->pci_id, out), "finding the GPU by its PCI id", err);
 }

@@ -66,5 +66,3 @@ void pk_nvml_close(const struct pk_nvml *m);
 /* The handle of the open device, by its PCI id. */
 enum pk_code pk_nvml_device_of(const struct pk_nvml *m, struct pk_device *dev, pk_nvml_device *out,
                                struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_nvml_check(const struct pk_nvml *m, int rc, const char *what,
-                           struct pk_err *err) PK_MUST_CHECK;
