@@ -234,14 +234,6 @@ static enum pk_code check_apart(const struct check *c)
 
 /* ---- targets without a matrix ------------------------------------------------------------------------- */
 
-static bool has_matrix(const struct check *c, const struct pk_node *module)
-{
-    for (uint32_t i = 0; i < module->arity; i++)
-        if (module->child[i]->type->kind == PK_NODE_PARAMETER && shape_of(c, module->child[i])->rank == 2)
-            return true;
-    return false;
-}
-
 /* "weight (768), bias (768)"; "" without any. */
 static const char *parameters_text(const struct check *c, const struct pk_node *module)
 {
@@ -257,7 +249,11 @@ static enum pk_code check_matrices(const struct check *c)
 {
     for (size_t i = 0; i < c->match.n; i++) {
         const struct pk_target *t = &c->match.v[i];
-        if (has_matrix(c, t->node))
+        bool matrix = false;
+        for (uint32_t k = 0; k < t->node->arity; k++)
+            matrix |= t->node->child[k]->type->kind == PK_NODE_PARAMETER &&
+                      shape_of(c, t->node->child[k])->rank == 2;
+        if (matrix)
             continue;
         const char *has = parameters_text(c, t->node);
         pk_fail(c->err, PK_E_USAGE, "plan %s: target %s has no 2-D weight to divide", c->plan->name,

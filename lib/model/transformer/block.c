@@ -34,7 +34,7 @@ static void project(struct pk_model_pass *p, size_t layer, struct pk_block_saved
     }
 }
 
-void pk_block_drop_attention(struct pk_model_pass *p, struct pk_block_saved *b)
+static void drop_attention(struct pk_model_pass *p, struct pk_block_saved *b)
 {
     pk_attention_forget(p->dev, &b->attention);
     PK_PASS_DROP(p, b->q);
@@ -57,7 +57,7 @@ static void attention_half(struct pk_model_pass *p, size_t layer, enum pk_keep k
     PK_PASS_RUN(p, pk_attention_forward(p->dev, c->attention, &b->attention, p->err));
     b->context = pk_pass_merge(p, &b->attention.o, 1, 0);
     if (!all)
-        pk_block_drop_attention(p, b);
+        drop_attention(p, b);
     void *a = pk_pass_product(p, pk_pass_weight(p, layer, PK_O, 1), b->context);
     if (!all || fused)
         PK_PASS_DROP(p, b->context);
@@ -139,7 +139,8 @@ void pk_block_forward(struct pk_model_pass *p, size_t layer, struct pk_stream *s
     leave(p, layer, s, all);
 }
 
-void pk_block_again(struct pk_model_pass *p, size_t layer)
+/* Makes what PK_KEEP_ALL keeps from what PK_KEEP_INPUT kept. */
+static void make_again(struct pk_model_pass *p, size_t layer)
 {
     struct pk_block_saved *b = &p->t->blocks[layer];
     struct pk_stream s = {.x = b->s1};
@@ -152,18 +153,12 @@ void pk_block_again(struct pk_model_pass *p, size_t layer)
 
 void pk_block_drop(struct pk_model_pass *p, struct pk_block_saved *b)
 {
-    pk_block_drop_attention(p, b);
-    PK_PASS_DROP(p, b->s1);
-    PK_PASS_DROP(p, b->n1);
-    PK_PASS_DROP(p, b->rstd1);
-    PK_PASS_DROP(p, b->context);
-    PK_PASS_DROP(p, b->s2);
-    PK_PASS_DROP(p, b->n2);
-    PK_PASS_DROP(p, b->rstd2);
-    PK_PASS_DROP(p, b->gate);
-    PK_PASS_DROP(p, b->up);
-    PK_PASS_DROP(p, b->act);
-    PK_PASS_DROP(p, b->h);
+    drop_attention(p, b);
+    void *const all[] = {b->s1,    b->n1,   b->rstd1, b->context, b->s2, b->n2,
+                         b->rstd2, b->gate, b->up,    b->act,     b->h};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        pk_device_free(p->dev, all[i]);
+    *b = (struct pk_block_saved){0};
 }
 
 /* Gradients of gate and up in their place, and h made again in the place of d_h. */
@@ -251,7 +246,7 @@ static void *project_back_fused(struct pk_model_pass *p, size_t layer, struct pk
     const struct pk_weight qkv = pk_pass_weight(p, layer, PK_Q, 3);
     void *const heads[] = {b->attention.dq, b->attention.dk, b->attention.dv};
     void *d_qkv = pk_pass_merge(p, heads, 3, 3);
-    pk_block_drop_attention(p, b);
+    drop_attention(p, b);
     pk_pass_weight_gradient(p, qkv, d_qkv, b->n1);
     void *d_n1 = pk_pass_product_back(p, qkv, d_qkv);
     PK_PASS_DROP(p, d_qkv);
@@ -267,7 +262,7 @@ static void *project_back_apart(struct pk_model_pass *p, size_t layer, struct pk
         rows[i] = pk_pass_merge(p, turned ? &turned : &heads[i], 1, 0);
         PK_PASS_DROP(p, turned);
     }
-    pk_block_drop_attention(p, b);
+    drop_attention(p, b);
     for (unsigned i = 0; i < 3; i++) {
         const struct pk_weight w = pk_pass_weight(p, layer, PK_Q + i, 1);
         void *part = pk_pass_product_back(p, w, rows[i]);
@@ -289,7 +284,7 @@ void pk_block_backward(struct pk_model_pass *p, size_t layer, void **d)
     const struct pk_layout *l = &p->t->layout;
     const bool fused = p->t->c.fused;
     if (p->t->kept == PK_KEEP_INPUT)
-        pk_block_again(p, layer);
+        make_again(p, layer);
     void *d_n = (fused ? gated_unit_fused : gated_unit_apart)(p, layer, b, *d);
     PK_PASS_DROP(p, b->n2);
     pk_pass_norm_back(p, pk_layout_block(l, layer, PK_NORM2), b->s2, b->rstd2, &d_n, d, true);

@@ -13,13 +13,18 @@ enum { PREFIX = 2 };
 static const double nudge =
     1e-4; /* of weights that are a tenth to one: errors of differences are about its square */
 
-struct pk_transformer_tolerance pk_transformer_tolerance(const struct pk_transformer_config *c)
+/* Relative error allowed of a loss, and of a gradient along a direction in units of the gradient's own size. */
+struct tolerance {
+    double loss, gradient;
+};
+
+static struct tolerance tolerance_of(const struct pk_transformer_config *c)
 {
     if (c->dtype == PK_BF16)
-        return (struct pk_transformer_tolerance){0.03, 0.2};
+        return (struct tolerance){0.03, 0.2};
     if (c->math == PK_MATH_TF32)
-        return (struct pk_transformer_tolerance){2e-3, 0.03};
-    return (struct pk_transformer_tolerance){2e-5, 1e-3};
+        return (struct tolerance){2e-3, 0.03};
+    return (struct tolerance){2e-5, 1e-3};
 }
 
 /* Weights as they are multiplied: of bf16 the rounded ones, but for norms. */
@@ -61,7 +66,7 @@ static enum pk_code check_losses(struct pk_transformer *t, const struct pk_refer
         return rc;
     for (size_t i = 0; i < rows; i++) {
         const size_t at = first + i / r->prefix * c->seq + i % r->prefix;
-        const double allowed = pk_transformer_tolerance(c).loss * fmax(1, fabs(want[i]));
+        const double allowed = tolerance_of(c).loss * fmax(1, fabs(want[i]));
         if (near((double)got[at], want[i], allowed))
             continue;
         pk_fail(err, PK_E_CHECK, "the loss of token %zu of sequence %zu %s", at % c->seq, at / c->seq,
@@ -99,7 +104,7 @@ static enum pk_code check_gradient(struct pk_transformer *t, struct pk_reference
         squares += (double)g[i] * (double)g[i];
     }
     const double want = (up - down) / (2 * nudge);
-    const double allowed = pk_transformer_tolerance(&t->c).gradient * fmax(sqrt(squares), 1e-3);
+    const double allowed = tolerance_of(&t->c).gradient * fmax(sqrt(squares), 1e-3);
     if (rc || near(got, want, allowed))
         return rc;
     pk_fail(err, PK_E_CHECK, "the gradient of %s is wrong", w->name);
@@ -176,7 +181,7 @@ enum pk_code pk_transformer_check_steps(struct pk_transformer *t, const struct p
         (rc = pk_transformer_fill(t, from, err)) || (rc = loss_of_step(t, n, &again, err)) ||
         (rc = pk_transformer_fill(t, from, err)))
         return rc;
-    const double allowed = pk_transformer_tolerance(&t->c).loss * fmax(1, fabs((double)left));
+    const double allowed = tolerance_of(&t->c).loss * fmax(1, fabs((double)left));
     if (fabs((double)again - (double)left) <= allowed)
         return PK_OK;
     pk_fail(err, PK_E_CHECK, "the loss of step %u is wrong", n);

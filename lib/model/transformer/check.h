@@ -15,12 +15,6 @@ enum pk_code pk_transformer_check(struct pk_transformer *t, const int32_t *token
 enum pk_code pk_transformer_check_steps(struct pk_transformer *t, const struct pk_origin *from,
                                         struct pk_err *err) PK_MUST_CHECK;
 
-/* Relative error allowed of a loss, and of a gradient along a direction in units of the gradient's own size. */
-struct pk_transformer_tolerance {
-    double loss, gradient;
-};
-struct pk_transformer_tolerance pk_transformer_tolerance(const struct pk_transformer_config *c);
-
 /* A sketch: a few hundred numbers from which the distance of two gradients of any size is estimated, so that they need not lie in
  * one process, or in memory at once.
  *

@@ -165,14 +165,6 @@ static enum pk_code how_to_fit(const struct pk_safetensors *f, const struct pk_t
                   of_file.layers, of_file.width, of_file.ff, of_file.vocab);
 }
 
-static bool same_shape(const struct pk_tensor *a, const struct pk_tensor *b)
-{
-    bool same = a->dimensions == b->dimensions;
-    for (unsigned i = 0; same && i < a->dimensions; i++)
-        same = a->shape[i] == b->shape[i];
-    return same;
-}
-
 static enum pk_code check_tensor(const struct pk_safetensors *f, const struct pk_transformer_config *c,
                                  const struct pk_parameter *p, struct pk_arena *a, struct pk_err *err)
 {
@@ -187,7 +179,8 @@ static enum pk_code check_tensor(const struct pk_safetensors *f, const struct pk
                f->n);
         return how_to_fit(f, c, "save it with this tensor, too", err);
     }
-    if (!same_shape(has, &wants)) {
+    if (has->dimensions != wants.dimensions ||
+        memcmp(has->shape, wants.shape, wants.dimensions * sizeof *wants.shape)) {
         pk_fail(err, PK_E_USAGE, "%s: %s is of %s", f->path, p->name, pk_tensor_shape_text(has, a));
         pk_why(err, "this model needs %s", pk_tensor_shape_text(&wants, a));
         return how_to_fit(f, c,
@@ -205,14 +198,6 @@ static enum pk_code check_tensor(const struct pk_safetensors *f, const struct pk
     return PK_OK;
 }
 
-static bool is_parameter(const struct pk_layout *l, const char *name)
-{
-    for (size_t i = 0; i < l->n; i++)
-        if (!strcmp(l->v[i].name, name))
-            return true;
-    return false;
-}
-
 enum pk_code pk_transformer_weights_fit(const struct pk_safetensors *f, const struct pk_transformer_config *c,
                                         struct pk_err *err)
 {
@@ -222,11 +207,15 @@ enum pk_code pk_transformer_weights_fit(const struct pk_safetensors *f, const st
     for (size_t i = 0; i < l.n; i++)
         if (check_tensor(f, c, &l.v[i], &a, err))
             return err->code;
-    for (size_t i = 0; f->n > l.n && i < f->n; i++)
-        if (!is_parameter(&l, f->v[i].name)) {
+    for (size_t i = 0; f->n > l.n && i < f->n; i++) {
+        size_t known = 0;
+        while (known < l.n && strcmp(l.v[known].name, f->v[i].name))
+            known++;
+        if (known == l.n) {
             pk_fail(err, PK_E_USAGE, "%s has a tensor %.200s", f->path, f->v[i].name);
             pk_why(err, "this model has no such parameter: it has %zu, the file %zu tensors", l.n, f->n);
             return how_to_fit(f, c, "save it without this tensor", err);
         }
+    }
     return PK_OK;
 }

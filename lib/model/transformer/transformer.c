@@ -122,21 +122,17 @@ static enum pk_code copy_weights(struct pk_transformer *t, const struct pk_safet
     return rc;
 }
 
-static enum pk_code fill_turns(struct pk_transformer *t, struct pk_arena *a, struct pk_err *err)
-{
-    const size_t dim = t->c.width / t->c.heads, n = t->c.seq * dim;
-    float *host = pk_new_n(a, float, n);
-    pk_rope_turns(host, t->c.seq, dim, 10000);
-    return pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->turns, host, n * sizeof *host, err);
-}
-
 enum pk_code pk_transformer_fill(struct pk_transformer *t, const struct pk_origin *from, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_adamw narrow = {
         .n = t->layout.elements, .passes = PK_ADAMW_NARROW, .p = t->p, .narrow = t->narrow};
-    enum pk_code rc;
-    if ((rc = fill_turns(t, &a, err)) ||
+    const size_t dim = t->c.width / t->c.heads, n = t->c.seq * dim;
+    float *turns = pk_new_n(&a, float, n);
+    pk_rope_turns(turns, t->c.seq, dim, 10000);
+    enum pk_code rc =
+        pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->turns, turns, n * sizeof *turns, err);
+    if (rc ||
         (rc = from->file ? copy_weights(t, from->file, &a, err) : draw_weights(t, from->seed, &a, err)) ||
         (t->narrow && (rc = pk_op_adamw(t->dev, &narrow, err))) || (rc = fill_zero(t, t->g, err)) ||
         (rc = fill_zero(t, t->m, err)) || (rc = fill_zero(t, t->v, err)))

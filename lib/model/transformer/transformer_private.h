@@ -92,12 +92,9 @@ struct pk_stream {
 };
 
 void pk_block_forward(struct pk_model_pass *p, size_t layer, struct pk_stream *s, enum pk_keep keep);
-/* Makes what PK_KEEP_ALL keeps from what PK_KEEP_INPUT kept. */
-void pk_block_again(struct pk_model_pass *p, size_t layer);
 /* *d: gradient of the block's result, then of its input. */
 void pk_block_backward(struct pk_model_pass *p, size_t layer, void **d);
-void pk_block_drop_attention(struct pk_model_pass *p, struct pk_block_saved *b); /* with q, k and v */
-void pk_block_drop(struct pk_model_pass *p, struct pk_block_saved *b);           /* all of it */
+void pk_block_drop(struct pk_model_pass *p, struct pk_block_saved *b); /* all of it */
 
 void pk_ends_begin(struct pk_model_pass *p, struct pk_stream *s); /* embedding */
 void pk_ends_loss(struct pk_model_pass *p, struct pk_stream *s, bool keep);
