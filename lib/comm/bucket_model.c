@@ -3,7 +3,6 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/err.h"
 #include "stats/trend.h"
 
 #include <math.h>

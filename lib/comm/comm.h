@@ -132,6 +132,10 @@ enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
 /* Nothing is pending. Returns when everything is over on the device too, and times are valid: at the end of a step. */
 enum pk_code pk_comm_settle(struct pk_comm *c, struct pk_err *err) PK_MUST_CHECK;
 
+/* Waits without using a core, like a host whose GPU computes: returns when the device's clock reaches that time, or at once when it has passed. On the CPU the thread sleeps until shortly before
+ * and spins the rest; on the null device exactly that time passes. Not on a GPU, whose lanes have pk_device_delay. */
+void pk_pause_until(struct pk_device *dev, uint64_t ns);
+
 /* Returns when every rank has called it. Nothing is pending. */
 enum pk_code pk_comm_barrier(struct pk_comm *c, struct pk_err *err) PK_MUST_CHECK;
 /* Rank 0's bytes, everywhere. */

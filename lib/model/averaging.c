@@ -1,7 +1,6 @@
 /* Averaging: the step. */
 #include "model/averaging.h"
 
-#include "comm/pause.h"
 #include "model/averaging_parts.h"
 #include "ops/ops.h"
 

@@ -194,22 +194,18 @@ static struct reduce_job *find(struct mpi *m, const struct pk_reduce *r)
     return &m->ring[r->number % ALL_REDUCES];
 }
 
-/* In the first step, which is not a measured one. */
-static enum pk_code make_staged(struct mpi *m, struct pk_err *err)
-{
-    const bool timed = pk_timed_region(false);
-    struct pk_staged *s = pk_new(&m->c->arena, struct pk_staged);
-    enum pk_code rc = pk_staged_open(s, m->c, &m->engine, average, m, err);
-    m->staged = rc ? NULL : s;
-    pk_timed_region(timed);
-    return rc;
-}
-
 static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
     struct mpi *m = c->impl;
-    if (pk_lanes_queue(c->dev))
-        return m->staged || !make_staged(m, err) ? pk_staged_start(m->staged, r, err) : err->code;
+    if (pk_lanes_queue(c->dev)) {
+        if (!m->staged) { /* in the first step, which is not a measured one */
+            const bool timed = pk_timed_region(false);
+            struct pk_staged *s = pk_new(&c->arena, struct pk_staged);
+            m->staged = pk_staged_open(s, c, &m->engine, average, m, err) ? NULL : s;
+            pk_timed_region(timed);
+        }
+        return m->staged ? pk_staged_start(m->staged, r, err) : err->code;
+    }
     r->number = m->posted++;
     struct reduce_job *j = find(m, r);
     if (!pk_job_over(&j->job) && await(m, &j->job, "an all-reduce", err))

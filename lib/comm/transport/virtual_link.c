@@ -4,7 +4,6 @@
 #include "comm/comm.h"
 
 #include "base/rng.h"
-#include "comm/pause.h"
 #include "comm/transport/flight.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* Transports self and link: exact on the null device's clock, overlapped on the CPU's. */
 #include "comm/comm.h"
-#include "comm/pause.h"
 
 #include "base/clock.h"
 #include "device/null.h"
