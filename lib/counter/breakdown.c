@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Rows of sums: the total, the regions of the marks, what is of none. */
 enum { TOTAL = 0, FIRST_REGION = 1, NONE = FIRST_REGION + PK_REGIONS_MAX, ROWS };

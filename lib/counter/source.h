@@ -129,7 +129,7 @@ struct pk_source {
     enum pk_code (*open)(const struct pk_counter_env *env, const struct pk_source_plan *p,
                          struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err);
     /* In place of open, for a process that will call exec and for what it starts then; its counts are there once it has ended. The
-     * other hooks are called as ever, but for begin and end. NULL: no process but ours, `ours` says why. */
+     * other hooks are called as ever, but for mark. NULL: no process but ours, `ours` says why. */
     enum pk_code (*open_command)(const struct pk_counter_env *env, const struct pk_source_plan *p, pid_t pid,
                                  struct pk_arena *a, void **handle, struct pk_err *err);
     const char *ours;
@@ -138,9 +138,8 @@ struct pk_source {
     enum pk_code (*stop)(void *handle, bool *again, struct pk_err *err);
     /* Of sources with PK_SOURCE_REGIONS, between start and stop, at each mark. Regions lie within each other and may overlap: each has all
      * that is counted from its begin to its end, what is counted within regions inside it too (and what reading at their marks
-     * cost). One region is not open twice at once. Neither fails; what went wrong is told by read. */
-    void (*begin)(void *handle, unsigned region);
-    void (*end)(void *handle, unsigned region);
+     * cost). One region is not open twice at once. It does not fail: read reports what went wrong. */
+    void (*mark)(void *handle, unsigned region, bool end);
     /* The counts of the last iteration, summed over the occurrences of the region, or of the whole iteration (region < 0):
      * out[plan->n]. */
     enum pk_code (*read)(void *handle, int region, struct pk_reading *out, struct pk_err *err);

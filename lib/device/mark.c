@@ -52,7 +52,7 @@ static __attribute__((noinline)) void begin_watched(struct pk_device *dev, struc
     struct pk_marks *m = &dev->marks;
     const char *name = m->names ? m->names[k->region] : NULL;
     if (m->watcher)
-        m->watcher->begin(m->watcher->user, k->region);
+        m->watcher->mark(m->watcher->user, k->region, false);
     if (records(m, lane)) {
         k->range = pk_range_begin(name ? name : "a region without a name");
         k->begin_slot = m->next_slot++;
@@ -78,7 +78,7 @@ static __attribute__((noinline)) void end_watched(const struct pk_marks *m, cons
     if (k->end_slot)
         pk_range_end(k->range);
     if (m->watcher)
-        m->watcher->end(m->watcher->user, k->region);
+        m->watcher->mark(m->watcher->user, k->region, true);
 }
 
 /* The clock is read last, so that the bookkeeping is outside of what is timed. */

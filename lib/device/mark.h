@@ -34,8 +34,7 @@ struct pk_mark {
 
 /* A watcher that is called when regions begin and end: counters. Called outside of timed parts. */
 struct pk_watcher {
-    void (*begin)(void *user, unsigned region);
-    void (*end)(void *user, unsigned region);
+    void (*mark)(void *user, unsigned region, bool end);
     void *user;
 };
 

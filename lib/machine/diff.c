@@ -4,7 +4,6 @@
 #include "base/text/units.h"
 #include "json/json.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum shape {

@@ -85,13 +85,6 @@ static const char *cpu_model(const char *cpuinfo, struct pk_arena *a)
     return pk_printf(a, "implementer %s part %s", implementer, part);
 }
 
-static bool has_all(const char *list, const char *const *words)
-{
-    while (*words && pk_has_part(list, strlen(list), ' ', *words))
-        words++;
-    return !*words;
-}
-
 /* What our vectorised kernels look for, the best first. */
 static const struct {
     const char *name;
@@ -110,9 +103,13 @@ static const char *cpu_isa(const char *cpuinfo, struct pk_arena *a)
         flags = pk_file_field(cpuinfo, "Features", ':', a);
     if (!flags)
         return "";
-    for (size_t i = 0; i < N_OF(isas); i++)
-        if (has_all(flags, isas[i].flags))
+    for (size_t i = 0; i < N_OF(isas); i++) {
+        const char *const *flag = isas[i].flags;
+        while (*flag && pk_has_part(flags, strlen(flags), ' ', *flag))
+            flag++;
+        if (!*flag)
             return isas[i].name;
+    }
     return "baseline";
 }
 

@@ -66,7 +66,7 @@ static double cost_ns(struct pk_perf_reader *const *readers, size_t n)
     const uint64_t began = pk_clock_ns();
     for (int i = 0; i < READS; i++)
         for (size_t k = 0; k < n; k++)
-            pk_perf_reader_begin(readers[k], 0);
+            pk_perf_reader_mark(readers[k], 0, false);
     return (double)(pk_clock_ns() - began) / READS;
 }
 

@@ -66,7 +66,7 @@ static void attach(void *user, struct pk_sampler *s)
     c->s = s;
     c->regions = (c->plan->source->caps & PK_SOURCE_REGIONS) && !s->captured;
     c->v = pk_new_n(c->arena, struct pk_reading, s->cap * places(c) * c->plan->n);
-    c->watcher = (struct pk_watcher){c->plan->source->begin, c->plan->source->end, c->handle};
+    c->watcher = (struct pk_watcher){c->plan->source->mark, c->handle};
     if (c->regions)
         pk_marks_watch(&s->ctx->dev->marks, &c->watcher);
 }

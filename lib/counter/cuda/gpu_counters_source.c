@@ -30,6 +30,7 @@ struct planned {
 
 struct handle {
     const struct pk_source_plan *plan;
+    const struct planned *planned; /* its state */
     struct pk_ranges ranges;
     struct pk_err failed; /* what went wrong where nothing can be answered */
     uint64_t inside;      /* bit per region that is open */
@@ -109,11 +110,6 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
     return rc ? rc : plan_part(c, chip, found, n, true, a, made, n_plans, err);
 }
 
-static const struct planned *planned(const struct handle *h)
-{
-    return h->plan->state;
-}
-
 static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
                           struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
 {
@@ -122,13 +118,14 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
     if (pk_plan_needs_gpu(p, dev, err))
         return err->code;
     h->plan = p;
+    h->planned = p->state;
     for (int s = 0; s < SPANS; s++) {
         h->sums[s] = pk_new_n(a, double, h->plan->n);
         h->not_a_number[s] = pk_new_n(a, bool, h->plan->n);
     }
     enum pk_code rc = pk_cupti_open(env, a, &c, err);
     if (!rc)
-        rc = pk_ranges_open(&h->ranges, c, dev, planned(h)->metrics, p->n, a, err);
+        rc = pk_ranges_open(&h->ranges, c, dev, h->planned->metrics, p->n, a, err);
     if (!rc)
         *handle = h;
     return rc;
@@ -166,33 +163,22 @@ static enum pk_code start(void *handle, struct pk_err *err)
 }
 
 /* Ends the open range, and begins another. */
-static void cut(struct handle *h, uint64_t inside)
+static void mark(void *handle, unsigned region, bool end)
 {
-    h->inside = inside;
+    struct handle *h = handle;
+    pk_assert(region < PK_REGIONS_MAX);
+    h->inside = end ? h->inside & ~(UINT64_C(1) << region) : h->inside | UINT64_C(1) << region;
     if (!h->failed.code)
         h->failed.code = pk_ranges_pop(&h->ranges, &h->failed);
     if (!h->failed.code)
         h->failed.code = push(h, &h->failed);
 }
 
-static void begin(void *handle, unsigned region)
-{
-    struct handle *h = handle;
-    pk_assert(region < PK_REGIONS_MAX);
-    cut(h, h->inside | UINT64_C(1) << region);
-}
-
-static void end(void *handle, unsigned region)
-{
-    struct handle *h = handle;
-    cut(h, h->inside & ~(UINT64_C(1) << region));
-}
-
 static void add_values(struct handle *h, unsigned span, const double *values)
 {
     h->n_ranges[span]++;
     for (size_t e = 0; e < h->plan->n; e++) {
-        h->sums[span][e] += values[e] * planned(h)->events[e].scale;
+        h->sums[span][e] += values[e] * h->planned->events[e].scale;
         h->not_a_number[span][e] |= !isfinite(values[e]);
     }
 }
@@ -224,7 +210,7 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
     const struct handle *h = handle;
     const unsigned span = region < 0 ? WHOLE : (unsigned)region;
     for (size_t e = 0; e < h->plan->n; e++) {
-        const bool adds = planned(h)->events[e].adds;
+        const bool adds = h->planned->events[e].adds;
         const double sum = h->sums[span][e];
         out[e].why = !h->n_ranges[span] ? "the profiler recorded no range of it"
                      : h->not_a_number[span][e]
@@ -253,8 +239,7 @@ const struct pk_source pk_source_gpu_counters = {
     .open = open_,
     .start = start,
     .stop = stop,
-    .begin = begin,
-    .end = end,
+    .mark = mark,
     .read = read_,
     .close = close_,
 };

@@ -95,7 +95,7 @@ static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 }
 
 /* tracing.c gives regions by the marks. */
-static void mark(void *handle, unsigned region)
+static void mark(void *handle, unsigned region, bool end)
 {
 }
 
@@ -124,8 +124,7 @@ const struct pk_source pk_source_gpu_trace = {
     .open = open_,
     .start = start,
     .stop = stop,
-    .begin = mark,
-    .end = mark,
+    .mark = mark,
     .read = read_,
     .close = close_,
 };

@@ -120,14 +120,9 @@ static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
     return PK_OK;
 }
 
-static void begin(void *handle, unsigned region)
+static void mark(void *handle, unsigned region, bool end)
 {
-    add(handle, region, -1);
-}
-
-static void end(void *handle, unsigned region)
-{
-    add(handle, region, 1);
+    add(handle, region, end ? 1 : -1);
 }
 
 static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
@@ -152,7 +147,6 @@ const struct pk_source pk_source_rusage = {
     .open = open_,
     .start = start,
     .stop = stop,
-    .begin = begin,
-    .end = end,
+    .mark = mark,
     .read = read_,
 };

@@ -47,16 +47,10 @@ enum pk_code pk_perf_planned_stop(void *handle, bool *again, struct pk_err *err)
     return PK_OK;
 }
 
-void pk_perf_planned_begin(void *handle, unsigned region)
+void pk_perf_planned_mark(void *handle, unsigned region, bool end)
 {
     struct planned *h = handle;
-    pk_perf_reader_begin(h->reader, region);
-}
-
-void pk_perf_planned_end(void *handle, unsigned region)
-{
-    struct planned *h = handle;
-    pk_perf_reader_end(h->reader, region);
+    pk_perf_reader_mark(h->reader, region, end);
 }
 
 /* No code runs for ten microseconds without some of these: their 0 is that of a counter which stands still, as those of a virtual machine

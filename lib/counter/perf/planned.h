@@ -21,16 +21,15 @@ enum pk_code pk_perf_planned_open_command(const struct pk_counter_env *env, cons
                                           pid_t pid, struct pk_arena *a, void **handle, struct pk_err *err);
 enum pk_code pk_perf_planned_start(void *handle, struct pk_err *err);
 enum pk_code pk_perf_planned_stop(void *handle, bool *again, struct pk_err *err);
-void pk_perf_planned_begin(void *handle, unsigned region);
-void pk_perf_planned_end(void *handle, unsigned region);
+void pk_perf_planned_mark(void *handle, unsigned region, bool end);
 enum pk_code pk_perf_planned_read(void *handle, int region, struct pk_reading *out, struct pk_err *err);
 void pk_perf_planned_close(void *handle);
 
 /* The hooks of struct pk_source that follow plan. */
 #define PK_PERF_PLANNED                                                                                      \
     .open = pk_perf_planned_open, .open_command = pk_perf_planned_open_command,                              \
-    .start = pk_perf_planned_start, .stop = pk_perf_planned_stop, .begin = pk_perf_planned_begin,            \
-    .end = pk_perf_planned_end, .read = pk_perf_planned_read, .close = pk_perf_planned_close
+    .start = pk_perf_planned_start, .stop = pk_perf_planned_stop, .mark = pk_perf_planned_mark,              \
+    .read = pk_perf_planned_read, .close = pk_perf_planned_close
 
 /* Where threads that are started later are not counted (pk_perf_inherits), the event says so, and so does what was found. */
 void pk_perf_note_threads(struct pk_event *e, struct pk_arena *a);

@@ -270,16 +270,10 @@ void pk_perf_reader_stop(struct pk_perf_reader *r)
     add(r, WHOLE, true);
 }
 
-void pk_perf_reader_begin(struct pk_perf_reader *r, unsigned region)
+void pk_perf_reader_mark(struct pk_perf_reader *r, unsigned region, bool end)
 {
-    pk_assert(region < PK_REGIONS_MAX);
-    add(r, region, false);
-}
-
-void pk_perf_reader_end(struct pk_perf_reader *r, unsigned region)
-{
-    pk_assert(region < PK_REGIONS_MAX && r->used[region]);
-    add(r, region, true);
+    pk_assert(region < PK_REGIONS_MAX && (!end || r->used[region]));
+    add(r, region, end);
 }
 
 int pk_perf_reader_read(const struct pk_perf_reader *r, int region, size_t i, struct pk_perf_count *out)

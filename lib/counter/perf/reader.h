@@ -96,8 +96,7 @@ bool pk_perf_inherits(const struct pk_counter_env *env, struct pk_arena *a);
 /* An iteration, and regions inside it, which may lie within each other. What goes wrong is remembered for pk_perf_reader_read. */
 void pk_perf_reader_start(struct pk_perf_reader *r);
 void pk_perf_reader_stop(struct pk_perf_reader *r);
-void pk_perf_reader_begin(struct pk_perf_reader *r, unsigned region);
-void pk_perf_reader_end(struct pk_perf_reader *r, unsigned region);
+void pk_perf_reader_mark(struct pk_perf_reader *r, unsigned region, bool end);
 
 /* Event i over the occurrences of a region, or over the iteration (region < 0). Returns 0 or an errno. */
 int pk_perf_reader_read(const struct pk_perf_reader *r, int region, size_t i, struct pk_perf_count *out);

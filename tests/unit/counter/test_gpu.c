@@ -108,8 +108,8 @@ static unsigned iterate(const struct pk_source *s, void *h, unsigned regions)
             return 0;
         }
         for (unsigned i = 0; i < regions; i++) {
-            s->begin(h, REGION);
-            s->end(h, REGION);
+            s->mark(h, REGION, false);
+            s->mark(h, REGION, true);
         }
         pk_timed_region(was);
         if (s->stop(h, &again, &err))
@@ -160,10 +160,10 @@ static unsigned iterate_nested(const struct pk_source *s, void *h)
     for (; again; n++) {
         if (s->start(h, &err))
             return 0;
-        s->begin(h, REGION);
-        s->begin(h, INNER);
-        s->end(h, INNER);
-        s->end(h, REGION);
+        s->mark(h, REGION, false);
+        s->mark(h, INNER, false);
+        s->mark(h, INNER, true);
+        s->mark(h, REGION, true);
         if (s->stop(h, &again, &err))
             return 0;
     }
@@ -243,8 +243,8 @@ static void repetitions_that_differ_are_an_error(void **state)
     for (unsigned i = 0; i < 3; i++) { /* counts three ranges; a pass of three; a pass of one */
         assert_int_equal(s->start(h, &err), 0);
         for (unsigned k = 0; k < (i < 2); k++) {
-            s->begin(h, REGION);
-            s->end(h, REGION);
+            s->mark(h, REGION, false);
+            s->mark(h, REGION, true);
         }
         assert_int_equal(s->stop(h, &again, &err), i < 2 ? PK_OK : PK_E_INTERNAL);
     }

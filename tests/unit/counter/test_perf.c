@@ -63,8 +63,8 @@ static enum pk_code count(struct pk_reading *whole, struct pk_reading *region)
     if (s->open(&fake_env, &plans[0], NULL, &arena, &h, &err))
         return err.code;
     assert_int_equal(s->start(h, &err), 0);
-    s->begin(h, 1);
-    s->end(h, 1);
+    s->mark(h, 1, false);
+    s->mark(h, 1, true);
     assert_int_equal(s->stop(h, &again, &err), 0);
     enum pk_code rc = s->read(h, -1, whole, &err);
     if (!rc)
@@ -104,12 +104,12 @@ static void regions_lie_within_each_other(void **state)
     const struct pk_source *s = plans[0].source;
     assert_int_equal(s->open(&fake_env, &plans[0], NULL, &arena, &h, &err), 0);
     assert_int_equal(s->start(h, &err), 0);
-    s->begin(h, OUTER);
+    s->mark(h, OUTER, false);
     for (int i = 0; i < 2; i++) {
-        s->begin(h, INNER);
-        s->end(h, INNER);
+        s->mark(h, INNER, false);
+        s->mark(h, INNER, true);
     }
-    s->end(h, OUTER);
+    s->mark(h, OUTER, true);
     assert_int_equal(s->stop(h, &again, &err), 0);
     assert_int_equal(s->read(h, -1, &whole, &err), 0);
     assert_int_equal(s->read(h, OUTER, &outer, &err), 0);

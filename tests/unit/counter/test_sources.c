@@ -62,9 +62,9 @@ static bool count(const char *source, const char *const *names, size_t n, void (
     assert_int_equal(s->start(h, &err), 0);
     work(NULL);
     for (int i = 0; s->begin && i < 2; i++) {
-        s->begin(h, REGION);
+        s->mark(h, REGION, false);
         work(NULL);
-        s->end(h, REGION);
+        s->mark(h, REGION, true);
     }
     work(NULL);
     pk_timed_region(was);
@@ -112,17 +112,17 @@ static bool count_nested(const char *source, const char *const *names, size_t n,
     for (int iteration = 0; iteration < 2; iteration++) { /* nothing of the first is left in the second */
         bool was = pk_timed_region(true);
         assert_int_equal(s->start(h, &err), 0);
-        s->begin(h, REGION);
+        s->mark(h, REGION, false);
         work(NULL);
-        s->begin(h, INNER);
+        s->mark(h, INNER, false);
         work(NULL);
-        s->end(h, INNER);
-        s->begin(h, OTHER);
+        s->mark(h, INNER, true);
+        s->mark(h, OTHER, false);
         work(NULL);
-        s->end(h, REGION);
+        s->mark(h, REGION, true);
         work(NULL);
         work(NULL);
-        s->end(h, OTHER);
+        s->mark(h, OTHER, true);
         pk_timed_region(was);
         assert_int_equal(s->stop(h, &again, &err), 0);
     }

@@ -134,7 +134,7 @@ static void open_trained(struct trained *t, struct pk_averaging_options o, struc
 static void close_trained(struct trained *t)
 {
     pk_averaging_free(&t->v);
-    pk_training_close(&t->training);
+    pk_transformer_close(&t->training.t);
     assert_int_equal(t->dev.pool.current, 0);
     pk_comm_close(&t->comm);
     pk_device_close(&t->dev);

@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -107,13 +106,6 @@ static pid_t root_of_run(void)
     return root;
 }
 
-static bool descends(pid_t pid, pid_t root)
-{
-    for (int i = 0; i < GENERATIONS_MAX && pid > 0 && pid != root; i++)
-        pid = parent_of(pid);
-    return pid == root;
-}
-
 /* How many processes compute on it that are not of this run: neither this one, nor the perfkit that started it, nor what that started
  * (workers, ranks, peers). False and 0 where that is not known: NVML does not tell, or it tells ids of processes that do not exist here, as in a
  * container, where they are the host's. */
@@ -128,7 +120,10 @@ static bool count_others(const struct pk_nvml *m, pk_nvml_device d, unsigned *ot
     for (unsigned i = 0; i < n && i < PROCESSES_MAX; i++) {
         if (kill((pid_t)v[i].pid, 0) && errno == ESRCH) /* EPERM is somebody else's */
             return false;
-        found += !descends((pid_t)v[i].pid, root);
+        pid_t pid = (pid_t)v[i].pid;
+        for (int g = 0; g < GENERATIONS_MAX && pid > 0 && pid != root; g++)
+            pid = parent_of(pid);
+        found += pid != root;
     }
     *others = found;
     return true;

@@ -52,19 +52,18 @@ static enum pk_code stop(void *handle, bool *again, struct pk_err *e)
     return src.lose_stop ? pk_fail(e, PK_E_IO, "2 ranges were dropped") : PK_OK;
 }
 
-static void begin(void *handle, unsigned region)
+static void mark(void *handle, unsigned region, bool at_end)
 {
-    assert_true(src.running && !src.in_region && region == 0);
-    src.in_region = true;
-    src.begins++;
-    src.began_ns = pk_device_now_ns(&dev);
-}
-
-static void end(void *handle, unsigned region)
-{
-    assert_true(src.in_region);
-    src.in_region = false;
-    src.region_ns += pk_device_now_ns(&dev) - src.began_ns;
+    if (at_end) {
+        assert_true(src.in_region);
+        src.in_region = false;
+        src.region_ns += pk_device_now_ns(&dev) - src.began_ns;
+    } else {
+        assert_true(src.running && !src.in_region && region == 0);
+        src.in_region = true;
+        src.begins++;
+        src.began_ns = pk_device_now_ns(&dev);
+    }
 }
 
 static enum pk_code read_counts(void *handle, int region, struct pk_reading *out, struct pk_err *e)
@@ -96,8 +95,7 @@ static struct pk_source source_with(unsigned caps)
                               .open = open_source,
                               .start = start,
                               .stop = stop,
-                              .begin = begin,
-                              .end = end,
+                              .mark = mark,
                               .read = read_counts,
                               .close = close_source};
 }
