@@ -531,7 +531,7 @@ static void teardown(struct pk_ctx *ctx)
     if (!t)
         return;
     pk_averaging_free(&t->averaging);
-    pk_training_close(&t->training);
+    pk_transformer_close(&t->training.t);
     pk_comm_close(&t->own);
 }
 

@@ -4,7 +4,6 @@
 #include "base/rng.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { CHUNK = 16384, SAMPLES = 8 };
 
@@ -114,18 +113,6 @@ static enum pk_code add_rank(struct checker *k, unsigned rank, double weight, st
     return rc;
 }
 
-/* Virtual ranks all have this one's gradients, and so has who sends nothing. */
-static enum pk_code add_ranks(struct checker *k, bool alone, struct pk_err *err)
-{
-    const struct pk_comm *c = k->v->comm;
-    if (alone)
-        return add_rank(k, c->rank, 1, err);
-    enum pk_code rc = PK_OK;
-    for (unsigned r = 0; !rc && r < c->processes; r++)
-        rc = add_rank(k, r, 1.0 / c->processes, err);
-    return rc ? rc : pk_training_batch(k->v->o.training, c->rank, err);
-}
-
 static enum pk_code compare_sample(const struct checker *k, size_t t, double tolerance, struct pk_err *err)
 {
     const struct sample *s = &k->of[t];
@@ -168,8 +155,13 @@ static enum pk_code check_training(struct pk_averaging *v, bool full, uint64_t s
         for (size_t i = 0; !rc && i < s->n; i++)
             s->is[i] = load(k.host, s->at ? s->at[i] : i, v->o.type);
     }
-    if (!rc)
-        rc = add_ranks(&k, alone, err);
+    /* Virtual ranks all have this one's gradients, and so has who sends nothing. */
+    if (!rc && alone)
+        rc = add_rank(&k, v->comm->rank, 1, err);
+    for (unsigned r = 0; !rc && !alone && r < v->comm->processes; r++)
+        rc = add_rank(&k, r, 1.0 / v->comm->processes, err);
+    if (!rc && !alone)
+        rc = pk_training_batch(v->o.training, v->comm->rank, err);
     for (size_t t = 0; !rc && t < v->gradients->n; t++)
         rc = compare_sample(&k, t, alone ? 0 : tolerance_of(v), err);
     return rc;

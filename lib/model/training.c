@@ -30,11 +30,6 @@ enum pk_code pk_training_open(struct pk_training *v, struct pk_device *dev,
     return rc ? rc : pk_training_batch(v, rank, err);
 }
 
-void pk_training_close(struct pk_training *v)
-{
-    pk_transformer_close(&v->t);
-}
-
 enum pk_code pk_training_gradients(struct pk_training *v, struct pk_err *err)
 {
     const struct pk_gradient_hook hook = v->t.hook;

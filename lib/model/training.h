@@ -13,12 +13,10 @@ struct pk_training {
 };
 
 /* With gradients, and the batch of that rank. Host memory in the arena. dry: the device computes nothing and is given nothing. Equal
- * seeds give equal numbers. On failure too, pk_training_close. */
+ * seeds give equal numbers. On failure too, pk_transformer_close of t. */
 enum pk_code pk_training_open(struct pk_training *v, struct pk_device *dev,
                               const struct pk_transformer_config *c, uint64_t seed, unsigned rank, bool dry,
                               struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
-/* All zeros may be closed. */
-void pk_training_close(struct pk_training *v);
 
 /* The batch of that rank from now on. Waits for the device. */
 enum pk_code pk_training_batch(struct pk_training *v, unsigned rank, struct pk_err *err) PK_MUST_CHECK;

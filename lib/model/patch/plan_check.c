@@ -101,16 +101,6 @@ static const char *last_name(const char *path)
     return dot ? dot + 1 : path;
 }
 
-/* The last name of a pattern, without its stars. */
-static const char *meant(const char *pattern, struct pk_arena *a)
-{
-    struct pk_buf b = {.arena = a};
-    for (const char *p = last_name(pattern); *p; p++)
-        if (*p != '*')
-            pk_buf_char(&b, *p);
-    return pk_buf_text(&b);
-}
-
 struct examples {
     size_t n;
     const char *path[EXAMPLES];
@@ -134,7 +124,11 @@ static struct examples near_modules(const struct pk_patch_plan *p, const char *c
     for (size_t i = 0; i < n; i++)
         last[i] = last_name(path[i]);
     for (size_t r = 0; r < p->n && e.n < EXAMPLES; r++) {
-        const char *near = pk_suggest(meant(p->rules[r].pattern, a), last, n);
+        struct pk_buf name = {.arena = a}; /* the last one of the pattern, without its stars */
+        for (const char *at = last_name(p->rules[r].pattern); *at; at++)
+            if (*at != '*')
+                pk_buf_char(&name, *at);
+        const char *near = pk_suggest(pk_buf_text(&name), last, n);
         for (size_t i = 0; near && i < n; i++)
             if (last[i] == near) /* it is one of them, not a copy */
                 add_example(&e, path[i]);
