@@ -201,12 +201,6 @@ void pk_comm_abort(struct pk_comm *c)
 /* Between the parts of an error, none of which has one. Not JSON: what was cut to fit may be no UTF-8. */
 #define SEPARATOR "\x1f"
 
-static const char *as_text(const struct pk_err *e, struct pk_arena *a)
-{
-    return pk_printf(a, "%d" SEPARATOR "%s" SEPARATOR "%s" SEPARATOR "%s", (int)e->code, e->what, e->why,
-                     e->fix);
-}
-
 /* What names a rank already is left as it is. */
 static void read_text(const char *text, unsigned rank, struct pk_arena *a, struct pk_err *err)
 {
@@ -228,7 +222,10 @@ enum pk_code pk_agree(struct pk_comm *comm, enum pk_code rc, struct pk_err *err)
     if (!comm)
         return rc;
     const char **all = pk_new_n(&a, const char *, comm->processes);
-    if (pk_comm_gather(comm, rc ? as_text(err, &a) : "", &a, all, &broken)) {
+    const char *mine = rc ? pk_printf(&a, "%d" SEPARATOR "%s" SEPARATOR "%s" SEPARATOR "%s", (int)err->code,
+                                      err->what, err->why, err->fix)
+                          : "";
+    if (pk_comm_gather(comm, mine, &a, all, &broken)) {
         *err = rc ? *err : broken;
         return err->code;
     }

@@ -10,14 +10,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static bool is_measuring(unsigned long cpu, const unsigned *cpus, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++)
-        if (cpus[i] == cpu)
-            return true;
-    return false;
-}
-
 int64_t pk_steal_ticks(const char *stat, const unsigned *cpus, unsigned n)
 {
     int64_t sum = 0;
@@ -25,7 +17,10 @@ int64_t pk_steal_ticks(const char *stat, const unsigned *cpus, unsigned n)
     for (const char *line = stat; line && strncmp(line, "cpu", 3) == 0;) {
         char *end;
         unsigned long cpu = strtoul(line + 3, &end, 10);
-        if (end != line + 3 && line[3] != ' ' && is_measuring(cpu, cpus, n)) {
+        bool measuring = false;
+        for (unsigned i = 0; i < n; i++)
+            measuring |= cpus[i] == cpu;
+        if (end != line + 3 && line[3] != ' ' && measuring) {
             for (int field = 0; field < 7; field++) /* user nice system idle iowait irq softirq, then steal */
                 strtoll(end, &end, 10);
             sum += strtoll(end, NULL, 10);

@@ -11,14 +11,6 @@ enum { CHUNK = 16384, SAMPLES = 8 };
 #define BF16_TOLERANCE (1.0 / 64)
 #define FP32_TOLERANCE 1e-5 /* of a training's: sums of other orders */
 
-static void store(void *dst, size_t i, enum pk_dtype type, float x)
-{
-    if (type == PK_FP32)
-        ((float *)dst)[i] = x;
-    else
-        ((uint16_t *)dst)[i] = pk_bf16_of_float(x);
-}
-
 static float load(const void *src, size_t i, enum pk_dtype type)
 {
     return type == PK_FP32 ? ((const float *)src)[i] : pk_bf16_to_float(((const uint16_t *)src)[i]);
@@ -43,8 +35,13 @@ enum pk_code pk_averaging_fill(struct pk_averaging *v, struct pk_arena *a, struc
         const size_t n = v->gradients->v[t].elements, size = pk_dtype_bytes(v->o.type);
         for (size_t at = 0; !rc && at < n; at += CHUNK) {
             const size_t m = smaller(n - at, CHUNK);
-            for (size_t i = 0; i < m; i++)
-                store(host, i, v->o.type, pk_averaging_value(t, at + i, v->comm->rank));
+            for (size_t i = 0; i < m; i++) {
+                const float x = pk_averaging_value(t, at + i, v->comm->rank);
+                if (v->o.type == PK_FP32)
+                    ((float *)host)[i] = x;
+                else
+                    ((uint16_t *)host)[i] = pk_bf16_of_float(x);
+            }
             rc = pk_device_copy_now(v->dev, PK_COPY_HOST_TO_DEVICE, v->grad[t] + at * size, host, m * size,
                                     err);
         }

@@ -75,12 +75,6 @@ const char *pk_predicate(size_t n, const char *text, struct pk_arena *a)
 
 enum { LONGEST = 63 }; /* word that is compared */
 
-static size_t min3(size_t a, size_t b, size_t c)
-{
-    size_t m = a < b ? a : b;
-    return m < c ? m : c;
-}
-
 /* Optimal string alignment distance, case folded. Words longer than LONGEST never match. */
 static size_t distance(const char *a, const char *b)
 {
@@ -94,7 +88,9 @@ static size_t distance(const char *a, const char *b)
     for (size_t i = 1; i <= na; i++)
         for (size_t j = 1; j <= nb; j++) {
             int ca = tolower((unsigned char)a[i - 1]), cb = tolower((unsigned char)b[j - 1]);
-            d[i][j] = min3(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (ca != cb));
+            const size_t changed = d[i - 1][j - 1] + (ca != cb);
+            const size_t longer = (d[i - 1][j] < d[i][j - 1] ? d[i - 1][j] : d[i][j - 1]) + 1;
+            d[i][j] = changed < longer ? changed : longer;
             if (i > 1 && j > 1 && ca == tolower((unsigned char)b[j - 2]) &&
                 cb == tolower((unsigned char)a[i - 2]) && d[i - 2][j - 2] + 1 < d[i][j])
                 d[i][j] = d[i - 2][j - 2] + 1;

@@ -22,11 +22,6 @@ static int enable_on_host(int leader)
 
 const struct pk_perf pk_perf_host = {open_on_host, read, enable_on_host, close};
 
-const struct pk_perf *pk_perf_of(const struct pk_counter_env *env)
-{
-    return env->perf ? env->perf : &pk_perf_host;
-}
-
 int pk_perf_open(const struct pk_perf *perf, struct perf_event_attr *attr, pid_t pid, int cpu, int group)
 {
     attr->size = sizeof *attr;

@@ -192,7 +192,7 @@ static struct pk_perf_reader *new_reader(const struct pk_counter_env *env, const
 {
     struct pk_perf_reader *r = pk_new(a, struct pk_perf_reader);
     pk_assert(g->n);
-    *r = (struct pk_perf_reader){.perf = pk_perf_of(env),
+    *r = (struct pk_perf_reader){.perf = env->perf ? env->perf : &pk_perf_host,
                                  .group = g,
                                  .arena = a,
                                  .n = g->n,

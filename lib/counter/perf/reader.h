@@ -24,7 +24,6 @@ struct pk_perf {
     int (*close)(int fd);
 };
 extern const struct pk_perf pk_perf_host;
-const struct pk_perf *pk_perf_of(const struct pk_counter_env *env);
 
 /* Opens; a kernel that knows less of the attributes than this build is asked again with what it knows (E2BIG). */
 int pk_perf_open(const struct pk_perf *perf, struct perf_event_attr *attr, pid_t pid, int cpu, int group);
