@@ -95,11 +95,6 @@ static enum pk_code cudnn_prepare(struct pk_device *dev, const struct pk_attenti
     return PK_OK;
 }
 
-static enum pk_code cudnn_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
-{
-    return pass(dev, pk_work_flash_forward(at));
-}
-
 static enum pk_code cudnn_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     const size_t bytes = attention_bytes(dev, at, true, pk_workspace_cudnn_backward, NULL);
@@ -122,21 +117,11 @@ static enum pk_code table_patch(struct pk_device *dev, uint64_t *table, const st
     return pass(dev, pk_work_table_patch(n));
 }
 
-static enum pk_code embed(struct pk_device *dev, const struct pk_embed *x, struct pk_err *err)
-{
-    return pass(dev, pk_work_embed(x));
-}
-
 static enum pk_code embed_backward(struct pk_device *dev, const struct pk_embed_backward *x,
                                    struct pk_err *err)
 {
     const bool met = pk_null_played(dev).kind == PK_DEVICE_CPU; /* a mark for each token of the vocabulary */
     return pass_with(dev, met ? x->vocab : 0, pk_work_embed_backward(x), err);
-}
-
-static enum pk_code norm(struct pk_device *dev, const struct pk_norm *x, struct pk_err *err)
-{
-    return pass(dev, pk_work_norm(x));
 }
 
 static enum pk_code norm_backward(struct pk_device *dev, const struct pk_norm_backward *x, struct pk_err *err)
@@ -148,45 +133,10 @@ static enum pk_code norm_backward(struct pk_device *dev, const struct pk_norm_ba
     return pass_with(dev, bytes, pk_work_norm_backward(x), err);
 }
 
-static enum pk_code heads(struct pk_device *dev, const struct pk_heads *x, struct pk_err *err)
-{
-    return pass(dev, pk_work_heads(x));
-}
-
 static enum pk_code map(struct pk_device *dev, enum pk_map map, enum pk_dtype type, const void *a,
                         const void *b, void *y, size_t n, struct pk_err *err)
 {
     return pass(dev, pk_work_map(map, type, n));
-}
-
-static enum pk_code glu(struct pk_device *dev, const struct pk_glu *x, struct pk_err *err)
-{
-    return pass(dev, pk_work_glu(x));
-}
-
-static enum pk_code glu_backward(struct pk_device *dev, const struct pk_glu_backward *x, struct pk_err *err)
-{
-    return pass(dev, pk_work_glu_backward(x));
-}
-
-static enum pk_code cross_entropy(struct pk_device *dev, const struct pk_cross_entropy *x, struct pk_err *err)
-{
-    return pass(dev, pk_work_cross_entropy(x));
-}
-
-static enum pk_code log_softmax(struct pk_device *dev, const struct pk_log_softmax *x, struct pk_err *err)
-{
-    return pass(dev, pk_work_log_softmax(x));
-}
-
-static enum pk_code nll(struct pk_device *dev, const struct pk_nll *x, struct pk_err *err)
-{
-    return pass(dev, pk_work_nll(x));
-}
-
-static enum pk_code nll_backward(struct pk_device *dev, const struct pk_nll_backward *x, struct pk_err *err)
-{
-    return pass(dev, pk_work_nll_backward(x));
 }
 
 static enum pk_code mean(struct pk_device *dev, const float *x, size_t n, float *out, struct pk_err *err)
@@ -199,41 +149,24 @@ static enum pk_code adamw_tick(struct pk_device *dev, struct pk_adamw_state *sta
     return pass(dev, pk_work_adamw_tick());
 }
 
-static enum pk_code adamw(struct pk_device *dev, const struct pk_adamw *x, struct pk_err *err)
-{
-    return pass(dev, pk_work_adamw(x));
-}
+/* An operation that only passes the work of its shape. */
+#define PASSES(op, shape, work)                                                                              \
+    static enum pk_code op(struct pk_device *dev, shape *x, struct pk_err *err)                              \
+    {                                                                                                        \
+        return pass(dev, work(x));                                                                           \
+    }
+PASSES(cudnn_forward, const struct pk_attention, pk_work_flash_forward)
+PASSES(embed, const struct pk_embed, pk_work_embed)
+PASSES(norm, const struct pk_norm, pk_work_norm)
+PASSES(split_heads, const struct pk_heads, pk_work_heads)
+PASSES(merge_heads, const struct pk_heads, pk_work_heads)
+PASSES(glu, const struct pk_glu, pk_work_glu)
+PASSES(glu_backward, const struct pk_glu_backward, pk_work_glu_backward)
+PASSES(cross_entropy, const struct pk_cross_entropy, pk_work_cross_entropy)
+PASSES(log_softmax, const struct pk_log_softmax, pk_work_log_softmax)
+PASSES(nll, const struct pk_nll, pk_work_nll)
+PASSES(nll_backward, const struct pk_nll_backward, pk_work_nll_backward)
+PASSES(adamw, const struct pk_adamw, pk_work_adamw)
 
-const struct pk_ops pk_ops_null = {
-    .gemm = gemm,
-    .scale = scale,
-    .causal_mask = causal_mask,
-    .softmax = softmax,
-    .softmax_backward = softmax_backward,
-    .fused_forward = fused_forward,
-    .fused_backward = fused_backward,
-    .flash_forward = flash_forward,
-    .flash_backward = flash_backward,
-    .cudnn_prepare = cudnn_prepare,
-    .cudnn_forward = cudnn_forward,
-    .cudnn_backward = cudnn_backward,
-    .copy2d = copy2d,
-    .fill = fill,
-    .table_patch = table_patch,
-    .embed = embed,
-    .embed_backward = embed_backward,
-    .norm = norm,
-    .norm_backward = norm_backward,
-    .split_heads = heads,
-    .merge_heads = heads,
-    .map = map,
-    .glu = glu,
-    .glu_backward = glu_backward,
-    .cross_entropy = cross_entropy,
-    .log_softmax = log_softmax,
-    .nll = nll,
-    .nll_backward = nll_backward,
-    .mean = mean,
-    .adamw_tick = adamw_tick,
-    .adamw = adamw,
-};
+#define ROW(op) .op = op,
+const struct pk_ops pk_ops_null = {PK_ARRAY_OPS(ROW) PK_ATTENTION_OPS(ROW) PK_CUDNN_OPS(ROW)};

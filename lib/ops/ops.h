@@ -47,90 +47,31 @@ struct pk_copies {
     size_t tiles;
 };
 
-struct pk_ops {
-    enum pk_code (*gemm)(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err);
-    /* y = alpha * x, n elements; x may be y. Elements of every array are of the type; arithmetic is fp32 in between. */
-    enum pk_code (*scale)(struct pk_device *dev, enum pk_dtype type, float alpha, const void *x, void *y,
-                          size_t n, struct pk_err *err);
-    /* s[b,i,j] = -inf for j > i: the masked-fill pass of an eager framework, out of place. */
-    enum pk_code (*causal_mask)(struct pk_device *dev, enum pk_dtype type, const void *x, void *y,
-                                size_t batch, size_t seq, struct pk_err *err);
-    /* p = softmax over the last axis of s[rows, cols]; s may be p. */
-    enum pk_code (*softmax)(struct pk_device *dev, enum pk_dtype type, const void *s, void *p, size_t rows,
-                            size_t cols, struct pk_err *err);
-    /* ds = p * (dp - rowsum(dp * p)); ds may be dp. */
-    enum pk_code (*softmax_backward)(struct pk_device *dev, enum pk_dtype type, const void *p, const void *dp,
-                                     void *ds, size_t rows, size_t cols, struct pk_err *err);
-    /* a graph compiler's schedule: scale folded, single-pass softmax, probabilities stored once */
-    enum pk_code (*fused_forward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
-    enum pk_code (*fused_backward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
-    /* memory linear in seq: tiles of scores, recomputed in backward (Dao et al. 2022) */
-    enum pk_code (*flash_forward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
-    enum pk_code (*flash_backward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
-    /* the vendor's fused kernels. What a shape needs is made by prepare, in seconds of the host's time: before anything is timed or
-     * captured, once for both directions (asserted) */
-    enum pk_code (*cudnn_prepare)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
-    enum pk_code (*cudnn_forward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
-    enum pk_code (*cudnn_backward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
-    /* n rectangles as one operation */
-    enum pk_code (*copy2d)(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err);
-    /* both or none: c->table and c->tiles of c->v and c->n > 0; all of them as one operation */
-    enum pk_code (*lay_down)(struct pk_device *dev, struct pk_copies *c, struct pk_err *err);
-    enum pk_code (*copies)(struct pk_device *dev, const struct pk_copies *c, struct pk_err *err);
-    enum pk_code (*fill)(struct pk_device *dev, const struct pk_fill *v, size_t n, struct pk_err *err);
-    /* n > 0 */
-    enum pk_code (*table_patch)(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
-                                size_t n, struct pk_err *err);
-    /* layers: the contracts are in ops/shapes.h */
-    enum pk_code (*embed)(struct pk_device *dev, const struct pk_embed *e, struct pk_err *err);
-    enum pk_code (*embed_backward)(struct pk_device *dev, const struct pk_embed_backward *e,
-                                   struct pk_err *err);
-    enum pk_code (*norm)(struct pk_device *dev, const struct pk_norm *n, struct pk_err *err);
-    enum pk_code (*norm_backward)(struct pk_device *dev, const struct pk_norm_backward *n,
-                                  struct pk_err *err);
-    enum pk_code (*split_heads)(struct pk_device *dev, const struct pk_heads *h, struct pk_err *err);
-    enum pk_code (*merge_heads)(struct pk_device *dev, const struct pk_heads *h, struct pk_err *err);
-    enum pk_code (*map)(struct pk_device *dev, enum pk_map map, enum pk_dtype type, const void *a,
-                        const void *b, void *y, size_t n, struct pk_err *err);
-    enum pk_code (*glu)(struct pk_device *dev, const struct pk_glu *g, struct pk_err *err);
-    enum pk_code (*glu_backward)(struct pk_device *dev, const struct pk_glu_backward *g, struct pk_err *err);
-    enum pk_code (*cross_entropy)(struct pk_device *dev, const struct pk_cross_entropy *x,
-                                  struct pk_err *err);
-    enum pk_code (*log_softmax)(struct pk_device *dev, const struct pk_log_softmax *x, struct pk_err *err);
-    enum pk_code (*nll)(struct pk_device *dev, const struct pk_nll *x, struct pk_err *err);
-    enum pk_code (*nll_backward)(struct pk_device *dev, const struct pk_nll_backward *x, struct pk_err *err);
-    enum pk_code (*mean)(struct pk_device *dev, const float *x, size_t n, float *out, struct pk_err *err);
-    enum pk_code (*adamw_tick)(struct pk_device *dev, struct pk_adamw_state *state, struct pk_err *err);
-    enum pk_code (*adamw)(struct pk_device *dev, const struct pk_adamw *a, struct pk_err *err);
-};
-
-/* One table per kind, each in its own file. */
-extern const struct pk_ops pk_ops_cpu; /* ops/cpu/cpu_ops.c */
-extern const struct pk_ops
-    pk_ops_null; /* ops/null_ops.c: declared work passes as fake time, nothing is computed */
-extern const struct pk_ops pk_ops_cuda; /* ops/cuda/cuda_ops.c; in builds with CUDA */
-
-/* The table of the open device's kind. */
-const struct pk_ops *pk_ops_of(const struct pk_device *dev);
-
 enum pk_code pk_op_gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err) PK_MUST_CHECK;
+/* y = alpha * x, n elements; x may be y. Elements of every array are of the type; arithmetic is fp32 in between. */
 enum pk_code pk_op_scale(struct pk_device *dev, enum pk_dtype type, float alpha, const void *x, void *y,
                          size_t n, struct pk_err *err) PK_MUST_CHECK;
+/* s[b,i,j] = -inf for j > i: the masked-fill pass of an eager framework, out of place. */
 enum pk_code pk_op_causal_mask(struct pk_device *dev, enum pk_dtype type, const void *x, void *y,
                                size_t batch, size_t seq, struct pk_err *err) PK_MUST_CHECK;
+/* p = softmax over the last axis of s[rows, cols]; s may be p. */
 enum pk_code pk_op_softmax(struct pk_device *dev, enum pk_dtype type, const void *s, void *p, size_t rows,
                            size_t cols, struct pk_err *err) PK_MUST_CHECK;
+/* ds = p * (dp - rowsum(dp * p)); ds may be dp. */
 enum pk_code pk_op_softmax_backward(struct pk_device *dev, enum pk_dtype type, const void *p, const void *dp,
                                     void *ds, size_t rows, size_t cols, struct pk_err *err) PK_MUST_CHECK;
+/* As a graph compiler schedules attention: scale folded, single-pass softmax, probabilities stored once. */
 enum pk_code pk_op_fused_forward(struct pk_device *dev, const struct pk_attention *at,
                                  struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_op_fused_backward(struct pk_device *dev, const struct pk_attention *at,
                                   struct pk_err *err) PK_MUST_CHECK;
+/* Memory linear in seq: tiles of scores, recomputed in backward (Dao et al. 2022). */
 enum pk_code pk_op_flash_forward(struct pk_device *dev, const struct pk_attention *at,
                                  struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_op_flash_backward(struct pk_device *dev, const struct pk_attention *at,
                                   struct pk_err *err) PK_MUST_CHECK;
-/* Only the shape is read: batch, seq, dim, causal, scale. */
+/* The vendor's fused kernels. What a shape needs is made by prepare, in seconds of the host's time: before anything is timed or captured,
+ * once for both directions (asserted). It reads the shape alone: batch, seq, dim, causal, scale. */
 enum pk_code pk_op_cudnn_prepare(struct pk_device *dev, const struct pk_attention *at,
                                  struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_op_cudnn_forward(struct pk_device *dev, const struct pk_attention *at,
@@ -188,6 +129,37 @@ enum pk_code pk_op_mean(struct pk_device *dev, const float *x, size_t n, float *
 enum pk_code pk_op_adamw_tick(struct pk_device *dev, struct pk_adamw_state *state,
                               struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_op_adamw(struct pk_device *dev, const struct pk_adamw *a, struct pk_err *err) PK_MUST_CHECK;
+
+/* X(op): the operations of every device, those of attention, and those that only a GPU has. */
+#define PK_ARRAY_OPS(X)                                                                                      \
+    X(gemm)                                                                                                  \
+    X(scale) X(causal_mask) X(softmax) X(softmax_backward) X(copy2d) X(fill) X(table_patch) X(embed)         \
+        X(embed_backward) X(norm) X(norm_backward) X(split_heads) X(merge_heads) X(map) X(glu)               \
+            X(glu_backward) X(cross_entropy) X(log_softmax) X(nll) X(nll_backward) X(mean) X(adamw_tick)     \
+                X(adamw)
+#define PK_ATTENTION_OPS(X) X(fused_forward) X(fused_backward) X(flash_forward) X(flash_backward)
+#define PK_CUDNN_OPS(X)     X(cudnn_prepare) X(cudnn_forward) X(cudnn_backward)
+
+/* A row has the type and the contract of its pk_op_* function. */
+#define PK_OPS_ROW(op) __typeof__(&pk_op_##op) op;
+struct pk_ops {
+    PK_ARRAY_OPS(PK_OPS_ROW)
+    PK_ATTENTION_OPS(PK_OPS_ROW)
+    PK_CUDNN_OPS(PK_OPS_ROW)
+    /* both or none: c->table and c->tiles of c->v and c->n > 0; all of them as one operation */
+    enum pk_code (*lay_down)(struct pk_device *dev, struct pk_copies *c, struct pk_err *err);
+    enum pk_code (*copies)(struct pk_device *dev, const struct pk_copies *c, struct pk_err *err);
+};
+#undef PK_OPS_ROW
+
+/* One table per kind, each in its own file. */
+extern const struct pk_ops pk_ops_cpu; /* ops/cpu/cpu_ops.c */
+extern const struct pk_ops
+    pk_ops_null; /* ops/null_ops.c: declared work passes as fake time, nothing is computed */
+extern const struct pk_ops pk_ops_cuda; /* ops/cuda/cuda_ops.c; in builds with CUDA */
+
+/* The table of the open device's kind. */
+const struct pk_ops *pk_ops_of(const struct pk_device *dev);
 
 struct pk_work pk_work_gemm(const struct pk_gemm *g);
 struct pk_work pk_work_scale(enum pk_dtype type, size_t n);

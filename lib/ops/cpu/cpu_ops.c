@@ -3,36 +3,8 @@
 
 #include "ops/workspace.h"
 
-const struct pk_ops pk_ops_cpu = {
-    .gemm = pk_cpu_gemm,
-    .scale = pk_cpu_scale,
-    .causal_mask = pk_cpu_causal_mask,
-    .softmax = pk_cpu_softmax,
-    .softmax_backward = pk_cpu_softmax_backward,
-    .fused_forward = pk_cpu_fused_forward,
-    .fused_backward = pk_cpu_fused_backward,
-    .flash_forward = pk_cpu_flash_forward,
-    .flash_backward = pk_cpu_flash_backward,
-    .copy2d = pk_cpu_copy2d,
-    .fill = pk_cpu_fill,
-    .table_patch = pk_cpu_table_patch,
-    .embed = pk_cpu_embed,
-    .embed_backward = pk_cpu_embed_backward,
-    .norm = pk_cpu_norm,
-    .norm_backward = pk_cpu_norm_backward,
-    .split_heads = pk_cpu_split_heads,
-    .merge_heads = pk_cpu_merge_heads,
-    .map = pk_cpu_map,
-    .glu = pk_cpu_glu,
-    .glu_backward = pk_cpu_glu_backward,
-    .cross_entropy = pk_cpu_cross_entropy,
-    .log_softmax = pk_cpu_log_softmax,
-    .nll = pk_cpu_nll,
-    .nll_backward = pk_cpu_nll_backward,
-    .mean = pk_cpu_mean,
-    .adamw_tick = pk_cpu_adamw_tick,
-    .adamw = pk_cpu_adamw,
-};
+#define ROW(op) .op = pk_cpu_##op,
+const struct pk_ops pk_ops_cpu = {PK_ARRAY_OPS(ROW) PK_ATTENTION_OPS(ROW)};
 
 /* A table for each instruction set that lib/ops/cpu/isa is compiled for. */
 extern const struct pk_kernels pk_kernels_baseline;

@@ -103,42 +103,10 @@ enum pk_code pk_cpu_widened(struct pk_device *dev, const struct pk_attention *at
 size_t pk_cpu_widened_bytes(const struct pk_attention *at, bool backward, unsigned threads,
                             size_t (*bytes)(const struct pk_attention *at, unsigned threads));
 
-enum pk_code pk_cpu_gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err);
+/* The rows of pk_ops_cpu. */
+#define PK_CPU_OP(op) __typeof__(pk_op_##op) pk_cpu_##op;
+PK_ARRAY_OPS(PK_CPU_OP)
+PK_ATTENTION_OPS(PK_CPU_OP)
+#undef PK_CPU_OP
 /* Of bf16 operands (gemm_bf16.c). */
 enum pk_code pk_cpu_gemm_bf16(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err);
-enum pk_code pk_cpu_scale(struct pk_device *dev, enum pk_dtype type, float alpha, const void *x, void *y,
-                          size_t n, struct pk_err *err);
-enum pk_code pk_cpu_causal_mask(struct pk_device *dev, enum pk_dtype type, const void *x, void *y,
-                                size_t batch, size_t seq, struct pk_err *err);
-enum pk_code pk_cpu_softmax(struct pk_device *dev, enum pk_dtype type, const void *s, void *p, size_t rows,
-                            size_t cols, struct pk_err *err);
-enum pk_code pk_cpu_softmax_backward(struct pk_device *dev, enum pk_dtype type, const void *p, const void *dp,
-                                     void *ds, size_t rows, size_t cols, struct pk_err *err);
-enum pk_code pk_cpu_fused_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
-enum pk_code pk_cpu_fused_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
-enum pk_code pk_cpu_flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
-enum pk_code pk_cpu_flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
-enum pk_code pk_cpu_copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err);
-enum pk_code pk_cpu_fill(struct pk_device *dev, const struct pk_fill *v, size_t n, struct pk_err *err);
-enum pk_code pk_cpu_table_patch(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
-                                size_t n, struct pk_err *err);
-enum pk_code pk_cpu_embed(struct pk_device *dev, const struct pk_embed *e, struct pk_err *err);
-enum pk_code pk_cpu_embed_backward(struct pk_device *dev, const struct pk_embed_backward *e,
-                                   struct pk_err *err);
-enum pk_code pk_cpu_norm(struct pk_device *dev, const struct pk_norm *n, struct pk_err *err);
-enum pk_code pk_cpu_norm_backward(struct pk_device *dev, const struct pk_norm_backward *n,
-                                  struct pk_err *err);
-enum pk_code pk_cpu_split_heads(struct pk_device *dev, const struct pk_heads *h, struct pk_err *err);
-enum pk_code pk_cpu_merge_heads(struct pk_device *dev, const struct pk_heads *h, struct pk_err *err);
-enum pk_code pk_cpu_map(struct pk_device *dev, enum pk_map map, enum pk_dtype type, const void *a,
-                        const void *b, void *y, size_t n, struct pk_err *err);
-enum pk_code pk_cpu_glu(struct pk_device *dev, const struct pk_glu *g, struct pk_err *err);
-enum pk_code pk_cpu_glu_backward(struct pk_device *dev, const struct pk_glu_backward *g, struct pk_err *err);
-enum pk_code pk_cpu_cross_entropy(struct pk_device *dev, const struct pk_cross_entropy *x,
-                                  struct pk_err *err);
-enum pk_code pk_cpu_log_softmax(struct pk_device *dev, const struct pk_log_softmax *x, struct pk_err *err);
-enum pk_code pk_cpu_nll(struct pk_device *dev, const struct pk_nll *x, struct pk_err *err);
-enum pk_code pk_cpu_nll_backward(struct pk_device *dev, const struct pk_nll_backward *x, struct pk_err *err);
-enum pk_code pk_cpu_mean(struct pk_device *dev, const float *x, size_t n, float *out, struct pk_err *err);
-enum pk_code pk_cpu_adamw_tick(struct pk_device *dev, struct pk_adamw_state *state, struct pk_err *err);
-enum pk_code pk_cpu_adamw(struct pk_device *dev, const struct pk_adamw *a, struct pk_err *err);

@@ -122,40 +122,13 @@ LAUNCHES(nll_backward, const struct pk_nll_backward, "the gradient of logits")
 LAUNCHES(adamw_tick, struct pk_adamw_state, "the optimizer's tick")
 LAUNCHES(adamw, const struct pk_adamw, "AdamW")
 
+#define OWN_ROW(op)       .op = op,
+#define ELSEWHERE_ROW(op) .op = pk_cuda_##op,
 const struct pk_ops pk_ops_cuda = {
-    .gemm = gemm,
-    .scale = scale,
-    .causal_mask = causal_mask,
-    .softmax = softmax,
-    .softmax_backward = softmax_backward,
-    .fused_forward = pk_cuda_fused_forward,
-    .fused_backward = pk_cuda_fused_backward,
-    .flash_forward = pk_cuda_flash_forward,
-    .flash_backward = pk_cuda_flash_backward,
+    PK_ARRAY_OPS(OWN_ROW) PK_ATTENTION_OPS(ELSEWHERE_ROW)
 #ifdef PK_HAVE_CUDNN
-    .cudnn_prepare = pk_cuda_cudnn_prepare,
-    .cudnn_forward = pk_cuda_cudnn_forward,
-    .cudnn_backward = pk_cuda_cudnn_backward,
+        PK_CUDNN_OPS(ELSEWHERE_ROW)
 #endif
-    .copy2d = copy2d,
-    .lay_down = lay_down,
+            .lay_down = lay_down,
     .copies = copies,
-    .fill = fill,
-    .table_patch = table_patch,
-    .embed = embed,
-    .embed_backward = embed_backward,
-    .norm = norm,
-    .norm_backward = norm_backward,
-    .split_heads = split_heads,
-    .merge_heads = merge_heads,
-    .map = map,
-    .glu = glu,
-    .glu_backward = glu_backward,
-    .cross_entropy = cross_entropy,
-    .log_softmax = log_softmax,
-    .nll = nll,
-    .nll_backward = nll_backward,
-    .mean = mean,
-    .adamw_tick = adamw_tick,
-    .adamw = adamw,
 };

@@ -9,25 +9,11 @@ struct pk_ceilings;
 enum pk_code pk_cuda_ceilings(struct pk_device *dev, struct pk_ceilings *out,
                               struct pk_err *err) PK_MUST_CHECK;
 
-/* attention/fused.c */
-enum pk_code pk_cuda_fused_forward(struct pk_device *dev, const struct pk_attention *at,
-                                   struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_cuda_fused_backward(struct pk_device *dev, const struct pk_attention *at,
-                                    struct pk_err *err) PK_MUST_CHECK;
-/* The same in blocks as given, for tests: with those of pk_fused_blocks only long sequences have several. */
+/* Rows of pk_ops_cuda: attention/fused.c, attention/flash.c, and cudnn/sdpa.c where its headers were there (PK_HAVE_CUDNN) */
+#define PK_CUDA_OP(op) __typeof__(pk_op_##op) pk_cuda_##op;
+PK_ATTENTION_OPS(PK_CUDA_OP)
+PK_CUDNN_OPS(PK_CUDA_OP)
+#undef PK_CUDA_OP
+/* The backward pass of fused in blocks as given, for tests: with those of pk_fused_blocks only long sequences have several. */
 enum pk_code pk_cuda_fused_backward_by(struct pk_device *dev, const struct pk_attention *at,
                                        const struct pk_fused_blocks *most, struct pk_err *err) PK_MUST_CHECK;
-
-/* attention/flash.c */
-enum pk_code pk_cuda_flash_forward(struct pk_device *dev, const struct pk_attention *at,
-                                   struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_cuda_flash_backward(struct pk_device *dev, const struct pk_attention *at,
-                                    struct pk_err *err) PK_MUST_CHECK;
-
-/* cudnn/sdpa.c, where its headers were there (PK_HAVE_CUDNN) */
-enum pk_code pk_cuda_cudnn_prepare(struct pk_device *dev, const struct pk_attention *at,
-                                   struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_cuda_cudnn_forward(struct pk_device *dev, const struct pk_attention *at,
-                                   struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_cuda_cudnn_backward(struct pk_device *dev, const struct pk_attention *at,
-                                    struct pk_err *err) PK_MUST_CHECK;
