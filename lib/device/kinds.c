@@ -76,13 +76,6 @@ const char *pk_device_unavailable(enum pk_device_kind kind)
     return pk_device_kinds[kind]->unavailable();
 }
 
-static void assert_complete(const struct pk_device_ops *o)
-{
-    pk_assert(o->kind && o->summary && o->unavailable && o->open && o->close && o->now_ns && o->sync);
-    pk_assert(o->reserve && o->release && o->copy);
-    pk_assert(!o->record == !o->elapsed_ns);
-}
-
 enum pk_code pk_device_open(struct pk_device *dev, const char *name, const struct pk_device_options *opt,
                             struct pk_err *err)
 {
@@ -96,8 +89,9 @@ enum pk_code pk_device_open(struct pk_device *dev, const char *name, const struc
         pk_why(err, "%s", reason);
         return pk_fix(err, "perfkit list devices shows which devices work here");
     }
-    dev->ops = pk_device_kinds[dev->kind];
-    assert_complete(dev->ops);
+    const struct pk_device_ops *o = dev->ops = pk_device_kinds[dev->kind];
+    pk_assert(o->kind && o->summary && o->unavailable && o->open && o->close && o->now_ns && o->sync);
+    pk_assert(o->reserve && o->release && o->copy && !o->record == !o->elapsed_ns);
     dev->cold = opt->cold;
     pk_pool_init(&dev->pool, dev, (size_t)opt->limit_bytes);
     pk_marks_init(&dev->marks, &dev->arena, PK_MARKS_DEFAULT, dev->ops->record != NULL);

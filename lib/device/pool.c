@@ -138,11 +138,6 @@ static void account(struct pk_pool *p, const struct pk_pool_block *b, bool taken
         p->ledger(p->ledger_user, taken ? (int64_t)b->bytes : -(int64_t)b->bytes, b->tag, p->current);
 }
 
-static bool fault_due(struct pk_pool *p)
-{
-    return p->fail_at && --p->fail_at == 0;
-}
-
 static void *refuse(struct pk_pool *p, size_t bytes)
 {
     p->refused_bytes = bytes;
@@ -155,7 +150,7 @@ void *pk_pool_alloc(struct pk_pool *p, size_t bytes, enum pk_tag tag)
     if (bytes > SIZE_MAX - PK_POOL_ALIGN)
         return refuse(p, bytes);
     size_t rounded = bytes ? (bytes + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN * PK_POOL_ALIGN : PK_POOL_ALIGN;
-    if (rounded > p->limit || p->limit - rounded < p->current || fault_due(p))
+    if (rounded > p->limit || p->limit - rounded < p->current || (p->fail_at && --p->fail_at == 0))
         return refuse(p, rounded);
     struct pk_pool_block **idle = idle_list(p, rounded);
     struct pk_pool_block *b = *idle ? idle_take(idle) : reserve(p, rounded);

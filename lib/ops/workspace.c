@@ -78,17 +78,12 @@ size_t pk_workspace_fused_backward(const struct pk_attention *at)
                           product(at, at->seq, at->dim, b.rows, b.problems, sums));
 }
 
-/* Rows that a block owns where the tiles are the largest of ops/cuda/attention for the shape. */
-static size_t flash_tile(const struct pk_attention *at, bool backward)
-{
-    const size_t rows = at->math == PK_MATH_3XTF32 || backward ? 64 : 128;
-    return at->dim > 128 ? rows / 2 : rows;
-}
-
 /* As many parts as give each multiprocessor two blocks, where the one with most then has less to do than a block of the whole. */
 struct pk_flash_parts pk_flash_parts(const struct pk_attention *at, bool backward)
 {
-    const size_t tile = flash_tile(at, backward), tiles = (at->seq + tile - 1) / tile;
+    /* rows that a block owns where the tiles are the largest of ops/cuda/attention for the shape */
+    const size_t usual = at->math == PK_MATH_3XTF32 || backward ? 64 : 128;
+    const size_t tile = at->dim > 128 ? usual / 2 : usual, tiles = (at->seq + tile - 1) / tile;
     const struct pk_flash_parts whole = {1, at->seq};
     if (tiles > MULTIPROCESSORS || at->batch > MULTIPROCESSORS || tiles * at->batch > MULTIPROCESSORS)
         return whole;

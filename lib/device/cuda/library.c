@@ -235,12 +235,6 @@ static void open_siblings(const struct row *r, const char *path, struct pk_arena
     }
 }
 
-static const char *path_of(void *handle, struct pk_arena *a)
-{
-    struct link_map *map = NULL;
-    return dlinfo(handle, RTLD_DI_LINKMAP, &map) ? "" : pk_strdup(a, map->l_name);
-}
-
 /* NULL when the library is taken, else why not. */
 static const char *judge(const struct row *r, const struct pk_symbol *symbols, struct pk_arena *a,
                          struct pk_library *l)
@@ -279,7 +273,8 @@ static const char *try_file(const struct row *r, const char *path, const struct 
     l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!l->handle)
         return strchr(path, '/') ? pk_strdup(a, dlerror()) : "";
-    l->path = path_of(l->handle, a);
+    struct link_map *map = NULL;
+    l->path = dlinfo(l->handle, RTLD_DI_LINKMAP, &map) ? "" : pk_strdup(a, map->l_name);
     why = judge(r, symbols, a, l);
     if (why)
         pk_library_close(l);

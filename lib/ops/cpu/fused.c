@@ -141,12 +141,6 @@ static void softmax_backward_block(const struct fused_job *j, const struct block
     }
 }
 
-static void widen_block(const struct fused_job *j, const struct block *b, size_t keys)
-{
-    for (size_t i = 0; b->stored && i < b->rows; i++)
-        j->run->kernels->widen(b->stored + i * j->at->seq, b->p + i * b->p_ld, keys);
-}
-
 /* A block's rows of dq, and what it adds to dk and dv. */
 static void backward_block(const struct fused_job *j, const struct block *b, float *dq, unsigned thread)
 {
@@ -200,7 +194,8 @@ static void backward_block(const struct fused_job *j, const struct block *b, flo
                                      .ldb = dim,
                                      .c = dq + b->r0 * dim,
                                      .ldc = dim};
-    widen_block(j, b, keys);
+    for (size_t i = 0; b->stored && i < b->rows; i++)
+        j->run->kernels->widen(b->stored + i * at->seq, b->p + i * b->p_ld, keys);
     pk_cpu_sgemm(j->run, thread, &dp);
     pk_cpu_sgemm(j->run, thread, &dv);
     softmax_backward_block(j, b, ds, keys);

@@ -102,17 +102,12 @@ static const struct pk_blas *choose(struct pk_device *dev, const struct key *k, 
     return blas;
 }
 
-static struct key key_of(const struct pk_gemm *g)
-{
-    return (struct key){g->m, g->n, g->k, g->batch, g->ta, g->tb, g->ab_type, g->c_type};
-}
-
 void pk_cpu_gemm_library(struct pk_device *dev, const struct pk_gemm *g, struct pk_cpu_run *run,
                          multiply_fn *multiply, const void *job)
 {
     if (run->blas->kind == PK_BLAS_OWN || g->beta != 0 || pk_work_gemm(g).flops < FLOPS_LEAST)
         return;
-    const struct key key = key_of(g);
+    const struct key key = {g->m, g->n, g->k, g->batch, g->ta, g->tb, g->ab_type, g->c_type};
     struct chosen **all = (struct chosen **)(void *)pk_cpu_beside(dev), *c = *all;
     while (c && memcmp(&c->key, &key, sizeof key) != 0)
         c = c->next;

@@ -4,12 +4,6 @@
 #include "device/cuda/cuda.h"
 #include "ops/cuda/kernels.h"
 
-static struct pk_chip chip_of(const struct pk_device *dev)
-{
-    const struct pk_cuda_traits *t = pk_cuda_traits(dev);
-    return (struct pk_chip){t->multiprocessors, t->shared_bytes};
-}
-
 typedef int launch_fn(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
                       const struct pk_flash_parts *parts, float *memory);
 
@@ -60,7 +54,8 @@ static enum pk_code choose(const struct pk_device *dev, const struct pk_attentio
 static enum pk_code launch(struct pk_device *dev, const struct pk_attention *at, bool backward,
                            struct pk_err *err)
 {
-    const struct pk_chip chip = chip_of(dev);
+    const struct pk_cuda_traits *t = pk_cuda_traits(dev);
+    const struct pk_chip chip = {t->multiprocessors, t->shared_bytes};
     const struct pk_flash_parts parts = pk_flash_parts(at, backward);
     const size_t bytes = backward ? pk_workspace_flash_backward(at) : pk_workspace_flash_forward(at);
     const struct kernels *k = NULL;

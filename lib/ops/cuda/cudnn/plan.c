@@ -49,18 +49,14 @@ static cudnnStatus_t propose(const struct pk_cudnn_graph *g, struct pk_cudnn_eng
     return rc;
 }
 
-/* The library has a status for each reason why it does not support something. */
-static bool unsupported(cudnnStatus_t rc)
-{
-    return rc / 1000 == CUDNN_STATUS_NOT_SUPPORTED / 1000;
-}
-
 enum pk_code pk_cudnn_engines_find(const struct pk_cudnn_graph *g, struct pk_cudnn_engines *out,
                                    struct pk_err *err)
 {
     *out = (struct pk_cudnn_engines){0};
     const cudnnStatus_t rc = propose(g, out);
-    if (rc ? !unsupported(rc) : out->n > 0)
+    /* the library has a status for each reason why it does not support something */
+    const bool supported = rc / 1000 != CUDNN_STATUS_NOT_SUPPORTED / 1000;
+    if (rc ? supported : out->n > 0)
         return pk_cudnn_check(g->lib, rc, "searching for engines", err);
     pk_fail(err, PK_E_UNAVAILABLE, "cuDNN %s has no attention for this shape", g->lib->library.version);
     pk_why(err, "none of its engines supports the graph on this GPU");

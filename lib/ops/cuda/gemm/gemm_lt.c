@@ -64,14 +64,6 @@ struct pk_lt_plan {
     size_t workspace_bytes; /* what every product of this shape gets (ops/workspace.h) */
 };
 
-static struct pk_lt_plan *find(const struct pk_lt *lt, const struct pk_lt_key *key)
-{
-    struct pk_lt_plan *p = lt->plans;
-    while (p && memcmp(&p->key, key, sizeof *key) != 0)
-        p = p->next;
-    return p;
-}
-
 static enum pk_code make_layout(const struct pk_lt *lt, enum pk_dtype type, size_t rows, size_t cols,
                                 size_t ld, size_t batch, size_t stride, cublasLtMatrixLayout_t *out,
                                 struct pk_err *err)
@@ -160,16 +152,12 @@ struct bench {
     void *d; /* results, where the product adds to c */
 };
 
-static size_t result_bytes(const struct pk_lt_gemm *g)
-{
-    return ((g->batch - 1) * g->stride_c + (g->m - 1) * g->ldc + g->n) * pk_dtype_bytes(g->c_type);
-}
-
 /* False when there is no room to try: the library's first proposal is taken. */
 static bool bench_make(struct pk_device *dev, struct bench *b, const struct pk_lt_gemm *g, size_t workspace)
 {
     void *memory = NULL;
-    const size_t extra = g->beta != 0 ? result_bytes(g) : 0;
+    const size_t results = (g->batch - 1) * g->stride_c + (g->m - 1) * g->ldc + g->n,
+                 extra = g->beta != 0 ? results * pk_dtype_bytes(g->c_type) : 0;
     cudaError_t rc = b->api->cudaMalloc(&memory, workspace + extra);
     if (!rc)
         rc = b->api->cudaEventCreateWithFlags(&b->from, cudaEventDefault);
@@ -237,19 +225,14 @@ static void plan_end(const struct pk_lt *lt, const struct pk_lt_plan *p)
         lt->cublasLtMatmulDescDestroy(p->desc);
 }
 
-static void plans_free(struct pk_lt *lt)
-{
-    for (const struct pk_lt_plan *p = lt->plans; p; p = p->next)
-        plan_end(lt, p);
-    lt->plans = NULL;
-}
-
 static void end(struct pk_device *dev, void *state)
 {
     struct pk_lt *lt = state;
     if (!lt->handle)
         return;
-    plans_free(lt);
+    for (const struct pk_lt_plan *p = lt->plans; p; p = p->next)
+        plan_end(lt, p);
+    lt->plans = NULL;
     lt->cublasLtDestroy(lt->handle);
     pk_library_close(&lt->library);
 }
@@ -279,12 +262,6 @@ static enum pk_code lt_of_device(struct pk_device *dev, struct pk_lt **lt, struc
     if ((*lt)->refused.code)
         *err = (*lt)->refused;
     return (*lt)->refused.code;
-}
-
-static size_t workspace_of(const struct pk_lt_gemm *g)
-{
-    return pk_workspace_gemm(&(struct pk_gemm){
-        .m = g->m, .n = g->n, .k = g->k, .batch = g->batch, .ab_type = g->ab_type, .c_type = g->c_type});
 }
 
 /* What another process of the run chose: NULL when it is the plan's algorithm now, else why this library refuses it. */
@@ -324,7 +301,8 @@ static enum pk_code make_plan(struct pk_device *dev, struct pk_lt *lt, const str
 {
     struct pk_lt_plan *p = pk_new(&dev->arena, struct pk_lt_plan);
     p->key = *key;
-    p->workspace_bytes = workspace_of(g);
+    p->workspace_bytes = pk_workspace_gemm(&(struct pk_gemm){
+        .m = g->m, .n = g->n, .k = g->k, .batch = g->batch, .ab_type = g->ab_type, .c_type = g->c_type});
     if (describe(lt, g, p, err) || find_algorithm(dev, lt, p, g, err)) {
         plan_end(lt, p);
         return err->code;
@@ -339,19 +317,15 @@ static enum pk_code plan_of(struct pk_device *dev, struct pk_lt *lt, const struc
 {
     struct pk_lt_key key;
     pk_lt_key_of(g, &key);
-    if ((*out = find(lt, &key)))
+    *out = lt->plans;
+    while (*out && memcmp(&(*out)->key, &key, sizeof key) != 0)
+        *out = (*out)->next;
+    if (*out)
         return PK_OK;
     const bool timed = pk_timed_region(false);
     enum pk_code rc = make_plan(dev, lt, &key, g, out, err);
     pk_timed_region(timed);
     return rc;
-}
-
-static enum pk_code no_3xtf32(struct pk_err *err)
-{
-    pk_fail(err, PK_E_UNAVAILABLE, "gemm of 3xtf32 cannot run on device cuda");
-    pk_why(err, "cuBLASLt supports ieee and tf32 products of fp32 elements");
-    return pk_fix(err, "choose math=ieee, or dtype=tf32");
 }
 
 enum pk_code pk_lt_gemm(struct pk_device *dev, const struct pk_lt_gemm *g, struct pk_err *err)
@@ -360,8 +334,11 @@ enum pk_code pk_lt_gemm(struct pk_device *dev, const struct pk_lt_gemm *g, struc
     struct pk_lt_plan *p;
     void *workspace = NULL;
     pk_assert(g->batch <= INT32_MAX);
-    if (g->ab_type == PK_FP32 && g->math == PK_MATH_3XTF32)
-        return no_3xtf32(err);
+    if (g->ab_type == PK_FP32 && g->math == PK_MATH_3XTF32) {
+        pk_fail(err, PK_E_UNAVAILABLE, "gemm of 3xtf32 cannot run on device cuda");
+        pk_why(err, "cuBLASLt supports ieee and tf32 products of fp32 elements");
+        return pk_fix(err, "choose math=ieee, or dtype=tf32");
+    }
     if (lt_of_device(dev, &lt, err) || plan_of(dev, lt, g, &p, err))
         return err->code;
     if (!(workspace = pk_device_alloc(dev, p->workspace_bytes, PK_TAG_WORKSPACE)))
