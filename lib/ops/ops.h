@@ -131,12 +131,12 @@ enum pk_code pk_op_adamw_tick(struct pk_device *dev, struct pk_adamw_state *stat
 enum pk_code pk_op_adamw(struct pk_device *dev, const struct pk_adamw *a, struct pk_err *err) PK_MUST_CHECK;
 
 /* X(op): the operations of every device, those of attention, and those that only a GPU has. */
+// clang-format off
 #define PK_ARRAY_OPS(X)                                                                                      \
-    X(gemm)                                                                                                  \
-    X(scale) X(causal_mask) X(softmax) X(softmax_backward) X(copy2d) X(fill) X(table_patch) X(embed)         \
-        X(embed_backward) X(norm) X(norm_backward) X(split_heads) X(merge_heads) X(map) X(glu)               \
-            X(glu_backward) X(cross_entropy) X(log_softmax) X(nll) X(nll_backward) X(mean) X(adamw_tick)     \
-                X(adamw)
+    X(gemm) X(scale) X(causal_mask) X(softmax) X(softmax_backward) X(map) X(mean) X(copy2d) X(fill) X(table_patch)\
+    X(embed) X(embed_backward) X(norm) X(norm_backward) X(split_heads) X(merge_heads) X(glu) X(glu_backward) \
+    X(cross_entropy) X(log_softmax) X(nll) X(nll_backward) X(adamw_tick) X(adamw)
+// clang-format on
 #define PK_ATTENTION_OPS(X) X(fused_forward) X(fused_backward) X(flash_forward) X(flash_backward)
 #define PK_CUDNN_OPS(X)     X(cudnn_prepare) X(cudnn_forward) X(cudnn_backward)
 
