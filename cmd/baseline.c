@@ -113,24 +113,6 @@ static enum pk_code save(struct pk_app *app, struct pk_store *s, struct pk_err *
     return pk_baseline_save(s, &b, o->force, &why, err) ? err->code : print_one(app, s, err);
 }
 
-/* A run that none of the baseline's can be compared with is taken, since an experiment gets new cases; but it is said, when it is taken:
- * one of another experiment is refused. Asked before, while the baseline is without it. */
-static void look_for_unlike(struct pk_app *app, const char *ref, struct pk_texts *unlike)
-{
-    const struct pk_compare_options all = {.all_metrics = true, .level = 0.95};
-    const struct pk_run_source from = pk_run_source(app);
-    struct pk_stored_side base, run;
-    struct pk_comparison c;
-    struct pk_err err;
-    if (pk_stored_read(&from, app->args.v[1], NULL, NULL, &base, &err) ||
-        pk_stored_read(&from, ref, NULL, NULL, &run, &err) ||
-        pk_compare_runs(&base.figures, &run.figures, &all, app->arena, &c, &err) != PK_E_NOT_COMPARABLE)
-        return;
-    pk_texts_add(unlike,
-                 pk_printf(app->arena, "%s: %s; --only replaces its runs by the new runs", err.what, err.why),
-                 app->arena);
-}
-
 static enum pk_code accept(struct pk_app *app, struct pk_store *s, struct pk_err *err)
 {
     const struct options *o = app->options;
@@ -139,9 +121,17 @@ static enum pk_code accept(struct pk_app *app, struct pk_store *s, struct pk_err
     size_t n = 0;
     if (check_texts(app, o, err) || read_runs(app, s, 2, &ids, &n, err))
         return err->code;
+    /* A run that none of the baseline's can be compared with is accepted, since an experiment gets new cases, with a warning. This is found
+     * out while the baseline is without it, and printed when it is accepted: a run of another experiment is refused. */
+    const struct pk_run_source from = pk_run_source(app);
     struct pk_texts unlike = {0};
+    struct pk_err why_not;
     for (size_t i = 2; i < app->args.n && !o->only; i++)
-        look_for_unlike(app, app->args.v[i], &unlike);
+        if (pk_stored_unlike(&from, app->args.v[1], app->args.v[i], &why_not))
+            pk_texts_add(&unlike,
+                         pk_printf(app->arena, "%s: %s; --only replaces its runs by the new runs",
+                                   why_not.what, why_not.why),
+                         app->arena);
     if (pk_baseline_accept(s, app->args.v[1], ids, n, o->only, &why, err))
         return err->code;
     for (size_t i = 0; i < unlike.n; i++)

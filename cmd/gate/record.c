@@ -15,7 +15,7 @@ static void make_experiment_arm(struct gate_entry *e, int i, struct pk_arm *arm)
     struct gate_side *s = &e->side[i];
     const struct pk_run_options *o = &e->o->run;
     s->experiment = (struct pk_experiment_arm){
-        .plan = &s->run.plan,
+        .run = &s->run,
         .first = s->experiment.first,
         .session = {.stop = pk_run_stop_rule(o),
                     .timeout_ns = o->timeout_ns,
@@ -23,10 +23,6 @@ static void make_experiment_arm(struct gate_entry *e, int i, struct pk_arm *arm)
                     .check = !o->no_check,
                     .device = s->run.device_options},
         .provider = {.name = s->option, .argv = s->argv},
-        .store = s->run.store,
-        .recorder = s->run.recorder,
-        .run_id = s->run.run_id,
-        .case_ids = s->run.case_ids,
         .other = &e->side[PK_SIDES - 1 - i].experiment,
         .events = s->experiment.events,
     };

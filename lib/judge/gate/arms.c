@@ -51,7 +51,7 @@ static void experiment_slice(void *user, const struct pk_planned *p, const struc
 {
     const struct pk_arm *arm = user;
     const struct pk_experiment_arm *e = arm->state;
-    pk_gate_samples_add(arm->samples, arm->side, e->first + (size_t)(p - e->plan->v), s);
+    pk_gate_samples_add(arm->samples, arm->side, e->first + (size_t)(p - e->run->plan.v), s);
 }
 
 static void experiment_warn(void *user, const char *text)
@@ -67,12 +67,12 @@ static enum pk_code share_choices(struct pk_experiment_arm *e, struct pk_err *er
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_setting *chosen;
     size_t n;
-    if (e->shared || pk_recorded_settings(e->recorder, PK_CHOICE_PREFIX, &a, &chosen, &n, err))
+    if (e->shared || pk_recorded_settings(e->run->recorder, PK_CHOICE_PREFIX, &a, &chosen, &n, err))
         return e->shared ? PK_OK : err->code;
     e->shared = true;
     for (size_t i = 0; i < n; i++)
         chosen[i].invocation = 0;
-    return n ? pk_store_settings(e->other->store, e->other->run_id, chosen, n, err) : PK_OK;
+    return n ? pk_store_settings(e->other->run->store, e->other->run->run_id, chosen, n, err) : PK_OK;
 }
 
 static enum pk_code experiment_process(struct pk_arm *arm, int invocation, const bool *wanted,
@@ -80,14 +80,14 @@ static enum pk_code experiment_process(struct pk_arm *arm, int invocation, const
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_experiment_arm *e = arm->state;
-    struct pk_done *done = pk_new_n(&a, struct pk_done, e->plan->n);
+    struct pk_done *done = pk_new_n(&a, struct pk_done, e->run->plan.n);
     const struct pk_session_events events = {experiment_slice, experiment_warn, arm};
     struct pk_session_result result;
-    for (size_t i = 0; i < e->plan->n; i++)
+    for (size_t i = 0; i < e->run->plan.n; i++)
         done[i] = (struct pk_done){wanted[e->first + i] ? invocation - 1 : INT_MAX, PK_ST_OK};
     e->session.invocations = invocation;
-    if (pk_session_run(e->plan, &e->session, &e->provider, 1, e->recorder, e->run_id, e->case_ids, done,
-                       &events, arm->stop_flag, &result, err))
+    if (pk_session_run(&e->run->plan, &e->session, &e->provider, 1, e->run->recorder, e->run->run_id,
+                       e->run->case_ids, done, &events, arm->stop_flag, &result, err))
         return err->code;
     return share_choices(e, err);
 }

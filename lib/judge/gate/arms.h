@@ -2,20 +2,16 @@
 #pragma once
 
 #include "bench/command/command.h"
-#include "bench/session/session.h"
+#include "bench/run/run.h"
 #include "judge/gate/gate.h"
 
 /* Cases of an experiment, measured by a worker of a perfkit build. */
 struct pk_experiment_arm {
-    const struct pk_plan *plan;
-    size_t first; /* case i of the plan is the samples' case first + i */
+    const struct pk_run *run; /* begun; its plan is measured */
+    size_t first;             /* case i of the plan is the samples' case first + i */
     struct pk_session_options session;
     const struct pk_session_events *events; /* only warnings are used */
     struct pk_provider provider;
-    struct pk_store *store;
-    struct pk_recorder *recorder;
-    int64_t run_id;
-    const int64_t *case_ids;
     struct pk_experiment_arm
         *other; /* gets the choices of this one, so that both sides use the same (device/choices.h) */
     bool shared;

@@ -58,6 +58,10 @@ enum pk_code pk_stored_entry(const struct pk_run_source *from, const char *base,
                              const struct pk_entry_name *of, const struct pk_verdict_options *o,
                              struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;
 
+/* Whether no case of the one side can be compared with a case of the other, with the reason in err. False when a side cannot be read. */
+bool pk_stored_unlike(const struct pk_run_source *from, const char *base, const char *new_,
+                      struct pk_err *err);
+
 /* The exit status with --exit-code: PK_E_CHECK when a case that ended ok in base did not in new; PK_E_NOT_COMPARABLE when new has no figure
  * of a metric, in the unit of base; that of the outcome. A regression is reported even if metrics are missing. */
 enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_verdict_options *o,

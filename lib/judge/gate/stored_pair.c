@@ -139,6 +139,17 @@ enum pk_code pk_stored_entry(const struct pk_run_source *from, const char *base,
     return pair_up(from, &what, false, o->allow_host_mismatch, out, err);
 }
 
+bool pk_stored_unlike(const struct pk_run_source *from, const char *base, const char *new_,
+                      struct pk_err *err)
+{
+    const struct pk_compare_options all = {.all_metrics = true, .level = 0.95};
+    struct pk_stored_side b, w;
+    struct pk_comparison c;
+    return !pk_stored_read(from, base, NULL, NULL, &b, err) &&
+           !pk_stored_read(from, new_, NULL, NULL, &w, err) &&
+           pk_compare_runs(&b.figures, &w.figures, &all, from->arena, &c, err) == PK_E_NOT_COMPARABLE;
+}
+
 /* --- the outcome ---------------------------------------------------------------------------------------------------- */
 
 /* PK_E_CHECK when a case that ended ok in base did not in new. */
