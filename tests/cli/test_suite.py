@@ -162,8 +162,8 @@ def test_the_same_case_in_two_entries(perfkit):
 def test_sides_in_the_file(perfkit):
     a, b = side(perfkit, "old"), side(perfkit, "new")
     text = "[suite]\nb = new\n[solve]\ncommand = {side}/solve x\n[own]\na = ./old/solve\nb = ./new/solve\n"
-    r = suite(perfkit, text, "--a", a, "--format", "json", "--max-pairs", "8")
-    assert r.status in (0, 4) and {t["variant"] for t in r.rows("compare_ns") if t["row"] == "case"} == {"solve", "own"}
+    r = suite(perfkit, text, "--a", a, "--format", "json", "--max-pairs", "8", "--no-fail")  # real times: any verdict
+    assert r.status == 0 and {t["variant"] for t in r.rows("compare_ns") if t["row"] == "case"} == {"solve", "own"}
     notes = " ".join(r.json()["tables"]["runs"]["notes"])
     assert "[solve] base: run 1, a = old/solve x" in notes and "[own] new: run 4, b = ./new/solve" in notes
     assert suite(perfkit, text + "runs = 2\n", command="run").status == 0  # the judged side
