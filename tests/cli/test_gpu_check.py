@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 TESTS = os.environ.get("PK_GPU_TESTS", str(ROOT / "build" / "tests" / "gpu"))
 KILLS = int(os.environ.get("PK_KILLS", "3"))
 sys.path.insert(0, str(ROOT / "tests" / "gpu"))
-from gpucheck import figures, report, stages  # noqa: E402
+from gpucheck import figures, report, session, stages  # noqa: E402
 from gpucheck.session import Failed, Session, Skip  # noqa: E402
 
 NAMES = stages.NAMES
@@ -139,6 +139,26 @@ def test_an_interrupted_stage_goes_on(out, tmp_path):
     assert states(out) == {"flash": "partial"}
     status, _, _ = check(out, "flash")
     assert (status, states(out)) == (0, {"flash": "passed"})
+
+
+def test_the_scratch_folder_of_a_killed_call_is_removed_by_the_next(out, tmp_path, monkeypatch):
+    """That of a call that is still running stays."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr(session.tempfile, "tempdir", str(tmp_path / "tmp"))
+    waiting = stub(tmp_path, 'case "$1" in run) touch %s/begun; exec sleep 100 ;; esac' % tmp_path)
+    p = subprocess.Popen(command("--device", "cpu", "--quick", "--out", out, "flash", perfkit=waiting), stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "begun").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    left, = (tmp_path / "tmp").glob("gpu-check-*")
+    session.remove_dead_scratch()
+    assert left.is_dir()
+    p.kill()
+    p.wait()
+    assert left.is_dir()
+    session.remove_dead_scratch()
+    assert not left.exists()
 
 
 def test_what_time_cut_short_is_resumed_beside_other_runs(out, tmp_path):

@@ -1,6 +1,7 @@
 """One call: where the program is, how long there is, how commands are run and how a run of perfkit is gone on with."""
 import contextlib
 import ctypes
+import fcntl
 import glob
 import json
 import os
@@ -61,6 +62,25 @@ def tool(name):
     return shutil.which(name, path=os.pathsep.join(folders + own))
 
 
+HELD = "held"  # in a scratch folder: locked as long as its process lives
+
+
+def remove_dead_scratch():
+    """The scratch folders of calls that were killed."""
+    for path in glob.glob(os.path.join(tempfile.gettempdir(), "gpu-check-*")):
+        with contextlib.suppress(OSError), open(os.path.join(path, HELD), encoding="utf-8") as held:  # locked: its call is running
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def scratch_folder():
+    remove_dead_scratch()
+    folder = tempfile.TemporaryDirectory(prefix="gpu-check-")
+    folder.held = open(os.path.join(folder.name, HELD), "w", encoding="utf-8")
+    fcntl.flock(folder.held, fcntl.LOCK_EX)
+    return folder
+
+
 class Session:
     def __init__(self, args):
         bundle, root = HERE.parent / "perfkit", HERE.parents[1]
@@ -76,7 +96,7 @@ class Session:
         self.within = args.within
         self.found, self.kept = {}, []
         self.goes_on = False  # the stage under way was begun by an earlier call, or cut short in this one
-        self.scratch = tempfile.TemporaryDirectory(prefix="gpu-check-")
+        self.scratch = scratch_folder()
         self.env = self.environment()
 
     def environment(self):
