@@ -16,12 +16,12 @@ struct pk_layout_column {
     size_t widest, longest_word, longest_piece; /* of its cells, in columns of the screen */
     bool wraps;                                 /* its cells are texts */
     int optional;                               /* 1 is left out first, then 2 ...; 0 = never */
-    /* answers */
+    /* set by pk_layout */
     bool shown;
     size_t width;
 };
 
-/* Fills in the answers for a width (0 = no limit); how many lines the headings take. */
+/* Sets `shown` and `width` of all columns for a screen of this width (0 = no limit). Returns how many lines the headings take. */
 size_t pk_layout(struct pk_layout_column *c, size_t n, size_t width);
 
 /* Bytes of the first line of a text broken at blanks so that it takes at most `width` columns (0 = no limit); a longer word is

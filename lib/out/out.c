@@ -118,7 +118,7 @@ static void copy_columns(struct pk_out *o, const struct pk_column *cols, size_t 
  * table for programs. */
 static bool goes_on(struct pk_out *o, const char *name, const struct pk_column *cols, size_t n)
 {
-    if (o->writer->people || !o->in_table || strcmp(o->asked_name, name) != 0 || o->n_cols != n)
+    if (o->writer->people || !o->in_table || strcmp(o->given_name, name) != 0 || o->n_cols != n)
         return false;
     for (size_t i = 0; i < n; i++)
         if (strcmp(o->cols[i].key, printed_key(&cols[i], &o->arena)) != 0)
@@ -137,7 +137,7 @@ void pk_out_table(struct pk_out *o, const char *name, const char *title, const s
     put_preface(o);
     end_table(o);
     o->in_table = true;
-    o->asked_name = pk_strdup(&o->arena, name);
+    o->given_name = pk_strdup(&o->arena, name);
     o->name = unique_name(o, name);
     o->title = title ? pk_strdup(&o->arena, title) : NULL;
     copy_columns(o, cols, n);

@@ -75,7 +75,7 @@ static inline const char *pk_cell_string(const struct pk_cell *c)
 struct pk_column {
     const char *key; /* "forward_ns": CSV header, JSON key, name for pk_put */
     const char *
-        tail; /* of the key in the output but not for pk_put, where the unit is known late: "_ns"; NULL = none */
+        tail; /* added to the key in the output, not for pk_put, if the unit is known late: "_ns"; NULL = none */
     const char *heading; /* "Forward (ms)" */
     double scale;        /* shown = value / scale; 0 = print as it is */
     int decimals; /* of shown numbers, more where only zeros would be left; -1 = integers as they are, reals with up to 6
@@ -97,7 +97,7 @@ struct pk_out_options {
 
 struct pk_out;
 
-/* Whether people read it; else programs do. */
+/* True for formats that people read, false for those that programs read. */
 bool pk_format_for_people(enum pk_format f);
 enum pk_code pk_format_parse(const char *name, enum pk_format *f, struct pk_err *err) PK_MUST_CHECK;
 
@@ -153,11 +153,11 @@ struct pk_column *pk_column_of(struct pk_column *cols, size_t n, const char *key
 
 /* A line under the current table, for people and, as "notes", in JSON; before the first table a line above it, of the whole. Copied. */
 void pk_out_note(struct pk_out *o, const char *text);
-/* Of the current table, so far. */
+/* The number of rows of the current table so far. */
 size_t pk_out_rows(const struct pk_out *o);
 /* True once a write failed (a reader that left early, too): a producer of many rows may stop. */
 bool pk_out_broken(const struct pk_out *o);
-/* When no table was begun and no note said, frees it, writes nothing and answers true. */
+/* If no table was begun and there is no note: frees it, writes nothing and returns true. */
 bool pk_out_cancel(struct pk_out *o);
 /* Ends everything, flushes, frees. PK_E_IO when the stream failed (full disk); EPIPE is reported as PK_OK: a reader that left
  * early (| head) is not an error. */

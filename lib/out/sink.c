@@ -98,15 +98,6 @@ static wide power_of_ten(int k)
     return p;
 }
 
-/* The decimal exponent of v's first digit: 0 for 1 <= v < 10. */
-static int first_digit(double v)
-{
-    int e = -5;
-    for (double bound = 1e-4; v >= bound && e < 15; bound *= 10)
-        e++;
-    return e;
-}
-
 /* Digits of v as an integer m with k decimals. smallest <= v < largest. */
 static uint64_t shortest_decimal(double v, int *k)
 {
@@ -115,8 +106,11 @@ static uint64_t shortest_decimal(double v, int *k)
     int s = 53 - exponent;
     bool lower_gap_is_half = f == (uint64_t)1 << 52;
     uint64_t m = 0;
+    int first = -5; /* the decimal exponent of the first digit: 0 for 1 <= v < 10 */
+    for (double bound = 1e-4; v >= bound && first < 15; bound *= 10)
+        first++;
     for (int digits = FEWEST_DIGITS; digits <= MOST_DIGITS; digits++) {
-        *k = digits - 1 - first_digit(v);
+        *k = digits - 1 - first;
         wide ten = power_of_ten(*k), exact = f * ten;
         m = (uint64_t)((exact + ((wide)1 << (s - 1))) >> s);
         wide back = (wide)m << s;

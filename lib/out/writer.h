@@ -34,12 +34,12 @@ struct pk_writer {
     bool people;                     /* read it; for programs, equal tables one after the other are one */
     void (*begin)(struct pk_out *o); /* optional: before anything else */
     void (*preface)(
-        struct pk_out
-            *o); /* optional: o->notes were said before the first table, which follows; else `end` has them */
+        struct pk_out *
+            o); /* optional: o->notes stand before the first table, which follows; without it `end` gets them */
     void (*table)(struct pk_out *o);                            /* optional: o->cols are set */
     void (*row)(struct pk_out *o, const struct pk_cell *cells); /* required */
     void (*table_end)(struct pk_out *o);                        /* optional: o->notes belong to this table */
-    void (*end)(struct pk_out *o); /* optional: o->notes were said outside a table */
+    void (*end)(struct pk_out *o);                              /* optional: o->notes belong to no table */
 };
 
 /* The row being filled, for the table's columns. */
@@ -63,15 +63,15 @@ struct pk_out {
     /* the table being written */
     bool in_table;
     const char *name, *title; /* name: unique in this output, never NULL */
-    const char *asked_name;   /* as the caller said it */
+    const char *given_name;   /* the caller's name of it */
     const struct pk_column *cols;
     size_t n_cols, rows;
     struct pk_row row;
     void *state; /* the writer's own */
 
-    const char **notes; /* said since the last table ended */
+    const char **notes; /* since the last table ended */
     size_t n_notes, notes_cap;
-    const char **first; /* notes said before the first table, kept for the end */
+    const char **first; /* notes before the first table, kept for the end */
     size_t n_first;
     const char **names; /* of every table so far */
     size_t n_names, names_cap;

@@ -24,15 +24,15 @@ struct pk_mean_test pk_test_welch(const double *a, size_t na, const double *b, s
 /* The same from an estimate, its standard error and degrees of freedom (NaN for none). */
 struct pk_mean_test pk_test_estimate(double estimate, double se, double df, double level);
 
-/* One-sided p of "the true value is at most `null`". */
+/* One-sided p value of the hypothesis that the true value is at most `null`. */
 double pk_test_above(const struct pk_mean_test *t, double null);
 
-/* Two one-sided tests: p of "the true value is outside (lo, hi)"; below alpha it is proved within, at that risk. */
+/* Two one-sided tests: the p value of the hypothesis that the true value is outside (lo, hi). Below alpha it is proved to be inside. */
 double pk_test_within(const struct pk_mean_test *t, double lo, double hi);
 
-/* An interval that stays valid however often one looks and whenever one stops (Gaussian mixture over the effect in units
- * of the standard deviation; prior precision 1). Infinite for few values, NaN under two. Wider than Student's: by 80 %
- * for 8 values, by 63 % for 20. */
+/* An interval that stays valid if it is computed after every value and measuring stops at any time (Gaussian mixture over the effect in
+ * units of the standard deviation; prior precision 1). Infinite for few values, NaN under two. It is wider than Student's by 80 % for 8
+ * values and by 63 % for 20. */
 struct pk_interval pk_anytime_interval(const double *v, size_t n, double level);
 
 /* --- many tests at once --- */
@@ -53,7 +53,7 @@ void pk_adjust_holm(const double *p, size_t n, double *out);
 /* The smallest effect found with probability `power` (0.8) by n >= 2 pairs, alpha < power < 1. */
 double pk_mde_quick(size_t n, double sd, double alpha, double power);
 
-/* Fewest pairs (at least 3) that find `effect`, or that prove equivalence within +-margin at risk alpha when the truth is
- * 0. */
+/* The smallest number of pairs (at least 3) that finds `effect`, or that proves equivalence within +-margin at risk alpha if the true
+ * effect is 0. */
 size_t pk_pairs_to_detect(double sd, double effect, double alpha, double power);
 size_t pk_pairs_to_prove(double sd, double margin, double alpha, double power);

@@ -120,26 +120,21 @@ static void extend(struct search *f, const struct sums *s, size_t t, size_t leas
     }
 }
 
-/* Sums of v less its median, from which no piece is far: sums of squares would cancel otherwise. */
-static struct sums add_up(const double *v, size_t n, struct pk_arena *a)
-{
-    double *sums = pk_new_n(a, double, n + 1), *squares = pk_new_n(a, double, n + 1);
-    const double median = pk_median_copy(v, n, pk_new_n(a, double, n));
-    for (size_t i = 0; i < n; i++) {
-        sums[i + 1] = sums[i] + (v[i] - median);
-        squares[i + 1] = squares[i] + (v[i] - median) * (v[i] - median);
-    }
-    double variance = (squares[n] - sums[n] * sums[n] / (double)n) / (double)n;
-    return (struct sums){sums, squares, 1e-6 * variance};
-}
-
 size_t pk_find_changes(const double *v, size_t n, double penalty, size_t least, size_t *starts)
 {
     pk_assert(least >= 2);
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     if (!n)
         return 0;
-    const struct sums s = add_up(v, n, &a);
+    double *sums = pk_new_n(&a, double, n + 1), *squares = pk_new_n(&a, double, n + 1);
+    /* less the median, from which no piece is far: sums of squares would cancel otherwise */
+    const double median = pk_median_copy(v, n, pk_new_n(&a, double, n));
+    for (size_t i = 0; i < n; i++) {
+        sums[i + 1] = sums[i] + (v[i] - median);
+        squares[i + 1] = squares[i] + (v[i] - median) * (v[i] - median);
+    }
+    const double variance = (squares[n] - sums[n] * sums[n] / (double)n) / (double)n;
+    const struct sums s = {sums, squares, 1e-6 * variance};
     starts[0] = 0;
     if (n < 2 * least || !(s.floor > 0))
         return 1;

@@ -107,14 +107,6 @@ static bool is_name(const json_t *v)
     return true;
 }
 
-static bool is_word(const json_t *v, const char *const *words)
-{
-    for (; json_is_string(v) && *words; words++)
-        if (!strcmp(*words, json_string_value(v)))
-            return true;
-    return false;
-}
-
 static bool is_numbers(const json_t *v)
 {
     if (!json_is_array(v))
@@ -136,7 +128,10 @@ static const char *expected(const struct member *m, const json_t *v)
     case NAME:
         return is_name(v) ? NULL : "is not a string of 1 to 128 bytes without control characters";
     case WORD:
-        return is_word(v, m->words) ? NULL : "is not a word of the protocol";
+        for (const char *const *word = m->words; json_is_string(v) && *word; word++)
+            if (!strcmp(*word, json_string_value(v)))
+                return NULL;
+        return "is not a word of the protocol";
     case INT:
         return json_is_integer(v) && json_integer_value(v) >= 0 && json_integer_value(v) <= m->max
                    ? NULL

@@ -70,12 +70,10 @@ struct pk_slice {
     const struct pk_note *notes;
 };
 
-/* Do its notes forbid a verdict over its times?
- *
- * Of what makes a slice doubtful (view v_doubt) these change how fast everything runs, and for longer than a pair of processes
- * takes: the class "slowdown", the doubts "throttled" and "clock-fell", and whatever a GPU's state was doubted for (doubts:gpu).
- * Being disturbed for a while is noise, which intervals hold. */
+/* True if the notes of a slice forbid a verdict from its times: they report what makes everything slower for longer than a pair of processes
+ * takes. That is the class "slowdown", the doubts "throttled" and "clock-fell", and every doubt about a GPU's state (doubts:gpu). Other
+ * doubts (view v_doubt) are noise, which intervals include. */
 bool pk_slice_unstable(const struct pk_slice *s);
 
-/* The same of all notes as the store keeps them, one JSON object. Quick where the answer is no. */
+/* The same for all notes as the store keeps them: one JSON object. Fast if the result is false. */
 bool pk_notes_unstable(const char *notes);

@@ -28,7 +28,7 @@ enum pk_wire_type {
     PK_WIRE_FIT,     /* name, metric, coefficient ... kept as the note "fit:NAME" */
     PK_WIRE_MARK,    /* name, lane, rank, begin_ns, end_ns: trace passes */
     PK_WIRE_STATUS,  /* id, status, message, pass, invocation, started_wall_ns, elapsed_ns: ends the slice */
-    PK_WIRE_BYE,     /* nothing comes after the answer under way */
+    PK_WIRE_BYE,     /* no further message after the current slice */
     PK_WIRE_MEASURE, /* parent to worker: id, experiment, variant, device, axes, pass, invocation, options */
     PK_WIRE_QUIT,    /* parent to worker */
     PK_WIRE_UNKNOWN, /* well-formed, of a type this version does not know: ignore */
@@ -51,12 +51,11 @@ struct pk_wire_msg {
     const char *key; /* SETTING, NOTE; FIT: "fit:NAME" */
 };
 
-/* Fills *msg from a line without its newline. Arrays and texts are in `a` or in msg->json, which the caller
- * owns (one reference). Never fails: a bad line is of type PK_WIRE_GARBAGE and msg->problem says what is
- * wrong. */
+/* Fills *msg from a line without its newline. Arrays and texts are in `a` or in msg->json, of which the caller owns one reference. A bad
+ * line becomes a message of type PK_WIRE_GARBAGE, with the error in msg->problem. */
 void pk_wire_parse(const char *line, size_t n, struct pk_arena *a, struct pk_wire_msg *msg);
 
-/* Garbage that is not a line at all. */
+/* Makes *msg a message of type PK_WIRE_GARBAGE, for an error that no line has. */
 void pk_wire_garbage(struct pk_wire_msg *msg, const char *problem);
 
 struct pk_wire_reader;
@@ -64,19 +63,18 @@ struct pk_wire_reader;
 struct pk_wire_reader *pk_wire_reader_new(void);
 void pk_wire_reader_free(struct pk_wire_reader *r);
 
-/* Bytes that arrived. */
+/* Adds bytes that were received. */
 void pk_wire_feed(struct pk_wire_reader *r, const char *bytes, size_t n);
 
-/* Next complete message; false when more bytes are needed. At the end of input an unfinished last line is
- * thus dropped. */
+/* The next complete message; false if more bytes are needed. An unfinished last line is never returned. */
 bool pk_wire_next(struct pk_wire_reader *r, struct pk_wire_msg *msg);
 
-/* Blocking convenience for workers: reads fd until a message is complete. PK_E_IO at end of file. */
+/* For workers: reads fd, and blocks, until a message is complete. PK_E_IO at the end of the file. */
 enum pk_code pk_wire_read(struct pk_wire_reader *r, int fd, struct pk_wire_msg *msg,
                           struct pk_err *err) PK_MUST_CHECK;
 
-/* Writers: one line each, whole or an error (PK_E_IO). They buffer nothing; never called inside timed
- * regions. On a socket they raise no SIGPIPE. */
+/* Writers: each writes one whole line, or fails with PK_E_IO. They have no buffer. They are not called inside timed regions. On a socket they
+ * raise no SIGPIPE. */
 enum pk_code pk_wire_write(int fd, json_t *obj_stolen, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_wire_hello(int fd, const char *program, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_wire_bye(int fd, struct pk_err *err) PK_MUST_CHECK;
@@ -85,11 +83,10 @@ enum pk_code pk_wire_setting(int fd, const char *key, const char *value, struct 
  * = none. */
 enum pk_code pk_wire_slice(int fd, int64_t id, const struct pk_slice *s, struct pk_err *err) PK_MUST_CHECK;
 
-/* Collects messages into a slice. pk_collect answers true when a status message completed it. What a worker
- * may not say (garbage, samples of a metric that was not declared, a metric declared twice and differently,
- * more than a slice can hold, anything after the status) comes back in *problem, NULL otherwise; the message
- * is then dropped and what was collected before stays. Messages that are not part of a slice (hello, setting,
- * case, mark, bye) are the caller's and ignored. */
+/* Collects messages into a slice. pk_collect returns true when a status message completes it. *problem is the error of a message that a
+ * worker may not send (garbage, samples of a metric that was not declared, a metric declared twice and differently, more than a slice can
+ * hold, anything after the status), else NULL; such a message is dropped, and what was collected before stays. Messages that are not
+ * part of a slice (hello, setting, case, mark, bye) are ignored: they are for the caller. */
 enum {
     PK_SLICE_VALUES_MAX = 16 << 20,
     PK_SLICE_SERIES_MAX = 1 << 17,

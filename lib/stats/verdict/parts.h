@@ -5,7 +5,7 @@
 #include "stats/infer.h"
 #include "stats/verdict/verdict.h"
 
-/* How one case is compared: differences of logs or of figures; margins in those units. */
+/* How a case is compared: by differences of logs or of figures, with margins in those units. */
 struct pk_scale {
     bool logs;
     double min_effect,
@@ -25,10 +25,10 @@ size_t pk_clean_differences(const struct pk_pairs *p, bool logs, const struct pk
 void pk_report_effect(struct pk_decision *out, const struct pk_mean_test *t, const struct pk_scale *s,
                       double sd);
 
-/* Two-sided p of what has to be shown: a difference, or, with `strict`, one beyond the margin. */
+/* The two-sided p value that decides: of a difference, or, with `strict`, of a difference beyond the margin. */
 double pk_p_shown(const struct pk_mean_test *t, const struct pk_scale *s, const struct pk_rule *rule);
 
-/* Why these pairs allow no verdict; PK_REASON_PROVED when they do. */
+/* The reason why these pairs allow no verdict; PK_REASON_PROVED if they allow one. */
 enum pk_reason pk_refuse_pairs(const struct pk_decision *o, bool refused, const struct pk_scale *s,
                                const struct pk_rule *rule);
 

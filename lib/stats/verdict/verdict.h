@@ -40,25 +40,25 @@ enum pk_verdict {
     PK_UNSTABLE,
 };
 
-/* Why this verdict and no other. */
+/* The reason of a verdict. */
 enum pk_reason {
     PK_REASON_PROVED,         /* faster, slower, same */
     PK_REASON_MORE_PAIRS,     /* the stage is not complete: `wanted` pairs are to be measured */
     PK_REASON_NOISE,          /* too few pairs, or runs, for so much noise */
-    PK_REASON_UNCONFIRMED,    /* suspicious when screened; fresh pairs did not bear it out */
+    PK_REASON_UNCONFIRMED,    /* suspected after screening, not confirmed by fresh pairs */
     PK_REASON_BETWEEN,        /* a real difference, about as large as the margin */
     PK_REASON_NEEDS_ABSOLUTE, /* figures that are not positive have no ratio: give min_change */
     PK_REASON_FEW_PAIRS,      /* under two pairs */
     PK_REASON_FEW_RUNS,       /* under five separate baseline runs */
     PK_REASON_DISTURBED,      /* too many pairs disturbed */
-    PK_REASON_ENVIRONMENT,    /* the caller said so */
+    PK_REASON_ENVIRONMENT,    /* the caller marked the case as unstable */
     PK_REASON_INEXACT,        /* repeats of an exact figure differ, and the two sides overlap */
 };
 
 const char *pk_verdict_name(enum pk_verdict v);
 const char *pk_reason_text(enum pk_reason r); /* a clause without a full stop */
 const char *pk_reason_name(enum pk_reason r); /* one word, which stays what it is: "unconfirmed" */
-/* Names back into what they name; false, and nothing is set, for other words. */
+/* The value of a name; false, and nothing is set, for any other word. */
 bool pk_verdict_parse(const char *name, enum pk_verdict *v);
 bool pk_reason_parse(const char *name, enum pk_reason *r);
 
@@ -94,7 +94,7 @@ struct pk_trial {
     double min_effect;     /* 0 = the rule's */
     double min_change;     /* also at least this much in the figures' unit (two clock ticks, say); 0 = none */
     size_t max_pairs;      /* of this case in all, more than are screened; 0 = the rule's */
-    bool unstable;         /* throttled, drifting: the caller's finding */
+    bool unstable;         /* throttled or drifting, as the caller found */
     struct pk_pairs screen;
     struct pk_pairs confirm; /* measured after the screening; not used by pk_decide_pairs */
 };
@@ -171,33 +171,32 @@ void pk_decide_stored(const struct pk_stored *s, size_t n, const struct pk_rule 
  * figure to a base one; p are NaN. */
 struct pk_decision pk_decide_exact(const struct pk_stored *s, double tolerance);
 
-/* Which pairs are disturbed: a member is more than rule.disturbed_mad MAD (both arms pooled, each about its own median; where one's is
- * thirty times the other's that alone; of logs when all are positive) from its arm's median, which is blind to which arm is slower. None where that would
- * leave fewer than four, or half; `refused` then says so. flags may be NULL. */
+/* Finds disturbed pairs: a member is more than rule.disturbed_mad MAD (both arms pooled, each about its own median; where one's is
+ * thirty times the other's that alone; of logs when all are positive) from its arm's median, which is blind to which arm is slower. If fewer than
+ * four pairs, or fewer than half of them, would be left, none is marked and `refused` is set. flags may be NULL. */
 struct pk_disturbed {
     size_t pairs, base, new_;
     bool refused;
 };
 struct pk_disturbed pk_find_disturbed(const struct pk_pairs *p, const struct pk_rule *rule, bool *flags);
 
-/* Order of n pairs: blocks of two, ABBA or BAAB by a coin, so that neither a drift nor the second place favours a side. */
+/* The order of n pairs: blocks of two, ABBA or BAAB at random, so that neither drift nor the second place favours a side. */
 void pk_pair_order(uint64_t seed, size_t n, bool *base_first);
 
-/* What pairs of *equal* work say of the noise, and what a gate by the rule could see in it. In shares: 0.014 is 1.4 %. */
+/* The noise in pairs of *equal* work, and what a gate with this rule can find in it. In shares: 0.014 is 1.4 %. */
 struct pk_pair_noise {
     size_t pairs, disturbed; /* of them; left out of sd, unless they are more than rule.most_disturbed */
-    double ratio;            /* new / base, which is 1 but for luck */
-    double p;                /* two-sided, of its being 1 */
+    double ratio;            /* new / base; it differs from 1 only by chance */
+    double p;                /* two-sided, of the hypothesis that it is 1 */
     double between;          /* between processes of one side, disturbed ones included */
     double
         sd; /* of the differences of logs of a pair's members: what drifts slower than pairs is not in it */
-    /* The smallest change that the gate tells from none with rule.power, whatever its min_effect: one below it asks for what cannot be
-     * seen. */
+    /* The smallest change that the gate can tell from none with rule.power, for any min_effect. A min_effect below it has no use. */
     double floor;
     /* A min_effect that is above the floor of 9 in 10 later gates; no less than 1 %, as programs differ by that much that a linker
      * laid out differently, which equal ones do not show. */
     double min_effect;
     double mde; /* the smallest worsening that is found 19 times in 20, with that min_effect */
 };
-/* False when figures are not positive, or under four pairs are undisturbed: nothing is known then. */
+/* False, and *out is not set, if figures are not positive or fewer than four pairs are undisturbed. */
 bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, struct pk_pair_noise *out);

@@ -189,24 +189,18 @@ static enum pk_code no_such_run(struct pk_store *s, const char *ref, struct pk_e
     return pk_fix(err, "newest runs: %s", runs);
 }
 
-/* The newest run of a baseline; -1 when there is none of this name. */
-static enum pk_code newest_of_baseline(struct pk_store *s, const char *name, int64_t *run_id,
-                                       struct pk_err *err)
-{
-    int64_t id;
-    if (pk_db_int(s, err, &id, -1, "baseline_id", "t", name) ||
-        pk_db_int(s, err, run_id, -1, "run_of_baseline", "t", name))
-        return err->code;
-    if (id < 0 || *run_id >= 0)
-        return PK_OK;
-    pk_fail(err, PK_E_NOTHING, "baseline '%s' has no run now", name);
-    pk_why(err, "it is a moving baseline, and no complete run matches it any more");
-    return pk_fix(err, "`perfkit baseline show %s` shows what it follows", name);
-}
-
+/* The newest run of a baseline, a commit or a label; -1 when there is none. */
 static enum pk_code newest_named(struct pk_store *s, const char *ref, int64_t *run_id, struct pk_err *err)
 {
-    enum pk_code code = newest_of_baseline(s, ref, run_id, err);
+    int64_t baseline;
+    enum pk_code code = pk_db_int(s, err, &baseline, -1, "baseline_id", "t", ref);
+    if (code == PK_OK)
+        code = pk_db_int(s, err, run_id, -1, "run_of_baseline", "t", ref);
+    if (code == PK_OK && baseline >= 0 && *run_id < 0) {
+        pk_fail(err, PK_E_NOTHING, "baseline '%s' has no run now", ref);
+        pk_why(err, "it is a moving baseline, and no complete run matches it any more");
+        return pk_fix(err, "`perfkit baseline show %s` shows what it follows", ref);
+    }
     if (code == PK_OK && *run_id < 0)
         code = pk_db_int(s, err, run_id, -1, "run_of_commit", "t", ref);
     if (code == PK_OK && *run_id < 0)
