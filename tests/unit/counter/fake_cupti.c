@@ -203,6 +203,7 @@ static CUptiResult deinitialize(CUpti_Profiler_DeInitialize_Params *p)
 static CUptiResult device_supported(CUpti_Profiler_DeviceSupported_Params *p)
 {
     ENTER;
+    fake_cupti.device = p->cuDevice;
     *p = fake_cupti.supported;
     return CUPTI_SUCCESS;
 }
@@ -217,6 +218,7 @@ static CUptiResult availability(CUpti_Profiler_GetCounterAvailability_Params *p)
 static CUptiResult host_initialize(CUpti_Profiler_Host_Initialize_Params *p)
 {
     ENTER;
+    fake_cupti.chip = p->pChipName;
     fake_cupti.live_hosts++;
     p->pHostObject = (CUpti_Profiler_Host_Object *)&fake_cupti;
     return CUPTI_SUCCESS;

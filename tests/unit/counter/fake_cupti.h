@@ -33,7 +33,9 @@ struct fake_cupti {
     char ranges[FAKE_RANGES][40]; /* their names, each once */
     size_t n_ranges, pass, metrics;
     size_t pushes,
-        sized_for; /* ranges pushed since the last reset, ranges that the counter data image has room for */
+        sized_for;   /* ranges pushed since the last reset, ranges that the counter data image has room for */
+    CUdevice device; /* of the last question whether a GPU can be counted on */
+    const char *chip; /* of the last configuration */
     bool range_is_open;
     int live_hosts, live_profilers, enabled_kinds, subscribers, finalised;
 };

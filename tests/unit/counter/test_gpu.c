@@ -434,6 +434,29 @@ static void names_that_are_not_counted(void **state)
     assert_string_equal(plans[1].events[0].name, "pcie__read_bytes.sum");
 }
 
+/* Planned and counted on the chosen one of two GPUs with different chips. */
+static void counts_on_the_chosen_gpu(void **state)
+{
+    const struct pk_source *s = &pk_source_gpu_counters;
+    const struct pk_source_plan *plans;
+    const struct pk_device_options none = {0};
+    struct pk_counter_env second = fakes;
+    size_t n;
+    void *h;
+    pk_device_close(&dev);
+    fake_cuda.devices = 2;
+    second.gpu = 1;
+    assert_int_equal(pk_device_open(&dev, "cuda:1", &none, &err), 0);
+    assert_int_equal(s->plan(s, &second, two, 2, &arena, &plans, &n, &err), 0);
+    assert_string_equal(fake_cupti.chip, "SECOND");
+    fake_cupti.chip = NULL;
+    assert_int_equal(s->open(&second, plans, &dev, &arena, &h, &err), 0);
+    assert_true(iterate(s, h, 1) > 0);
+    assert_string_equal(fake_cupti.chip, "SECOND");
+    assert_int_equal(fake_cupti.device, 1);
+    s->close(h);
+}
+
 /* --- traces --------------------------------------------------------------------------------------------------------- */
 
 static CUpti_ActivityKernel10 kernel(const char *name, uint32_t correlation, uint64_t start, uint64_t end)
@@ -1080,6 +1103,7 @@ int main(void)
         GPU(no_context_no_profiler),
         GPU(for_administrators_only),
         GPU(names_that_are_not_counted),
+        GPU(counts_on_the_chosen_gpu),
         GPU(kernels_with_their_regions),
         GPU(a_replayed_graph_has_its_regions),
         GPU(clocks_of_events_and_records_may_drift),
