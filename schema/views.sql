@@ -32,8 +32,9 @@ LEFT JOIN slice d ON d.id = (
 
 CREATE VIEW v_summary AS
 SELECT c.run_id, c.id AS case_id, c.experiment, c.device, c.variant, c.axes, m.name AS metric, m.unit, m.direction,
-       s.n, s.invocations, s.median, s.ci_low, s.ci_high, s.ci_level, max(s.ci_high - s.median, s.median - s.ci_low) / nullif(abs(s.median), 0) AS uncertainty, s.mean, s.sd, s.min, s.max, s.cv,
-       m.class, m.combine, m.ranks, m.source, c.ordinal, c.revision, c.identity
+       s.n, s.invocations, s.median, s.ci_low, s.ci_high, s.mean, s.sd, s.min, s.max, s.cv,
+       m.class, m.combine, m.ranks, m.source, c.ordinal, c.revision, c.identity,
+       s.ci_level, max(s.ci_high - s.median, s.median - s.ci_low) / nullif(abs(s.median), 0) AS uncertainty
 FROM run_case c JOIN summary s ON s.case_id = c.id JOIN metric m ON m.id = s.metric_id;
 
 -- What is to be said of the intervals of an experiment's times: that there are none, or that they are approximate. No row when all are exact.

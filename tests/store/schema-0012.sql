@@ -28,8 +28,8 @@ CREATE TABLE run(
     pid INTEGER NOT NULL,
     pid_start_ticks INTEGER NOT NULL
 ) STRICT;
-INSERT INTO run VALUES(1,'d7432cd091ae16e56020393042a7d1ca','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795400113258146568,1795400113452966882,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',18027,3044821);
-INSERT INTO run VALUES(2,'19d86c4fdb243e9756e6de208d437c5b','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795400113481335051,1795400113692988489,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',18027,3044821);
+INSERT INTO run VALUES(1,'9b80b83ceb8cbedd353ff6a21afbe343','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795402534981750193,1795402534989812330,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',23809,3286997);
+INSERT INTO run VALUES(2,'6546f1da39ddf6f9930a5e3e5e144e0d','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795402534990771116,1795402534997399451,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',23809,3286997);
 CREATE TABLE topology(
     machine_id INTEGER PRIMARY KEY REFERENCES machine(id),
     xml TEXT NOT NULL
@@ -94,14 +94,14 @@ CREATE TABLE slice(
     notes TEXT NOT NULL CHECK(notes GLOB '{*}'),
     UNIQUE(case_id, invocation, pass)
 ) STRICT;
-INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795400113324927351,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795400113365034640,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795400113390614403,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795400113430116968,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795400113540960486,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795400113601366671,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795400113624936776,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795400113660961550,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795402534983772580,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795402534986669828,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795402534987721492,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795402534988692796,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795402534992464584,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795402534994512088,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795402534995514859,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795402534996448377,1,'{"stop":"max-samples"}');
 CREATE TABLE series(
     id INTEGER PRIMARY KEY,
     slice_id INTEGER NOT NULL REFERENCES slice(id) ON DELETE CASCADE,
@@ -332,8 +332,9 @@ LEFT JOIN slice d ON d.id = (
     LIMIT 1);
 CREATE VIEW v_summary AS
 SELECT c.run_id, c.id AS case_id, c.experiment, c.device, c.variant, c.axes, m.name AS metric, m.unit, m.direction,
-       s.n, s.invocations, s.median, s.ci_low, s.ci_high, s.ci_level, max(s.ci_high - s.median, s.median - s.ci_low) / nullif(abs(s.median), 0) AS uncertainty, s.mean, s.sd, s.min, s.max, s.cv,
-       m.class, m.combine, m.ranks, m.source, c.ordinal, c.revision, c.identity
+       s.n, s.invocations, s.median, s.ci_low, s.ci_high, s.mean, s.sd, s.min, s.max, s.cv,
+       m.class, m.combine, m.ranks, m.source, c.ordinal, c.revision, c.identity,
+       s.ci_level, max(s.ci_high - s.median, s.median - s.ci_low) / nullif(abs(s.median), 0) AS uncertainty
 FROM run_case c JOIN summary s ON s.case_id = c.id JOIN metric m ON m.id = s.metric_id;
 CREATE VIEW v_interval_note AS
 SELECT run_id, experiment,
