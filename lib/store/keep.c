@@ -40,8 +40,9 @@ enum pk_code pk_store_prune(struct pk_store *s, int64_t keep_newest, bool dry_ru
     enum pk_code code = pk_db_int(s, err, runs_removed, 0, "count_old_runs", "i", keep_newest);
     if (code == PK_OK)
         code = pk_db_run(s, err, "delete_old_runs", "i", keep_newest);
-    if (pk_db_end(s, code, err) || !*runs_removed)
-        return err->code * (code != PK_OK);
+    code = pk_db_end(s, code, err);
+    if (code || !*runs_removed)
+        return code;
     s->doing = "release the space of removed runs";
     return pk_db_run(s, err, "vacuum", "");
 }

@@ -1,4 +1,5 @@
 /* Keeping: merging, pruning and checking stores. */
+#include "store/db.h"
 #include "tests/unit/store/fixture.h"
 
 static void record(struct pk_store *s, const char *label, size_t n)
@@ -81,6 +82,28 @@ static void pruning_keeps_the_newest_and_what_still_runs(void **state)
     pk_store_close(s);
 }
 
+/* Another connection reads: the rows are removed in the transaction, and its end has to wait for that reader. */
+static void pruning_beside_a_reader_removes_nothing(void **state)
+{
+    struct pk_store *s, *reader;
+    sqlite3_stmt *reading;
+    int64_t removed;
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
+    record(s, "old", 10);
+    record(s, "new", 10);
+    OK(pk_store_open(path, PK_STORE_READ, NULL, &reader, &err));
+    assert_int_equal(sqlite3_prepare_v2(reader->db, "SELECT * FROM v_sample", -1, &reading, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(reading), SQLITE_ROW);
+    pk_store_patience(s, 1);
+    assert_int_equal(pk_store_prune(s, 1, false, &removed, &err), PK_E_IO);
+    assert_int_equal(query_int(s, "SELECT count(*) FROM v_run"), 2);
+    sqlite3_finalize(reading);
+    OK(pk_store_prune(s, 1, false, &removed, &err));
+    assert_int_equal(query_int(s, "SELECT count(*) FROM v_run"), 1);
+    pk_store_close(reader);
+    pk_store_close(s);
+}
+
 static void a_check_finds_what_is_wrong(void **state)
 {
     struct pk_store *s;
@@ -107,8 +130,8 @@ static void a_check_finds_what_is_wrong(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
-    const struct CMUnitTest tests[] = {T(a_merge_adds_every_row_once),
-                                       T(pruning_keeps_the_newest_and_what_still_runs),
-                                       T(a_check_finds_what_is_wrong)};
+    const struct CMUnitTest tests[] = {
+        T(a_merge_adds_every_row_once), T(pruning_keeps_the_newest_and_what_still_runs),
+        T(pruning_beside_a_reader_removes_nothing), T(a_check_finds_what_is_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
