@@ -61,7 +61,7 @@ static bool count(const char *source, const char *const *names, size_t n, void (
     bool was = pk_timed_region(true); /* nothing is allocated */
     assert_int_equal(s->start(h, &err), 0);
     work(NULL);
-    for (int i = 0; s->begin && i < 2; i++) {
+    for (int i = 0; s->mark && i < 2; i++) {
         s->mark(h, REGION, false);
         work(NULL);
         s->mark(h, REGION, true);
