@@ -15,9 +15,10 @@
 void pk_breakdown_regions(struct pk_kernel *v, size_t n, const struct pk_marks *marks);
 
 /* The same for kernels of a captured graph in which several regions are marked. Its launch asked for all of them, and is the host's time of all
- * its marks (bench/measure/sample.c): which region a kernel belongs to its middle tells, by where the marks lie on the lane. The
- * clocks of marks and kernels may begin at different times, and differ in speed by 100 ppm. Kernels that the graph has outside of all marks
- * shift the places of the others. After pk_breakdown_regions; the device is idle. */
+ * its marks (bench/measure/sample.c): a kernel belongs to the region in which its middle is, by where the marks lie on the lane. The
+ * clocks of marks and kernels may begin at different times, and differ in speed by 100 ppm. A kernel whose middle is nearer to a mark than
+ * 0.5 us, the resolution of marks, may be counted in the neighbouring region. Kernels that the graph has outside of all marks shift the
+ * places of the others. After pk_breakdown_regions; the device is idle. */
 void pk_breakdown_replayed(struct pk_kernel *v, size_t n, struct pk_device *dev);
 
 /* A kernel that the host asked for within an op is of the op's family, whatever its name tells. Both are sorted by when they were asked

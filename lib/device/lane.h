@@ -4,8 +4,10 @@
  * a time. On a device whose lanes are queues (cuda) a moment is an event and work goes on behind it while the host does something else; on
  * the others work has been done when a call returns, so a moment has been passed when it is recorded, and is a reading of the clock.
  *
- * Times are ns of the device's clock (pk_device_now_ns). A queue's own clock is another: pk_lanes_anchor, called while lanes are idle, says
- * where the two meet. A moment's time is exact to 0.1 us per second since then against other moments, and to a launch (some us) against the host. */
+ * Times are ns of the device's clock (pk_device_now_ns). A queue's own clock is another, which began at another time and drifts:
+ * pk_lanes_anchor, called while lanes are idle, says where the two meet. A moment's time is exact to 0.5 us, and 0.1 us per second since
+ * then, against other moments. Against the host it is exact to a launch (some us), and as far as the clocks have drifted apart since then:
+ * by 100 us per second at most. */
 #pragma once
 
 #include "device/device.h"

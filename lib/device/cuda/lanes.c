@@ -154,7 +154,7 @@ void pk_cuda_record(struct pk_device *dev, enum pk_lane lane, size_t slot)
         pk_cuda_remember(c, rc, "recording an event");
 }
 
-/* The runtime answers in milliseconds as a float: exact to 24 bits, 0.1 us in a second. */
+/* The runtime returns milliseconds as a float, with a resolution of 0.5 us: exact to that and to 24 bits, 0.1 us in a second. */
 uint64_t pk_cuda_elapsed_ns(struct pk_device *dev, size_t from, size_t to)
 {
     struct pk_cuda *c = pk_cuda_of(dev);

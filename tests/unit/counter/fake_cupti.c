@@ -21,8 +21,13 @@ static int sessions;
 
 void fake_cupti_reset(void)
 {
-    fake_cupti = (struct fake_cupti){
-        .passes = 1, .max_ranges = 4, .value = 100, .share = 50, .host_ns = 1000000, .ahead_ns = WALL_NS};
+    fake_cupti = (struct fake_cupti){.passes = 1,
+                                     .max_ranges = 4,
+                                     .value = 100,
+                                     .share = 50,
+                                     .host_ns = 500,
+                                     .ahead_ns = WALL_NS,
+                                     .drift_ppm = -30};
     fake_cupti.supported.isSupported = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
     sessions = 0;
 }
@@ -67,10 +72,17 @@ static CUptiResult finalize(void)
     return CUPTI_SUCCESS;
 }
 
+/* What its clock reads when the host's reads this. */
+static uint64_t clock_ns(uint64_t host_ns)
+{
+    const int64_t drift_ns = llround((double)host_ns * fake_cupti.drift_ppm * 1e-6);
+    return host_ns + (uint64_t)(fake_cupti.ahead_ns + drift_ns);
+}
+
 static CUptiResult timestamp(uint64_t *ns)
 {
     ENTER;
-    *ns = fake_cupti.host_ns + (uint64_t)fake_cupti.ahead_ns;
+    *ns = clock_ns(fake_cupti.host_ns);
     return CUPTI_SUCCESS;
 }
 
@@ -101,10 +113,11 @@ static CUptiResult driver_api(CUpti_CallbackId id, uint8_t enable)
     return CUPTI_SUCCESS;
 }
 
+/* The script has the host's times. */
 static void shift(uint64_t *start, uint64_t *end)
 {
-    *start += *start ? (uint64_t)fake_cupti.ahead_ns : 0;
-    *end += *end ? (uint64_t)fake_cupti.ahead_ns : 0;
+    *start = *start ? clock_ns(*start) : 0;
+    *end = *end ? clock_ns(*end) : 0;
 }
 
 /* What becomes of a record of the script. */

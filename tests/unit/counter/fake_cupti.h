@@ -1,7 +1,7 @@
 /* Fake CUPTI: the table over a made-up GPU whose counts and records the test sets.
  *
  * It has the habits of the real one: ranges with equal names become one, and more ranges in a pass than max_ranges are refused. Records
- * are on a clock of its own (test_gpu.c has the host's), and are handed out by a forced flush alone. From the second time on that kinds
+ * are on a clock of its own, which was set at another time than the host's (of test_gpu.c) and drifts from it, and are handed out by a forced flush alone. From the second time on that kinds
  * are enabled, kernels of graphs have wrong correlation numbers. After cuptiFinalize there is no profiler. */
 #pragma once
 
@@ -28,7 +28,8 @@ struct fake_cupti {
     int running_waits; /* fake_cuda.host_waits when it was launched */
     bool no_context;
     uint64_t host_ns; /* the host's clock */
-    int64_t ahead_ns; /* the clock of records before it */
+    int64_t ahead_ns; /* the clock of records before it, when the host's was 0 */
+    double drift_ppm; /* and faster by this: neither as fast as the host's nor as events' */
     /* read by the test */
     char ranges[FAKE_RANGES][40]; /* their names, each once */
     size_t n_ranges, pass, metrics;

@@ -4,6 +4,8 @@
 #include "base/err.h"
 #include "device/cuda/parts.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,8 @@ struct node {
 };
 
 struct CUevent_st {
-    uint64_t at_ns;
+    uint64_t at_ns, gpu_ns; /* by the host's clock, by the GPU's */
+    int gpu;
     bool recorded;
 };
 struct CUgraph_st {
@@ -37,7 +40,7 @@ struct CUstream_st {
     struct CUgraph_st *capture;
     bool invalid; /* the capture: its stream refuses everything until it is ended */
     uint64_t at_ns;
-    int index;
+    int index, gpu;
 };
 
 struct fake_cuda fake_cuda;
@@ -49,6 +52,7 @@ void fake_cuda_reset(void)
                                    .devices = 1,
                                    .memory_bytes = 1 << 20,
                                    .compiled_for = 90,
+                                   .drift_ppm = 50,
                                    .fail_with = cudaErrorUnknown};
 }
 
@@ -116,6 +120,22 @@ static void say(char what, cudaStream_t s)
     snprintf(fake_cuda.said + n, sizeof fake_cuda.said - n, "%c%d ", what, s->index);
 }
 
+/* What an event of this stream reads now: each GPU's clock began at another time. */
+static uint64_t gpu_clock_ns(const struct CUstream_st *s)
+{
+    static const uint64_t ahead_ns = 86400000000137;
+    const int64_t drift_ns = llround((double)s->at_ns * fake_cuda.drift_ppm * 1e-6);
+    const uint64_t ns = (uint64_t)(s->gpu + 1) * ahead_ns + s->at_ns + (uint64_t)drift_ns;
+    return ns / FAKE_EVENT_NS * FAKE_EVENT_NS;
+}
+
+bool fake_cuda_agrees(uint64_t event_ns, uint64_t host_ns, size_t spans)
+{
+    const double apart = fabs((double)(int64_t)(event_ns - host_ns));
+    return apart < 1 + (double)spans * FAKE_EVENT_NS +
+                       (double)host_ns * (fabs(fake_cuda.drift_ppm) * 1e-6 + FLT_EPSILON);
+}
+
 static void run(const struct node *k, cudaStream_t s)
 {
     s->at_ns = later(s->at_ns, fake_cuda.parallel ? fake_cuda.host_ns : fake_cuda.now_ns) + k->ns;
@@ -125,7 +145,7 @@ static void run(const struct node *k, cudaStream_t s)
     else if (k->what == NODE_SET)
         memset(k->dst, k->value, k->bytes);
     else if (k->what == NODE_EVENT)
-        *k->event = (struct CUevent_st){s->at_ns, true};
+        *k->event = (struct CUevent_st){s->at_ns, gpu_clock_ns(s), s->gpu, true};
     else if (k->what == NODE_LAUNCH)
         k->kernel(k->args);
 }
@@ -345,6 +365,7 @@ static cudaError_t fake_cudaStreamCreateWithPriority(cudaStream_t *s, unsigned f
     pk_assert(*s);
     while ((*s)->index < STREAMS_MAX - 1 && streams[(*s)->index])
         (*s)->index++;
+    (*s)->gpu = fake_cuda.device_set;
     streams[(*s)->index] = *s;
     fake_cuda.live_streams++;
     fake_cuda.greatest_priority_streams += priority == -5;
@@ -434,9 +455,9 @@ static cudaError_t fake_cudaEventSynchronize(cudaEvent_t event)
 static cudaError_t fake_cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
     ENTER();
-    if (!from->recorded || !to->recorded)
+    if (!from->recorded || !to->recorded || from->gpu != to->gpu)
         return failed(cudaErrorInvalidResourceHandle);
-    *ms = (float)((double)(int64_t)(to->at_ns - from->at_ns) * 1e-6); /* negative where `to` came first */
+    *ms = (float)((double)(int64_t)(to->gpu_ns - from->gpu_ns) * 1e-6); /* negative where `to` came first */
     return cudaSuccess;
 }
 

@@ -1,6 +1,7 @@
 /* Fake CUDA: the runtime's table over host memory, for tests of the device's own logic (lib/device/cuda).
  *
- * Work is done when it is asked for, on one clock of ns that only work, copies and fake_cuda_work advance. An event is a reading of it.
+ * Work is done when it is asked for, on one clock of ns that only work, copies and fake_cuda_work advance: the host's. An event reads the
+ * GPU's: it began at another time, drifts from the host's, and counts in steps of FAKE_EVENT_NS, the resolution that CUDA documents.
  * With `parallel` every stream has a clock of its own, which begins where the host's is and waits for events, and the host's goes on
  * where the host waits: what overlaps then is what would on a GPU. A capture records copies, fills, events and work, and a replay does them;
  * taking or giving back memory and waiting are refused meanwhile and make the capture invalid, which its stream says until it is ended. Calls are counted; the n-th fails with a chosen error. After a sticky
@@ -22,6 +23,7 @@ struct fake_cuda {
     cudaError_t fail_with;
     bool parallel;
     int compiled_for; /* pk_k_compiled_for's */
+    double drift_ppm; /* the GPU's clock is faster than the host's by this */
     /* read by the test */
     unsigned long calls;
     size_t used_bytes;
@@ -38,7 +40,13 @@ struct fake_cuda {
 extern struct fake_cuda fake_cuda;
 extern const struct pk_cuda_api fake_cuda_api;
 
-enum { FAKE_COPY_NS = 1000, FAKE_SET_NS = 500, FAKE_LAUNCH_NS = 25000, FAKE_LOOK_NS = 100000 };
+enum {
+    FAKE_COPY_NS = 1000,
+    FAKE_SET_NS = 500,
+    FAKE_LAUNCH_NS = 25000,
+    FAKE_LOOK_NS = 100000,
+    FAKE_EVENT_NS = 500
+};
 
 /* One healthy GPU with 1 MiB of memory, and nothing live. */
 void fake_cuda_reset(void);
@@ -46,5 +54,8 @@ void fake_cuda_reset(void);
 void fake_cuda_launch(struct CUstream_st *stream, void (*kernel)(const void *args), const void *args,
                       size_t bytes);
 void fake_cuda_work(struct CUstream_st *stream, uint64_t ns);
+/* True when events may give event_ns for what takes host_ns by the host's clock: each of its spans, which are added up, is exact to the
+ * resolution of events, and the clocks drift. */
+bool fake_cuda_agrees(uint64_t event_ns, uint64_t host_ns, size_t spans);
 /* Ends what keeps streams busy. */
 void fake_cuda_release(void);

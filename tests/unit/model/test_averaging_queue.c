@@ -1,5 +1,5 @@
 /* A step of averaging on a GPU's lanes, over a fake runtime: every way is right over every transport, overlaps as the virtual link of the
- * null device does, to the nanosecond, and the host waits once a lane, behind the step. */
+ * null device does, to the resolution of events, and the host waits once a lane, behind the step. */
 #include "model/averaging.h"
 
 #include "base/clock.h"
@@ -103,7 +103,7 @@ static void every_way_is_right(void **state)
 }
 
 /* As over the virtual link on the null device: tests/unit/model/test_averaging.c. */
-static void times_are_exact(void **state)
+static void times_are_those_of_the_link(void **state)
 {
     static const struct {
         enum pk_averaging_way way;
@@ -122,14 +122,66 @@ static void times_are_exact(void **state)
         open_trial(i & 1 ? PK_COMM_NCCL : PK_COMM_LINK, &o, &a);
         for (int n = 0; n < 2; n++)
             step();
-        assert_int_equal(v.exposed_ns, known[i / 2].exposed_ns);
-        assert_int_equal(v.comm_ns, known[i / 2].comm_ns);
+        assert_true(fake_cuda_agrees(v.exposed_ns, known[i / 2].exposed_ns, 1));
+        assert_true(fake_cuda_agrees(v.comm_ns, known[i / 2].comm_ns, known[i / 2].calls));
         assert_int_equal(v.reduces_n, known[i / 2].calls);
-        assert_true(v.made_ns[0] == 10000 && v.made_ns[1] == 10000 && v.made_ns[2] == 20000);
-        assert_int_equal(v.backward_ended_ns - v.backward_began_ns, 20000);
-        assert_int_equal(pk_mark_lane_ns(&dev, &dev.marks.v[0]), 30000 + known[i / 2].exposed_ns); /* step */
+        for (size_t t = 0; t < model.n; t++)
+            assert_true(fake_cuda_agrees(v.made_ns[t], t < 2 ? 10000 : 20000, 1));
+        assert_true(fake_cuda_agrees(v.backward_ended_ns - v.backward_began_ns, 20000, 1));
+        const uint64_t step_ns = pk_mark_lane_ns(&dev, &dev.marks.v[0]);
+        assert_true(fake_cuda_agrees(step_ns, 30000 + known[i / 2].exposed_ns, 1));
         if (o.way == PK_AVERAGE_BUCKET)
-            assert_int_equal(v.reduces[0].began_ns - v.backward_began_ns, 10000);
+            assert_true(fake_cuda_agrees(v.reduces[0].began_ns - v.backward_began_ns, 10000, 1));
+        close_trial();
+    }
+}
+
+static uint64_t host_ns(struct pk_device *d)
+{
+    return fake_cuda.host_ns;
+}
+
+struct reduce_times {
+    uint64_t asked_ns, began_ns, ended_ns; /* since the step began */
+};
+
+static void assert_times(uint64_t began_ns, const struct reduce_times *expected)
+{
+    assert_true(fake_cuda_agrees(v.backward_began_ns - began_ns, 10000, 1));
+    assert_true(fake_cuda_agrees(v.backward_ended_ns - began_ns, 30000, 1));
+    assert_int_equal(v.reduces_n, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(fake_cuda_agrees(v.reduces[i].asked_ns - began_ns, expected[i].asked_ns, 1));
+        assert_true(fake_cuda_agrees(v.reduces[i].began_ns - began_ns, expected[i].began_ns, 1));
+        assert_true(fake_cuda_agrees(v.reduces[i].ended_ns - began_ns, expected[i].ended_ns, 1));
+    }
+}
+
+/* Steps an hour after each other, in which the GPU's clock drifts by more than a step is long: the times of each are those of the host's
+ * clock. */
+static void timelines_are_on_the_hosts_clock(void **state)
+{
+    static const struct {
+        enum pk_comm_kind kind;
+        struct reduce_times reduces[2];
+    } known[] = {
+        {PK_COMM_LINK, {{20000, 20000, 42200}, {30000, 42200, 123200}}},
+        {PK_COMM_NCCL, {{20000, 20000, 42200}, {30000, 42200, 123200}}},
+    };
+    static struct pk_device_ops clocked;
+    clocked = *dev.ops;
+    clocked.now_ns = host_ns;
+    dev.ops = &clocked;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        PK_ARENA_CLEANUP struct pk_arena a = {0};
+        const struct pk_averaging_options o = options(PK_AVERAGE_BUCKET, PK_FP32, false);
+        open_trial(known[i].kind, &o, &a);
+        for (int n = 0; n < 3; n++) {
+            fake_cuda.host_ns += 3600 * PK_NS_PER_S;
+            const uint64_t began_ns = fake_cuda.host_ns;
+            step();
+            assert_times(began_ns, known[i].reduces);
+        }
         close_trial();
     }
 }
@@ -192,8 +244,12 @@ int main(void)
     assert_non_null(nccl);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, reset, close_device)
     const struct CMUnitTest tests[] = {
-        TEST(every_way_is_right), TEST(times_are_exact),     TEST(wrong_is_noticed),
-        TEST(a_hang_ends),        TEST(every_call_may_fail),
+        TEST(every_way_is_right),
+        TEST(times_are_those_of_the_link),
+        TEST(timelines_are_on_the_hosts_clock),
+        TEST(wrong_is_noticed),
+        TEST(a_hang_ends),
+        TEST(every_call_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
