@@ -40,19 +40,26 @@ static struct pk_flight_slot *slot_of(const struct pk_flight *f, uint64_t number
     return &f->v[number % PK_FLIGHT_MOST];
 }
 
+static enum pk_code next_slot(struct pk_flight *f, struct pk_reduce *r, struct pk_flight_slot **out,
+                              struct pk_err *err)
+{
+    struct pk_device *dev = f->c->dev;
+    struct pk_flight_slot *s = *out = slot_of(f, f->n);
+    r->number = f->n++;
+    s->r = r;
+    if (s->made)
+        return PK_OK;
+    s->made = true; /* in the first step, which is not a measured one */
+    if (pk_moment_make(dev, &s->asked, err) || pk_moment_make(dev, &s->began, err))
+        return err->code;
+    return pk_moment_make(dev, &s->ended, err);
+}
+
 enum pk_code pk_flight_begin(struct pk_flight *f, struct pk_reduce *r, struct pk_err *err)
 {
     struct pk_device *dev = f->c->dev;
-    struct pk_flight_slot *s = slot_of(f, f->n);
-    r->number = f->n++;
-    s->r = r;
-    if (!s->made) { /* in the first step, which is not a measured one */
-        s->made = true;
-        if (pk_moment_make(dev, &s->asked, err) || pk_moment_make(dev, &s->began, err) ||
-            pk_moment_make(dev, &s->ended, err))
-            return err->code;
-    }
-    if (pk_moment_record(dev, PK_LANE_COMPUTE, &s->asked, err) ||
+    struct pk_flight_slot *s;
+    if (next_slot(f, r, &s, err) || pk_moment_record(dev, PK_LANE_COMPUTE, &s->asked, err) ||
         pk_lane_await(dev, PK_LANE_COMM, &s->asked, err))
         return err->code;
     return pk_moment_record(dev, PK_LANE_COMM, &s->began, err);
@@ -61,6 +68,15 @@ enum pk_code pk_flight_begin(struct pk_flight *f, struct pk_reduce *r, struct pk
 enum pk_code pk_flight_end(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err)
 {
     return pk_moment_record(f->c->dev, PK_LANE_COMM, &slot_of(f, r->number)->ended, err);
+}
+
+enum pk_code pk_flight_pass(struct pk_flight *f, struct pk_reduce *r, struct pk_err *err)
+{
+    struct pk_flight_slot *s;
+    if (next_slot(f, r, &s, err))
+        return err->code;
+    s->passed = true;
+    return pk_moment_record(f->c->dev, PK_LANE_COMPUTE, &s->ended, err);
 }
 
 enum pk_code pk_flight_wait(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err)
@@ -77,22 +93,22 @@ enum pk_code pk_flight_settle(struct pk_flight *f, pk_flight_wrong_fn *wrong, st
     if (f->n == 0)
         return PK_OK;
     while (!pk_moment_passed(dev, &slot_of(f, f->n - 1)->ended)) {
-        if (wrong(f->c, err))
+        if (wrong && wrong(f->c, err))
             return err->code;
         if (pk_clock_ns() > deadline_ns)
             return pk_comm_late(f->c, "an all-reduce", err);
         pk_rank_heartbeats_beat(f->c->heartbeats, f->c->rank);
         nanosleep(&nap, NULL);
     }
-    if (wrong(f->c, err))
+    if (wrong && wrong(f->c, err))
         return err->code;
     /* Of the last PK_FLIGHT_MOST: those before have lost their places. */
     const uint64_t oldest = f->n > PK_FLIGHT_MOST ? f->n - PK_FLIGHT_MOST : 0;
     for (uint64_t i = oldest; i < f->n; i++) {
         const struct pk_flight_slot *s = slot_of(f, i);
-        s->r->asked_ns = pk_moment_ns(dev, &s->asked);
-        s->r->began_ns = pk_moment_ns(dev, &s->began);
         s->r->ended_ns = pk_moment_ns(dev, &s->ended);
+        s->r->asked_ns = s->passed ? s->r->ended_ns : pk_moment_ns(dev, &s->asked);
+        s->r->began_ns = s->passed ? s->r->ended_ns : pk_moment_ns(dev, &s->began);
     }
     f->n = 0;
     return PK_OK;

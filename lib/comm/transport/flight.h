@@ -15,7 +15,7 @@ struct pk_flight {
     struct pk_flight_slot {
         struct pk_moment asked, began, ended;
         struct pk_reduce *r;
-        bool made;
+        bool made, passed; /* passed: asked and began are not recorded, they are where it ended */
     } * v;      /* of the all-reduce numbered n: v[n % PK_FLIGHT_MOST]; moments are made when first used */
     uint64_t n; /* begun since the last settle */
 };
@@ -26,10 +26,12 @@ void pk_flight_free(struct pk_flight *f);
 
 enum pk_code pk_flight_begin(struct pk_flight *f, struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_flight_end(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
+/* Instead of begin, end and wait, for an all-reduce that sends nothing: it is over when the compute lane arrives here. */
+enum pk_code pk_flight_pass(struct pk_flight *f, struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_flight_wait(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
 
-/* Returns when all are over, and their times are set. `wrong` is asked meanwhile, over and over, and behind the last: an error of it ends
- * the wait, and is the answer. PK_E_TIMEOUT after the comm's time. */
+/* Returns when all are over, and their times are set. `wrong`, if not NULL, is called meanwhile, over and over, and behind the last: an
+ * error of it ends the wait, and is returned. PK_E_TIMEOUT after the comm's time. */
 typedef enum pk_code pk_flight_wrong_fn(struct pk_comm *c, struct pk_err *err);
 enum pk_code pk_flight_settle(struct pk_flight *f, pk_flight_wrong_fn *wrong,
                               struct pk_err *err) PK_MUST_CHECK;

@@ -76,15 +76,10 @@ static enum pk_code wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *
     return PK_OK;
 }
 
-static enum pk_code nothing_wrong(struct pk_comm *c, struct pk_err *err)
-{
-    return PK_OK;
-}
-
 static enum pk_code settle(struct pk_comm *c, struct pk_err *err)
 {
     struct link *k = c->impl;
-    return k->flight.v ? pk_flight_settle(&k->flight, nothing_wrong, err) : PK_OK;
+    return k->flight.v ? pk_flight_settle(&k->flight, NULL, err) : PK_OK;
 }
 
 const struct pk_comm_ops pk_comm_link = {

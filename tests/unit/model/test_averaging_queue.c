@@ -154,6 +154,7 @@ static void assert_times(uint64_t began_ns, const struct reduce_times *expected)
         assert_true(fake_cuda_agrees(v.reduces[i].asked_ns - began_ns, expected[i].asked_ns, 1));
         assert_true(fake_cuda_agrees(v.reduces[i].began_ns - began_ns, expected[i].began_ns, 1));
         assert_true(fake_cuda_agrees(v.reduces[i].ended_ns - began_ns, expected[i].ended_ns, 1));
+        assert_int_equal(v.reduces[i].began_ns == v.reduces[i].ended_ns, comm.ops == &pk_comm_self);
     }
 }
 
@@ -165,6 +166,7 @@ static void timelines_are_on_the_hosts_clock(void **state)
         enum pk_comm_kind kind;
         struct reduce_times reduces[2];
     } known[] = {
+        {PK_COMM_SELF, {{20000, 20000, 20000}, {30000, 30000, 30000}}},
         {PK_COMM_LINK, {{20000, 20000, 42200}, {30000, 42200, 123200}}},
         {PK_COMM_NCCL, {{20000, 20000, 42200}, {30000, 42200, 123200}}},
     };
