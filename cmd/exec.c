@@ -112,8 +112,8 @@ static enum pk_code measure(struct exec *e, struct pk_recorder *rec, struct pk_e
     pk_progress_begin(&progress, e->app);
     enum pk_code rc = pk_command_measure(&c, rec, &events, &pk_stop_flag, e->app->arena, &e->result, err);
     pk_progress_end(&progress);
-    if (!rc && *e->result.uncounted)
-        pk_note(e->app, "no CPU events were counted: %s", e->result.uncounted);
+    if (!rc && *e->result.why_not_counted)
+        pk_note(e->app, "no CPU events were counted: %s", e->result.why_not_counted);
     return rc;
 }
 

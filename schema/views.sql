@@ -40,9 +40,9 @@ FROM run_case c JOIN summary s ON s.case_id = c.id JOIN metric m ON m.id = s.met
 -- What is to be said of the intervals of an experiment's times: that there are none, or that they are approximate. No row when all are exact.
 CREATE VIEW v_interval_note AS
 SELECT run_id, experiment,
-       CASE WHEN min(invocations) < 3 THEN 'No ±: an interval needs three' ELSE '± is approximate with fewer than six' END || ' processes ('
-       || CASE experiment WHEN 'exec' THEN '--runs ' ELSE '--invocations ' END || CASE WHEN min(invocations) < 3 THEN 3 ELSE 6 END
-       || '); the fewest here are ' || min(invocations) || '.' AS note
+       printf(CASE WHEN min(invocations) < 3 THEN 'No ±: an interval needs three processes (%s 3); the fewest here are %d.'
+                   ELSE '± is approximate with fewer than six processes (%s 6); the fewest here are %d.' END,
+              CASE experiment WHEN 'exec' THEN '--runs' ELSE '--invocations' END, min(invocations)) AS note
 FROM v_summary WHERE unit = 'ns' AND invocations < 6 GROUP BY run_id, experiment;
 
 CREATE VIEW v_invocation AS

@@ -72,8 +72,8 @@ enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err) PK_MUS
 /* The line of each side of an entry that is a command: those of a and b, or one line with a side put into it. */
 enum pk_code pk_gate_read_command(const struct pk_entry *s, struct gate_options *o,
                                   struct pk_err *err) PK_MUST_CHECK;
-/* cases.c: the cases of both sides of an experiment, partners at the same place: cases that one side does not have are left out and
- * content. The samples get them. PK_E_USAGE when a side says one value of what the other has several of. */
+/* cases.c: the cases of both sides of an experiment, partners at the same place: cases that one side does not have are left out, with
+ * a note. The samples get them. PK_E_USAGE when a side says one value of what the other has several of. */
 enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
 
 /* Whether both sides are the same program with the same words, or settings of the same cases. After planning. */

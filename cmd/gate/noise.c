@@ -16,8 +16,8 @@ enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_
     struct pk_arena *a = e->app->arena;
     const struct pk_rule rule = pk_gate_rule(e->o);
     const bool given = pk_opt_source_of(&e->app->tables[1], "min-effect") != PK_OPT_DEFAULT;
-    PK_STORE_CLEANUP struct pk_store *own =
-        NULL; /* without a record: of the store that would be written to */
+    /* without a record: of the store that would be written to */
+    PK_STORE_CLEANUP struct pk_store *own = NULL;
     struct pk_calibration *all = NULL;
     struct pk_run_info info = {0};
     struct pk_err ignored;

@@ -116,8 +116,8 @@ enum pk_code pk_run_follow(struct pk_run *r, struct pk_err *err)
         return rc;
     if (pk_run_has_ranks(r))
         return pk_worker_serve(&io, err);
-    const char *why =
-        NULL; /* it has nothing to measure with the others; NULL = it has, or nobody asked it to */
+    /* it has nothing to measure with the others; NULL = it has, or nobody asked it to */
+    const char *why = NULL;
     for (size_t i = 0; i < r->plan.n && !why; i++)
         why = r->plan.v[i].ranks ? r->plan.v[i].skip : NULL;
     if (!why || pk_plan_to_try(&r->plan))

@@ -8,9 +8,9 @@ enum {
     PARTS_MOST = 2 * MULTIPROCESSORS,        /* of a sum over rows */
     PART_ROWS = 8,                           /* as many warps has a block: with fewer rows some would idle */
     FLASH_BLOCKS_MOST = 2 * MULTIPROCESSORS, /* that parts make of few */
-    FLASH_PART_ROWS =
-        256,        /* of a part at least: reading and writing its results is a small part of the work */
-    ROWS_STEP = 64, /* rows of a block are a multiple: tiles are whole */
+    /* of a part at least: reading and writing its results is a small part of the work */
+    FLASH_PART_ROWS = 256,
+    ROWS_STEP = 64,        /* rows of a block are a multiple: tiles are whole */
     BLOCK_BYTES = 24 << 20 /* of scores: half of the L2 cache, or less, of the chips this is for */
 };
 

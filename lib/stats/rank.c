@@ -11,7 +11,7 @@ static size_t *double_ranks(const double *v, size_t n, struct pk_arena *a, doubl
 {
     struct pk_placed *sorted = pk_new_n(a, struct pk_placed, n + 1);
     size_t *ranks = pk_new_n(a, size_t, n + 1);
-    pk_sort_placed(v, n, sorted);
+    pk_assert(pk_sort_placed(v, n, sorted) == n); /* no NaN: a caller's bug */
     *ties = 0;
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && sorted[end].v == sorted[i].v;)
@@ -32,8 +32,8 @@ static double *rank_sums(const size_t *ranks, size_t n, size_t choose, struct pk
         total += ranks[i];
     double *counts = pk_new_n(a, double, (choose + 1) * (total + 1)), ways = 0;
     counts[0] = 1;
-    for (size_t i = 0, width = total + 1; i < n;
-         i++) /* counts[k * width + s]: ways to have k of the ranks so far sum to s */
+    /* counts[k * width + s]: ways to have k of the ranks so far sum to s */
+    for (size_t i = 0, width = total + 1; i < n; i++)
         for (size_t k = i + 1 < choose ? i + 1 : choose; k > 0; k--)
             for (size_t s = ranks[i]; s < width; s++)
                 counts[k * width + s] += counts[(k - 1) * width + s - ranks[i]];

@@ -29,8 +29,8 @@ static const struct reason reasons[] = {
 static enum pk_code explain_io(struct pk_store *s, struct pk_err *err)
 {
     sqlite3_file *journal = NULL;
-    int e =
-        sqlite3_system_errno(s->db); /* kept with the file when the error came up in a commit; 0 = unknown */
+    /* kept with the file when the error came up in a commit; 0 = unknown */
+    int e = sqlite3_system_errno(s->db);
     if (!e)
         sqlite3_file_control(s->db, "main", SQLITE_FCNTL_LAST_ERRNO, &e);
     if (!e && sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &journal) == SQLITE_OK &&

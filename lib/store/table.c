@@ -135,8 +135,8 @@ static enum pk_code columns_of(const struct print *p, sqlite3_stmt *stmt, struct
             return err->code;
         for (size_t i = 0; i < *n; i++)
             if (strcmp(names[i], c.key) == 0) {
-                bool has =
-                    false; /* a value in some row; the statement is at its beginning before and after */
+                /* a value in some row; the statement is at its beginning before and after */
+                bool has = false;
                 while (hide && !has && sqlite3_step(stmt) == SQLITE_ROW)
                     has = sqlite3_column_type(stmt, (int)i) != SQLITE_NULL;
                 sqlite3_reset(stmt);

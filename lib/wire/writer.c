@@ -11,8 +11,8 @@ enum { VALUES_PER_LINE = 4096 };
 static enum pk_code write_all(int fd, const char *s, size_t n, struct pk_err *err)
 {
     while (n) {
-        ssize_t done =
-            send(fd, s, n, MSG_NOSIGNAL); /* EPIPE instead of a signal where the other end is gone */
+        /* EPIPE instead of a signal where the other end is gone */
+        ssize_t done = send(fd, s, n, MSG_NOSIGNAL);
         if (done < 0 && errno == ENOTSOCK)
             done = write(fd, s, n);
         if (done < 0 && errno == EINTR)

@@ -28,8 +28,8 @@ CREATE TABLE run(
     pid INTEGER NOT NULL,
     pid_start_ticks INTEGER NOT NULL
 ) STRICT;
-INSERT INTO run VALUES(1,'9b80b83ceb8cbedd353ff6a21afbe343','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795402534981750193,1795402534989812330,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',23809,3286997);
-INSERT INTO run VALUES(2,'6546f1da39ddf6f9930a5e3e5e144e0d','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795402534990771116,1795402534997399451,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',23809,3286997);
+INSERT INTO run VALUES(1,'62b8eba097350ecccc68fb487d698ea5','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795404329590185466,1795404329647611034,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',32350,3466456);
+INSERT INTO run VALUES(2,'8c93eea6222371a6b8c9e4cba24642c5','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795404329648627115,1795404329706113829,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',32350,3466456);
 CREATE TABLE topology(
     machine_id INTEGER PRIMARY KEY REFERENCES machine(id),
     xml TEXT NOT NULL
@@ -94,14 +94,14 @@ CREATE TABLE slice(
     notes TEXT NOT NULL CHECK(notes GLOB '{*}'),
     UNIQUE(case_id, invocation, pass)
 ) STRICT;
-INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795402534983772580,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795402534986669828,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795402534987721492,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795402534988692796,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795402534992464584,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795402534994512088,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795402534995514859,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795402534996448377,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795404329598218790,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795404329628761047,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795404329631925923,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795404329644931470,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795404329663699656,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795404329692951399,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795404329698790180,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795404329702315091,1,'{"stop":"max-samples"}');
 CREATE TABLE series(
     id INTEGER PRIMARY KEY,
     slice_id INTEGER NOT NULL REFERENCES slice(id) ON DELETE CASCADE,
@@ -338,9 +338,9 @@ SELECT c.run_id, c.id AS case_id, c.experiment, c.device, c.variant, c.axes, m.n
 FROM run_case c JOIN summary s ON s.case_id = c.id JOIN metric m ON m.id = s.metric_id;
 CREATE VIEW v_interval_note AS
 SELECT run_id, experiment,
-       CASE WHEN min(invocations) < 3 THEN 'No ±: an interval needs three' ELSE '± is approximate with fewer than six' END || ' processes ('
-       || CASE experiment WHEN 'exec' THEN '--runs ' ELSE '--invocations ' END || CASE WHEN min(invocations) < 3 THEN 3 ELSE 6 END
-       || '); the fewest here are ' || min(invocations) || '.' AS note
+       printf(CASE WHEN min(invocations) < 3 THEN 'No ±: an interval needs three processes (%s 3); the fewest here are %d.'
+                   ELSE '± is approximate with fewer than six processes (%s 6); the fewest here are %d.' END,
+              CASE experiment WHEN 'exec' THEN '--runs' ELSE '--invocations' END, min(invocations)) AS note
 FROM v_summary WHERE unit = 'ns' AND invocations < 6 GROUP BY run_id, experiment
 ;
 CREATE VIEW v_invocation AS

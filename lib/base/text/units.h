@@ -1,7 +1,7 @@
 /* Units: one table for parsing values that users write and for scaling values that are printed.
  *
  * Base units inside and in every file: ns, bytes, flops, counts, plain ratios. Scaling happens once, at the
- * printing edge, by pk_unit_scale. Decimal and binary prefixes are different words: MB = 10^6, MiB = 2^20; a bare
+ * printing edge, with pk_unit_fit. Decimal and binary prefixes are different words: MB = 10^6, MiB = 2^20; a bare
  * "M" is refused and the message names both. Parsing and printing use the C locale's numbers always. */
 #pragma once
 

@@ -43,15 +43,15 @@ bool pk_ceilings_wanting(const struct pk_ceilings_known *stored, int64_t now_ns)
     return stored->doubtful || now_ns - stored->newest_ns > (int64_t)(FRESH_S * PK_NS_PER_S);
 }
 
-static enum pk_code no_ceilings(const char *device, enum pk_answer answer, const struct pk_slice *slice,
+static enum pk_code no_ceilings(const char *device, enum pk_reply answer, const struct pk_slice *slice,
                                 struct pk_err *err)
 {
-    if (answer == PK_ANSWER_STOPPED) {
+    if (answer == PK_REPLY_STOPPED) {
         pk_fail(err, PK_E_INTERRUPTED, "interrupted while measuring the ceilings of %s", device);
         pk_why(err, "a signal stopped perfkit; nothing else was measured yet");
         return pk_fix(err, "run it again");
     }
-    if (answer == PK_ANSWER_LATE) {
+    if (answer == PK_REPLY_LATE) {
         pk_fail(err, PK_E_TIMEOUT, "the ceilings of %s were not measured in %d s", device, PATIENCE_S);
         pk_why(err, "the machine is busy, or much slower than expected");
         return pk_fix(err, "perfkit doctor --ceilings tries again");
@@ -68,10 +68,10 @@ static enum pk_code measure_in_worker(const char *device, const struct pk_device
     struct pk_worker_client worker;
     struct pk_slice *slice = NULL;
     pk_worker_client_init(&worker, &pk_native_provider);
-    const enum pk_answer answer =
+    const enum pk_reply answer =
         pk_worker_client_question(&worker, "ceilings", "measured", device, opt,
                                   pk_clock_ns() + PATIENCE_S * PK_NS_PER_S, stop_flag, &slice);
-    enum pk_code rc = answer == PK_ANSWER_SLICE && slice->status == PK_ST_OK
+    enum pk_code rc = answer == PK_REPLY_SLICE && slice->status == PK_ST_OK
                           ? pk_ceilings_of_slice(slice, out, err)
                           : no_ceilings(device, answer, slice, err);
     if (sheet) { /* among the facts about its device */

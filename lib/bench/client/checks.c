@@ -20,19 +20,19 @@ enum pk_code pk_source_selftest(const struct pk_provider *provider, const char *
     struct pk_slice *slice = NULL;
     const uint64_t began = pk_clock_ns();
     pk_worker_client_init(&worker, provider);
-    const enum pk_answer answer = pk_worker_client_question(&worker, PK_ASK_SELFTEST, source, "cpu", NULL,
-                                                            deadline_ns, stop_flag, &slice);
+    const enum pk_reply answer = pk_worker_client_question(&worker, PK_ASK_SELFTEST, source, "cpu", NULL,
+                                                           deadline_ns, stop_flag, &slice);
     const double spent_s = (double)(pk_clock_ns() - began) / (double)PK_NS_PER_S;
-    if (answer == PK_ANSWER_LATE)
+    if (answer == PK_REPLY_LATE)
         *out = unavailable(pk_printf(a, "its self-test did not end in %.1f s", spent_s),
                            "end other programs that use or profile the device, and try again");
-    else if (answer == PK_ANSWER_SLICE && slice->status != PK_ST_OK)
+    else if (answer == PK_REPLY_SLICE && slice->status != PK_ST_OK)
         *out = unavailable(pk_printf(a, "its self-test failed: %s", slice->message),
                            "perfkit does not use it; times are still measured");
-    else if (answer == PK_ANSWER_SLICE)
+    else if (answer == PK_REPLY_SLICE)
         *out = pk_selftest_of_slice(slice, a);
     pk_worker_client_close(&worker);
-    if (answer != PK_ANSWER_STOPPED)
+    if (answer != PK_REPLY_STOPPED)
         return PK_OK;
     pk_fail(err, PK_E_INTERRUPTED, "interrupted while %s was tested", source);
     pk_why(err, "a signal stopped perfkit");
@@ -63,17 +63,17 @@ enum pk_code pk_mpi_check(const volatile int *stop_flag, struct pk_arena *a, str
         return PK_OK;
     pk_worker_client_init(&l, &two);
     const uint64_t began = pk_clock_ns();
-    const enum pk_answer answer = pk_worker_client_question(
+    const enum pk_reply answer = pk_worker_client_question(
         &l, "ranks", "two", "cpu", NULL, began + PATIENCE_S * PK_NS_PER_S, stop_flag, &slice);
     out->ns = pk_clock_ns() - began;
-    if (answer == PK_ANSWER_LATE)
+    if (answer == PK_REPLY_LATE)
         out->why = "two ranks did not connect within 20 s";
-    else if (answer == PK_ANSWER_SLICE && slice->status == PK_ST_OK)
+    else if (answer == PK_REPLY_SLICE && slice->status == PK_ST_OK)
         out->library = library_of(&l, a);
-    else if (answer == PK_ANSWER_SLICE)
+    else if (answer == PK_REPLY_SLICE)
         out->why = pk_strdup(a, slice->message);
     pk_worker_client_close(&l);
-    if (answer != PK_ANSWER_STOPPED)
+    if (answer != PK_REPLY_STOPPED)
         return PK_OK;
     pk_fail(err, PK_E_INTERRUPTED, "interrupted while two ranks were started");
     return pk_why(err, "a signal stopped perfkit");

@@ -114,16 +114,16 @@ static const char *handle_message(struct pk_worker_client *l, const struct pk_wi
     return problem;
 }
 
-static enum pk_answer failed(struct pk_worker_client *l, const char *message, struct pk_slice **slice)
+static enum pk_reply failed(struct pk_worker_client *l, const char *message, struct pk_slice **slice)
 {
     struct pk_slice *s = pk_new(&l->arena, struct pk_slice);
     s->status = PK_ST_FAILED;
     s->message = message;
     *slice = s;
-    return PK_ANSWER_SLICE;
+    return PK_REPLY_SLICE;
 }
 
-static enum pk_answer worker_ended(struct pk_worker_client *l, struct pk_slice **slice)
+static enum pk_reply worker_ended(struct pk_worker_client *l, struct pk_slice **slice)
 {
     drop_worker(l, 0);
     return failed(l,
@@ -132,9 +132,9 @@ static enum pk_answer worker_ended(struct pk_worker_client *l, struct pk_slice *
                   slice);
 }
 
-static enum pk_answer receive_answer(struct pk_worker_client *l, const struct pk_request *r,
-                                     uint64_t deadline_ns, const volatile int *stop_flag,
-                                     struct pk_slice **slice)
+static enum pk_reply receive_answer(struct pk_worker_client *l, const struct pk_request *r,
+                                    uint64_t deadline_ns, const volatile int *stop_flag,
+                                    struct pk_slice **slice)
 {
     struct pk_wire_msg m;
     char buf[64 << 10];
@@ -150,10 +150,10 @@ static enum pk_answer receive_answer(struct pk_worker_client *l, const struct pk
         case PK_HEARD_DEADLINE:
             l->absent = pk_rank_heartbeats_absent(&l->heartbeats, &l->arena);
             drop_worker(l, KILL_GRACE_NS);
-            return PK_ANSWER_LATE;
+            return PK_REPLY_LATE;
         case PK_HEARD_STOP:
             drop_worker(l, KILL_GRACE_NS);
-            return PK_ANSWER_STOPPED;
+            return PK_REPLY_STOPPED;
         }
         bool answered = false;
         pk_wire_feed(l->reader, buf, n);
@@ -177,14 +177,14 @@ static enum pk_answer receive_answer(struct pk_worker_client *l, const struct pk
             if (l->leaving)
                 drop_worker(l, KILL_GRACE_NS);
             *slice = s;
-            return PK_ANSWER_SLICE;
+            return PK_REPLY_SLICE;
         }
     }
 }
 
-enum pk_answer pk_worker_client_ask(struct pk_worker_client *l, const struct pk_request *r,
-                                    uint64_t deadline_ns, const volatile int *stop_flag,
-                                    struct pk_slice **slice)
+enum pk_reply pk_worker_client_ask(struct pk_worker_client *l, const struct pk_request *r,
+                                   uint64_t deadline_ns, const volatile int *stop_flag,
+                                   struct pk_slice **slice)
 {
     struct pk_err err;
     pk_arena_free(&l->arena);
@@ -203,10 +203,10 @@ enum pk_answer pk_worker_client_ask(struct pk_worker_client *l, const struct pk_
     return receive_answer(l, r, deadline_ns, stop_flag, slice);
 }
 
-enum pk_answer pk_worker_client_question(struct pk_worker_client *l, const char *experiment,
-                                         const char *variant, const char *device,
-                                         const struct pk_device_options *opt, uint64_t deadline_ns,
-                                         const volatile int *stop_flag, struct pk_slice **slice)
+enum pk_reply pk_worker_client_question(struct pk_worker_client *l, const char *experiment,
+                                        const char *variant, const char *device,
+                                        const struct pk_device_options *opt, uint64_t deadline_ns,
+                                        const volatile int *stop_flag, struct pk_slice **slice)
 {
     PK_JSON_CLEANUP json_t *no_axes = json_object();
     struct pk_request r = {.id = 1,

@@ -45,10 +45,10 @@ struct pk_worker_client {
     bool leaving; /* it sent bye: it ends after this answer, and the next request starts another worker */
 };
 
-enum pk_answer {
-    PK_ANSWER_SLICE,   /* *slice: the worker's own, or a failed one with the fate of the worker */
-    PK_ANSWER_LATE,    /* nothing by the deadline; the worker was ended */
-    PK_ANSWER_STOPPED, /* *stop_flag was set; the worker was ended */
+enum pk_reply {
+    PK_REPLY_SLICE,   /* *slice: the worker's own, or a failed one with the fate of the worker */
+    PK_REPLY_LATE,    /* nothing by the deadline; the worker was ended */
+    PK_REPLY_STOPPED, /* *stop_flag was set; the worker was ended */
 };
 
 void pk_worker_client_init(struct pk_worker_client *l, const struct pk_provider *provider);
@@ -62,15 +62,15 @@ void pk_worker_client_choice(struct pk_worker_client *l, const char *key, const 
 
 /* Starts the worker if there is none, sends the request and waits. The slice has no samples when its status is failed; it and the facts
  * are valid until the next request. */
-enum pk_answer pk_worker_client_ask(struct pk_worker_client *l, const struct pk_request *r,
-                                    uint64_t deadline_ns, const volatile int *stop_flag,
-                                    struct pk_slice **slice);
+enum pk_reply pk_worker_client_ask(struct pk_worker_client *l, const struct pk_request *r,
+                                   uint64_t deadline_ns, const volatile int *stop_flag,
+                                   struct pk_slice **slice);
 
 /* Asks for what is no case (worker/answers.h). opt may be NULL. */
-enum pk_answer pk_worker_client_question(struct pk_worker_client *l, const char *experiment,
-                                         const char *variant, const char *device,
-                                         const struct pk_device_options *opt, uint64_t deadline_ns,
-                                         const volatile int *stop_flag, struct pk_slice **slice);
+enum pk_reply pk_worker_client_question(struct pk_worker_client *l, const char *experiment,
+                                        const char *variant, const char *device,
+                                        const struct pk_device_options *opt, uint64_t deadline_ns,
+                                        const volatile int *stop_flag, struct pk_slice **slice);
 
 /* Tells the worker to quit, waits briefly, and ends it. */
 void pk_worker_client_quit(struct pk_worker_client *l);

@@ -41,9 +41,9 @@ struct pk_command_result {
     /* PK_OK; PK_E_NOTHING: the last run failed or was late; PK_E_CHECK: what it reported is wrong, or says that its result is;
      * PK_E_INTERNAL: perfkit could not run it */
     enum pk_code verdict;
-    const char *message;   /* why not ok; in the caller's arena */
-    const char *uncounted; /* why a counter pass gave no counts; "" = there was none, or it did */
-    bool interrupted;      /* *stop_flag was set: the run in flight is not recorded */
+    const char *message;         /* why not ok; in the caller's arena */
+    const char *why_not_counted; /* why a counter pass gave no counts; "" = there was none, or it did */
+    bool interrupted;            /* *stop_flag was set: the run in flight is not recorded */
 };
 
 /* Before anything is recorded. PK_E_USAGE when argv[0] cannot be found or a word is not UTF-8. */

@@ -48,5 +48,5 @@ enum pk_code pk_command_counters(struct pk_store *s, int64_t run_id, const struc
             }
         }
     }
-    return pk_record_known(s, case_id, counters, &inputs, &a, err);
+    return pk_record_command_counters(s, case_id, counters, &inputs, &a, err);
 }

@@ -88,8 +88,8 @@ const char *pk_reported_take(struct pk_reported_set *r, const struct pk_wire_msg
         struct pk_reported *c = &r->v[r->current];
         const char *problem;
         c->heard = true;
-        if (msg->type == PK_WIRE_STATUS &&
-            r->current == 0) { /* the parent knows more: how the process ended */
+        /* the parent knows more: how the process ended */
+        if (msg->type == PK_WIRE_STATUS && r->current == 0) {
             r->own_status = msg->status;
             r->own_message = pk_strdup(r->arena, msg->text);
             return NULL;

@@ -26,7 +26,7 @@ enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_re
                                 const struct pk_command_events *ev, const volatile int *stop_flag,
                                 struct pk_arena *a, struct pk_command_result *out, struct pk_err *err)
 {
-    *out = (struct pk_command_result){.message = "", .uncounted = ""};
+    *out = (struct pk_command_result){.message = "", .why_not_counted = ""};
     struct pk_command *c = pk_command_open(o, rec, ev, stop_flag, a);
     struct pk_command_turn turn = {.pass = PK_PASS_TIMING, .invocation = 1, .warmup = true};
     enum pk_code rc = PK_OK;
@@ -53,7 +53,7 @@ enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_re
          turn.round++, turn.invocation++)
         rc = pk_command_run(c, &turn, &counted, err); /* changes nothing of what was measured */
     out->interrupted = counted.interrupted;
-    out->uncounted = counted.message;
+    out->why_not_counted = counted.message;
     out->cases = pk_command_cases(c);
     pk_command_close(c);
     return rc;

@@ -208,8 +208,10 @@ static bool counted_at(const struct counted *c, size_t r, const struct pk_counte
     return false;
 }
 
-enum pk_code pk_record_known(struct pk_store *s, int64_t case_id, const struct pk_counters *counters,
-                             const struct pk_counter_inputs *inputs, struct pk_arena *a, struct pk_err *err)
+enum pk_code pk_record_command_counters(struct pk_store *s, int64_t case_id,
+                                        const struct pk_counters *counters,
+                                        const struct pk_counter_inputs *inputs, struct pk_arena *a,
+                                        struct pk_err *err)
 {
     static const struct pk_ceilings unknown;
     struct counted c = {.run = {.counters = counters, .n_places = 1}, .top = &unknown, .a = a};

@@ -23,9 +23,10 @@ enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct
                                 struct pk_err *err) PK_MUST_CHECK;
 
 /* The rows of a case that has only the region iteration and no declared work, from these data: the case of a command. */
-enum pk_code pk_record_known(struct pk_store *s, int64_t case_id, const struct pk_counters *counters,
-                             const struct pk_counter_inputs *inputs, struct pk_arena *a,
-                             struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_record_command_counters(struct pk_store *s, int64_t case_id,
+                                        const struct pk_counters *counters,
+                                        const struct pk_counter_inputs *inputs, struct pk_arena *a,
+                                        struct pk_err *err) PK_MUST_CHECK;
 
 /* --- counter_inputs.c: data of a run's cases in the store after their passes: times, declared work, counts ---- */
 

@@ -64,8 +64,8 @@ static enum pk_code find_providers(struct pk_run *r, struct pk_err *err)
     struct pk_arena *a = r->arena;
     struct pk_texts *peers = &r->o->peers;
     const struct pk_texts given = *peers;
-    *peers =
-        (struct pk_texts){0}; /* --peer takes a list, and may be given again: one name each, and each once */
+    /* --peer takes a list, and may be given again: one name each, and each once */
+    *peers = (struct pk_texts){0};
     for (size_t i = 0; i < given.n; i++)
         for (const char *rest = given.v[i], *name; (name = pk_next_part(&rest, ',', a));)
             if (!pk_texts_has(peers, name))
@@ -127,10 +127,11 @@ enum pk_code pk_run_session(struct pk_run *r, const struct pk_session_events *ev
 enum pk_code pk_run_finish(struct pk_run *r, struct pk_err *err)
 {
     const char *status = r->result.interrupted ? "interrupted" : "complete";
-    static const struct pk_setting uncounted = {0, "uncounted", "a counter pass took too long or failed"};
+    static const struct pk_setting counters_missing = {0, "uncounted",
+                                                       "a counter pass took too long or failed"};
     enum pk_code rc = pk_record_fits(r->store, r->run_id, r->probe, r->arena, err);
-    if (!rc && r->result.uncounted)
-        rc = pk_store_settings(r->store, r->run_id, &uncounted, 1, err);
+    if (!rc && r->result.counters_missing)
+        rc = pk_store_settings(r->store, r->run_id, &counters_missing, 1, err);
     if (!rc)
         rc = pk_record_counters(r->store, r->run_id, &r->plan, r->case_ids, &r->counters, &r->ceilings.top,
                                 r->arena, err);

@@ -29,7 +29,7 @@ struct session {
     size_t n_links, n_providers, done, samples;
     size_t cut_short, cut_passes; /* left out because of the budget: cases, and passes other than timing */
     size_t to_count;              /* counter, trace and memory passes that are left */
-    bool uncounted;               /* some counter pass was not made, or failed */
+    bool counters_missing;        /* some counter pass was not made, or failed */
     int invocation;
     uint64_t deadline_ns; /* of the budget; UINT64_MAX = none */
     int64_t last_id;

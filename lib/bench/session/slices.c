@@ -72,9 +72,9 @@ enum pk_code pk_session_record_unmeasured(struct session *s, size_t i, enum pk_p
 }
 
 /* A case that cannot be counted stays as it was timed. */
-static enum pk_code record_uncounted(struct session *s, enum pk_pass pass, const char *why)
+static enum pk_code record_missing_counters(struct session *s, enum pk_pass pass, const char *why)
 {
-    s->uncounted |= pass == PK_PASS_COUNTER;
+    s->counters_missing |= pass == PK_PASS_COUNTER;
     pk_session_warn_once(s, pk_printf(&s->arena, "not %s: %s",
                                       pass == PK_PASS_TRACE    ? "traced"
                                       : pass == PK_PASS_MEMORY ? "written down"
@@ -157,7 +157,7 @@ static enum pk_code record_late(struct session *s, size_t i, const struct pk_req
                : pk_printf(&s->arena, "no result after %s; its process group was ended", limit);
     const enum pk_status status = absent ? PK_ST_FAILED : PK_ST_TIMEOUT;
     const enum pk_code rc = pk_session_record_unmeasured(s, i, r->pass, r->invocation, status, message, err);
-    return rc || r->pass == PK_PASS_TIMING ? rc : record_uncounted(s, r->pass, message);
+    return rc || r->pass == PK_PASS_TIMING ? rc : record_missing_counters(s, r->pass, message);
 }
 
 enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, struct pk_err *err)
@@ -171,11 +171,11 @@ enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, st
     struct pk_slice *slice;
     r.id = ++s->last_id;
     switch (pk_worker_client_ask(l, &r, by_budget ? s->deadline_ns : deadline, s->stop_flag, &slice)) {
-    case PK_ANSWER_STOPPED:
+    case PK_REPLY_STOPPED:
         return PK_OK;
-    case PK_ANSWER_LATE:
+    case PK_REPLY_LATE:
         return record_late(s, i, &r, l->absent, by_budget, err);
-    case PK_ANSWER_SLICE:
+    case PK_REPLY_SLICE:
         break;
     }
     slice->pass = r.pass;
@@ -187,7 +187,7 @@ enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, st
     if (!rc)
         rc = record(s, i, slice, err);
     if (!rc && r.pass != PK_PASS_TIMING && slice->status != PK_ST_OK)
-        rc = record_uncounted(s, r.pass, slice->message);
+        rc = record_missing_counters(s, r.pass, slice->message);
     return rc;
 }
 

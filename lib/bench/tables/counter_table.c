@@ -126,8 +126,8 @@ enum pk_code pk_counter_table(struct pk_store *s, int64_t run_id, const char *ex
         memcpy(columns, fixed, sizeof fixed);
         for (size_t i = 0; i < t.names.n; i++) {
             columns[FIXED + i] = column_of(t.names.cells + i * t.names.n_cols, &t.a);
-            columns[FIXED + i].optional =
-                (int)(t.names.n - i); /* where there is no room, the last go first */
+            /* where there is no room, the last go first */
+            columns[FIXED + i].optional = (int)(t.names.n - i);
         }
         pk_out_table(out, "counted", "Counters", columns, FIXED + t.names.n);
         rc = print_rows(&t, out, err);

@@ -4,7 +4,7 @@
  * other may be called before the device is open: without a context cuptiRangeProfilerEnable does not fail but crashes.
  *
  * One process has one client of CUPTI, and a GPU's counters have one at a time: whoever comes second is refused, in words and with what
- * to do (pk_cupti_fail). */
+ * to do (pk_cupti_check). */
 #pragma once
 
 #include "counter/source.h"

@@ -174,9 +174,8 @@ static int open_cpus(struct pk_perf_reader *r, size_t *which)
 static int open_process(struct pk_perf_reader *r, const char *root, size_t *which)
 {
     int error = open_group(r, &(struct place){0, -1, NULL}, which);
-    if (!error &&
-        r->group
-            ->pinned) { /* opened is not counting: the kernel's watchdog or somebody else may hold a counter */
+    /* opened is not counting: the kernel's watchdog or somebody else may hold a counter */
+    if (!error && r->group->pinned) {
         const uint64_t until = pk_clock_ns() + TRY_NS;
         while (pk_clock_ns() < until)
             ;

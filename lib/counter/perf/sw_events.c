@@ -31,7 +31,7 @@ static const uint64_t configs[EVENTS] = {
 static const struct row {
     bool known;
     bool in_kernel; /* happens in kernel mode only: of user mode alone it would read 0 */
-    bool split;     /* user mode and kernel mode are results apart */
+    bool split;     /* user mode and kernel mode are counted apart */
     const char *unit;
 } rows[] = {
     [PERF_COUNT_SW_CPU_CLOCK] = {true, false, false, "ns"},

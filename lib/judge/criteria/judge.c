@@ -96,7 +96,7 @@ static struct pk_decision exact(const struct pk_compared *c, const struct pk_jud
 
 static void decide_random(struct pk_compared **v, size_t n, const struct pk_judging *j, struct pk_arena *a)
 {
-    struct pk_trial *t = pk_new_n(a, struct pk_trial, n + 1);
+    struct pk_pair_series *t = pk_new_n(a, struct pk_pair_series, n + 1);
     struct pk_stored *s = pk_new_n(a, struct pk_stored, n + 1);
     struct pk_decision *d = pk_new_n(a, struct pk_decision, n + 1);
     for (size_t i = 0; i < n; i++) {
@@ -112,13 +112,13 @@ static void decide_random(struct pk_compared **v, size_t n, const struct pk_judg
         }
         const struct paired p = pair_up(c->base, c->new_, j->screened, a);
         const size_t screen = j->design == PK_DESIGN_GATE ? p.n_screen : p.n;
-        t[i] = (struct pk_trial){.higher_is_better = higher_is_better(c),
-                                 .min_effect = c->min_effect,
-                                 .min_change = c->min_change,
-                                 .max_pairs = c->max_pairs,
-                                 .unstable = c->unstable,
-                                 .screen = {p.base, p.new_, screen},
-                                 .confirm = {p.base + screen, p.new_ + screen, p.n - screen}};
+        t[i] = (struct pk_pair_series){.higher_is_better = higher_is_better(c),
+                                       .min_effect = c->min_effect,
+                                       .min_change = c->min_change,
+                                       .max_pairs = c->max_pairs,
+                                       .unstable = c->unstable,
+                                       .screen = {p.base, p.new_, screen},
+                                       .confirm = {p.base + screen, p.new_ + screen, p.n - screen}};
     }
     if (j->design == PK_DESIGN_STORED)
         pk_decide_stored(s, n, &j->rule, d);

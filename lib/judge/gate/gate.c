@@ -14,7 +14,7 @@ struct spending {
     bool over;               /* another would not fit */
 };
 
-struct gate {
+struct gate_run {
     struct pk_gate_part *parts;
     size_t n_parts;
     struct spending *spent; /* of each part */
@@ -27,7 +27,7 @@ struct gate {
     struct spending all;
 };
 
-static bool stopped(const struct gate *g)
+static bool stopped(const struct gate_run *g)
 {
     return *g->parts[0].arms[PK_BASE].stop_flag != 0;
 }
@@ -35,7 +35,7 @@ static bool stopped(const struct gate *g)
 /* --- deciding ------------------------------------------------------------------------------------------------------ */
 
 /* A part's rows, with what they are judged by. */
-static size_t rows_of(struct gate *g, size_t part, struct pk_arena *a, struct pk_compared *rows,
+static size_t rows_of(struct gate_run *g, size_t part, struct pk_arena *a, struct pk_compared *rows,
                       size_t *case_of)
 {
     const struct pk_gate_part *p = &g->parts[part];
@@ -49,7 +49,7 @@ static size_t rows_of(struct gate *g, size_t part, struct pk_arena *a, struct pk
 }
 
 /* Rows with their decisions. */
-static size_t decide(struct gate *g, struct pk_arena *a, struct pk_compared **rows, size_t **case_of)
+static size_t decide(struct gate_run *g, struct pk_arena *a, struct pk_compared **rows, size_t **case_of)
 {
     const struct pk_judging j = {.rule = g->o->rule, .design = PK_DESIGN_GATE, .screened = g->out->screened};
     size_t n = 0;
@@ -61,13 +61,13 @@ static size_t decide(struct gate *g, struct pk_arena *a, struct pk_compared **ro
     return n;
 }
 
-static bool is_over(const struct gate *g, size_t c)
+static bool is_over(const struct gate_run *g, size_t c)
 {
     return g->spent[g->samples->cases[c].part].over;
 }
 
 /* What is wanted next: pairs per case, and of which stage. The screening of all comes first. */
-static enum pk_stage next_wants(struct gate *g, size_t *wants)
+static enum pk_stage next_wants(struct gate_run *g, size_t *wants)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_compared *rows;
@@ -88,7 +88,7 @@ static enum pk_stage next_wants(struct gate *g, size_t *wants)
 /* --- measuring ------------------------------------------------------------------------------------------------------ */
 
 /* Whether another pair would probably end in time; the first one always may. */
-static void look_at_budget(const struct gate *g, struct spending *s, int64_t budget_ns)
+static void look_at_budget(const struct gate_run *g, struct spending *s, int64_t budget_ns)
 {
     s->over |= budget_ns && s->ns && s->ns + s->longest_ns > (uint64_t)budget_ns;
     g->out->out_of_time |= s->over;
@@ -106,7 +106,7 @@ struct round {
     size_t n;
 };
 
-static bool takes_part(const struct gate *g, size_t part, const struct round *r)
+static bool takes_part(const struct gate_run *g, size_t part, const struct round *r)
 {
     for (size_t i = 0; i < r->n; i++)
         if (r->wanted[i] && g->samples->cases[i].part == part)
@@ -115,7 +115,7 @@ static bool takes_part(const struct gate *g, size_t part, const struct round *r)
 }
 
 /* A process of each side, one right after the other. */
-static enum pk_code measure_part(struct gate *g, size_t part, const bool *wanted, struct pk_err *err)
+static enum pk_code measure_part(struct gate_run *g, size_t part, const bool *wanted, struct pk_err *err)
 {
     int k = (int)g->out->pairs + 1, first = g->base_first[k - 1] ? PK_BASE : PK_NEW;
     uint64_t began = pk_clock_ns();
@@ -128,7 +128,7 @@ static enum pk_code measure_part(struct gate *g, size_t part, const bool *wanted
     return PK_OK;
 }
 
-static enum pk_code measure_pair(struct gate *g, const struct round *r, struct pk_err *err)
+static enum pk_code measure_pair(struct gate_run *g, const struct round *r, struct pk_err *err)
 {
     uint64_t began = pk_clock_ns();
     for (size_t part = 0; part < g->n_parts && !stopped(g); part++)
@@ -142,7 +142,7 @@ static enum pk_code measure_pair(struct gate *g, const struct round *r, struct p
 }
 
 /* Pairs until every case has what it wants. */
-static enum pk_code measure_round(struct gate *g, const size_t *wants, struct pk_err *err)
+static enum pk_code measure_round(struct gate_run *g, const size_t *wants, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const size_t n = g->samples->n_cases;
@@ -171,7 +171,7 @@ static enum pk_code measure_round(struct gate *g, const size_t *wants, struct pk
 }
 
 /* What the new side reported in a part, compared or not. */
-static struct pk_compare_side measured(const struct gate *g, size_t part, struct pk_arena *a)
+static struct pk_compare_side measured(const struct gate_run *g, size_t part, struct pk_arena *a)
 {
     const struct pk_gate_samples *l = g->samples;
     struct pk_figures *all = pk_new_n(a, struct pk_figures, l->n_rows + 1);
@@ -182,7 +182,7 @@ static struct pk_compare_side measured(const struct gate *g, size_t part, struct
     return side;
 }
 
-static enum pk_code check_comparable(const struct gate *g, struct pk_err *err)
+static enum pk_code check_comparable(const struct gate_run *g, struct pk_err *err)
 {
     for (size_t i = 0; i < g->n_parts; i++)
         if (pk_gate_samples_check(g->samples, i, &g->parts[i].what, err))
@@ -190,7 +190,7 @@ static enum pk_code check_comparable(const struct gate *g, struct pk_err *err)
     return PK_OK;
 }
 
-static bool is_known(const struct gate *g, size_t part)
+static bool is_known(const struct gate_run *g, size_t part)
 {
     for (size_t i = 0; i < g->samples->n_cases; i++)
         if (g->samples->cases[i].part == part && g->samples->cases[i].closed)
@@ -199,7 +199,7 @@ static bool is_known(const struct gate *g, size_t part)
 }
 
 /* Metrics and thresholds that fit no row are refused as soon as the rows are known, not when all is measured. */
-static enum pk_code check_criteria(struct gate *g, struct pk_err *err)
+static enum pk_code check_criteria(struct gate_run *g, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_expected_rows *parts = pk_new_n(&a, struct pk_expected_rows, g->n_parts);
@@ -222,7 +222,7 @@ static enum pk_code check_criteria(struct gate *g, struct pk_err *err)
     return pk_expected_rows_check(parts, known, known == g->n_parts, &g->out->wrong, err);
 }
 
-static enum pk_code measure(struct gate *g, struct pk_err *err)
+static enum pk_code measure(struct gate_run *g, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     size_t *wants = pk_new_n(&a, size_t, g->samples->n_cases + 1);
@@ -244,7 +244,7 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
 }
 
 /* All stages of the case that may have the most, and as many again that were disturbed. */
-static size_t most_pairs(const struct gate *g)
+static size_t most_pairs(const struct gate_run *g)
 {
     const struct pk_rule *rule = &g->o->rule;
     size_t most = rule->until_clear ? rule->max_pairs : rule->screen_pairs + rule->confirm_pairs;
@@ -258,7 +258,8 @@ enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_g
                          struct pk_gate_result *out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena own = {0};
-    struct gate g = {.parts = parts, .n_parts = n_parts, .samples = samples, .o = o, .ev = ev, .out = out};
+    struct gate_run g = {
+        .parts = parts, .n_parts = n_parts, .samples = samples, .o = o, .ev = ev, .out = out};
     *out = (struct pk_gate_result){.wrong = {.arena = a}};
     g.spent = pk_new_n(&own, struct spending, n_parts);
     g.most_pairs = most_pairs(&g);

@@ -116,8 +116,8 @@ enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *bas
     pk_compare_counters(&out->base.counters, &out->new_.counters, &what, from->arena, &out->counters);
     pk_verdict_hide_counters(o, &out->counters);
     pk_criteria_apply(&criteria, c->v, c->n);
-    const struct pk_verdict_given *now =
-        &o->given; /* verdicts of a gate stand unless options ask for others */
+    /* verdicts of a gate stand unless options ask for others */
+    const struct pk_verdict_given *now = &o->given;
     const bool again = now->min_effect || now->alpha || now->strict || now->thresholds || o->metrics.n ||
                        o->all_metrics || !of_one_gate || j.equal;
     if (!out->refused && (again || !pk_take_verdicts(c->v, c->n, out->new_.verdicts, out->new_.n_verdicts,

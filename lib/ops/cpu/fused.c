@@ -213,8 +213,8 @@ static void backward_task(void *arg, size_t task, unsigned thread)
     memset(dk + (problem * seq + k0) * dim, 0, (k1 - k0) * dim * sizeof(float));
     memset(dv + (problem * seq + k0) * dim, 0, (k1 - k0) * dim * sizeof(float));
     for (size_t r0 = 0; r0 < seq; r0 += j->rows) {
-        struct block b =
-            block_at(j, problem, r0, k0, k1, pk_cpu_scratch(j->run, thread) + j->rows * seq); /* behind dS */
+        /* behind dS */
+        struct block b = block_at(j, problem, r0, k0, k1, pk_cpu_scratch(j->run, thread) + j->rows * seq);
         if (b.k1 > b.k0)
             backward_block(j, &b, dq, thread);
         else

@@ -15,8 +15,8 @@ struct row {
     bool refused;
 };
 
-static void decide_case(const struct pk_trial *t, size_t cases, const struct pk_rule *rule, struct row *r,
-                        struct pk_decision *o)
+static void decide_case(const struct pk_pair_series *t, size_t cases, const struct pk_rule *rule,
+                        struct row *r, struct pk_decision *o)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_pairs *p = &t->screen;
@@ -51,8 +51,8 @@ static int significant(const struct row *r, const struct pk_decision *o, const s
     return o->p_adjusted < rule->alpha ? side : 0;
 }
 
-static void settle(const struct pk_trial *t, size_t cases, const struct pk_rule *rule, const struct row *r,
-                   struct pk_decision *o)
+static void settle(const struct pk_pair_series *t, size_t cases, const struct pk_rule *rule,
+                   const struct row *r, struct pk_decision *o)
 {
     const struct pk_test_results f = {
         .refusal = t->unstable ? PK_REASON_ENVIRONMENT : pk_refuse_pairs(o, r->refused, &r->scale, rule),
@@ -75,7 +75,8 @@ static void settle(const struct pk_trial *t, size_t cases, const struct pk_rule 
     o->stage = o->wanted ? PK_STAGE_SCREEN : PK_STAGE_DONE;
 }
 
-void pk_decide_pairs(const struct pk_trial *t, size_t n, const struct pk_rule *rule, struct pk_decision *out)
+void pk_decide_pairs(const struct pk_pair_series *t, size_t n, const struct pk_rule *rule,
+                     struct pk_decision *out)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct row *rows = pk_new_n(&a, struct row, n + 1);

@@ -33,7 +33,7 @@ static size_t pairs_wanted(size_t target, size_t clean, size_t measured)
 }
 
 /* Tests what there is of a case and says what it wants next. */
-static void decide_case(const struct pk_trial *t, const struct pk_rule *rule, struct row *r,
+static void decide_case(const struct pk_pair_series *t, const struct pk_rule *rule, struct row *r,
                         struct pk_decision *o)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -97,7 +97,8 @@ double pk_gate_reach(size_t n, size_t m, double sd, double margin, const struct 
     return fmax(fmax(seen, confirmed), margin + luck);
 }
 
-void pk_decide_gate(const struct pk_trial *t, size_t n, const struct pk_rule *rule, struct pk_decision *out)
+void pk_decide_gate(const struct pk_pair_series *t, size_t n, const struct pk_rule *rule,
+                    struct pk_decision *out)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct row *rows = pk_new_n(&a, struct row, n + 1);

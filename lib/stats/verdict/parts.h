@@ -12,7 +12,7 @@ struct pk_scale {
         same_within; /* both 0: nothing can be said (figures not positive, and no min_change) */
     int worse;       /* 1 when a larger figure is worse, else -1 */
 };
-/* base may be empty; relative and min_change as in a trial. */
+/* base may be empty; relative and min_change as in a pair series. */
 struct pk_scale pk_scale_for(bool logs, bool higher_is_better, double relative, double min_change,
                              const double *base, size_t n_base, const struct pk_rule *rule);
 

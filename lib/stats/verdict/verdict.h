@@ -89,7 +89,7 @@ struct pk_pairs {
 };
 
 /* One case of an interleaved comparison. */
-struct pk_trial {
+struct pk_pair_series {
     bool higher_is_better; /* throughput; a metric without direction is not to be judged */
     double min_effect;     /* 0 = the rule's */
     double min_change;     /* also at least this much in the figures' unit (two clock ticks, say); 0 = none */
@@ -138,16 +138,18 @@ struct pk_decision {
     size_t needed;
 };
 
-/* One decision per trial. Suspected are cases with a two-sided p below 0.2 and half of min_effect when screened. Their p
+/* One decision per series. Suspected are cases with a two-sided p below 0.2 and half of min_effect when screened. Their p
  * is that of fresh pairs alone, because those of the screening were chosen for being suspicious; Holm goes over the
  * suspected cases of one direction, those not confirmed yet included. Equivalence may be claimed twice, and shares its
  * risk (4/5, 1/5). A quarter more pairs than a stage has may be wanted, to replace disturbed ones when
  * more than one was. */
-void pk_decide_gate(const struct pk_trial *t, size_t n, const struct pk_rule *rule, struct pk_decision *out);
+void pk_decide_gate(const struct pk_pair_series *t, size_t n, const struct pk_rule *rule,
+                    struct pk_decision *out);
 
 /* All pairs in `screen`, Holm over all cases; nothing is wanted. With until_clear, the anytime interval takes the place
  * of Student's (alpha in equal shares, p are NaN), and cases want pairs until they are decided or have max_pairs. */
-void pk_decide_pairs(const struct pk_trial *t, size_t n, const struct pk_rule *rule, struct pk_decision *out);
+void pk_decide_pairs(const struct pk_pair_series *t, size_t n, const struct pk_rule *rule,
+                     struct pk_decision *out);
 
 /* One case against a stored baseline. A figure here is what one separate run says: the geometric mean over its processes,
  * each run in a session of its own, because what a session adds to all its processes does not average out. */

@@ -44,8 +44,8 @@ static enum pk_code insert_series(struct pk_store *s, int64_t slice, int64_t met
                       (int64_t)e->instance, pk_phase_name(e->phase), e->reps))
             return err->code;
         int64_t id = sqlite3_last_insert_rowid(s->db);
-        size_t end =
-            i + 1; /* where ordinals stop rising: a series is stored in as many parts as that happens */
+        /* where ordinals stop rising: a series is stored in as many parts as that happens */
+        size_t end = i + 1;
         while (end < e->n && e->ordinal[end] > e->ordinal[end - 1])
             end++;
         if (insert_rows(s, "insert_samples", ROWS, id, e, &i, end, err) ||

@@ -10,7 +10,7 @@ struct row {
     int slot;
     bool slow_mode;
     double base[2][MOST_PAIRS], new_[2][MOST_PAIRS]; /* by stage */
-    struct pk_trial trial;
+    struct pk_pair_series trial;
 };
 
 static double student5(struct pk_rng *r)
@@ -64,7 +64,7 @@ static void set_up(const struct machine *m, struct row *w, int i, struct pk_rng 
 static void one_gate(const struct machine *m, struct row *rows, size_t n, size_t affected, double effect,
                      const struct pk_rule *rule, struct pk_rng *r, struct pk_decision *out)
 {
-    struct pk_trial trials[MOST_ROWS];
+    struct pk_pair_series trials[MOST_ROWS];
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < n; i++)

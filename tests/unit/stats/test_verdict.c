@@ -37,14 +37,14 @@ static struct pk_pairs make(struct made *m, size_t n, double ratio, double scatt
     return (struct pk_pairs){m->base, m->new_, n};
 }
 
-static struct pk_decision pairs_of(struct pk_trial t)
+static struct pk_decision pairs_of(struct pk_pair_series t)
 {
     struct pk_decision d;
     pk_decide_pairs(&t, 1, &pk_rule_default, &d);
     return d;
 }
 
-static struct pk_decision gate_of(struct pk_trial t)
+static struct pk_decision gate_of(struct pk_pair_series t)
 {
     struct pk_decision d;
     pk_decide_gate(&t, 1, &pk_rule_default, &d);
@@ -64,7 +64,7 @@ static void numbers_are_those_of_the_vectors(void **state)
     struct pk_rule rule = pk_rule_default;
     rule.min_effect = 0.05;
     struct pk_decision d;
-    struct pk_trial t = {.screen = {A8, B8, 8}};
+    struct pk_pair_series t = {.screen = {A8, B8, 8}};
     pk_decide_pairs(&t, 1, &rule, &d);
     assert_near(d.ratio, 1.0298433363276245, 1e-12);
     assert_near(d.ci.lo, 1 + 0.009483356306325156, 1e-12);
@@ -86,12 +86,12 @@ static void numbers_are_those_of_the_vectors(void **state)
 
 static void cases_share_the_risk(void **state)
 {
-    struct pk_trial t[6];
+    struct pk_pair_series t[6];
     struct pk_decision d[6];
     struct made same;
-    t[0] = (struct pk_trial){.screen = {A8, B8, 8}};
+    t[0] = (struct pk_pair_series){.screen = {A8, B8, 8}};
     for (int i = 1; i < 6; i++)
-        t[i] = (struct pk_trial){.screen = make(&same, 8, 1, 0.01)};
+        t[i] = (struct pk_pair_series){.screen = make(&same, 8, 1, 0.01)};
     pk_decide_pairs(t, 6, &pk_rule_default, d);
     assert_near(d[0].p_adjusted, 6 * d[0].p, 1e-12);
     assert_true(d[0].verdict == PK_UNDECIDED && d[0].needed > 0 && d[0].needed < 10);
@@ -103,17 +103,17 @@ static void cases_share_the_risk(void **state)
 static void small_and_noisy_differences(void **state)
 {
     struct made m;
-    struct pk_decision d = pairs_of((struct pk_trial){.screen = make(&m, 10, 1.005, 0.001)});
+    struct pk_decision d = pairs_of((struct pk_pair_series){.screen = make(&m, 10, 1.005, 0.001)});
     assert_says(&d, PK_SAME, PK_REASON_PROVED); /* real, and of no interest */
     assert_true(d.p < 1e-4);
-    d = pairs_of((struct pk_trial){.screen = make(&m, 10, 1.0185, 0.004)});
+    d = pairs_of((struct pk_pair_series){.screen = make(&m, 10, 1.0185, 0.004)});
     assert_says(&d, PK_UNDECIDED, PK_REASON_BETWEEN);
-    d = pairs_of((struct pk_trial){.screen = make(&m, 10, 1.03, 0.08)});
+    d = pairs_of((struct pk_pair_series){.screen = make(&m, 10, 1.03, 0.08)});
     assert_says(&d, PK_UNDECIDED, PK_REASON_NOISE);
     assert_true(d.needed > 20 && d.needed < 200 && d.mde > 0.05);
-    d = pairs_of((struct pk_trial){.screen = make(&m, 10, 1.03, 0.08), .min_effect = 0.5});
+    d = pairs_of((struct pk_pair_series){.screen = make(&m, 10, 1.03, 0.08), .min_effect = 0.5});
     assert_says(&d, PK_SAME, PK_REASON_PROVED);
-    d = pairs_of((struct pk_trial){.screen = make(&m, 10, 1.03, 0.004), .min_effect = 0.05});
+    d = pairs_of((struct pk_pair_series){.screen = make(&m, 10, 1.03, 0.004), .min_effect = 0.05});
     assert_true(d.verdict == PK_SAME);
 }
 
@@ -124,9 +124,9 @@ static void exactly_the_margin_counts(void **state)
         base[i] = 100;
         new_[i] = 102;
     }
-    struct pk_decision d = pairs_of((struct pk_trial){.screen = {base, new_, 6}});
+    struct pk_decision d = pairs_of((struct pk_pair_series){.screen = {base, new_, 6}});
     assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
-    d = pairs_of((struct pk_trial){.screen = {base, base, 6}});
+    d = pairs_of((struct pk_pair_series){.screen = {base, base, 6}});
     assert_says(&d, PK_SAME, PK_REASON_PROVED);
     assert_true(d.ratio == 1 && d.p == 1 && d.mde == pk_rule_default.min_effect);
 }
@@ -134,7 +134,7 @@ static void exactly_the_margin_counts(void **state)
 static void absolute_floors(void **state)
 {
     struct made m;
-    struct pk_trial t = {.screen = make(&m, 10, 1.03, 0.004), .min_change = 25000};
+    struct pk_pair_series t = {.screen = make(&m, 10, 1.03, 0.004), .min_change = 25000};
     struct pk_decision d = pairs_of(t);
     assert_says(&d, PK_SLOWER, PK_REASON_PROVED); /* 30,000 of 1,000,000 */
     t.min_change = 50000;
@@ -148,7 +148,7 @@ static void strict_wants_the_whole_interval_beyond(void **state)
     rule.strict = true;
     struct made m, fresh;
     struct pk_decision d;
-    struct pk_trial t = {.screen = make(&m, 14, 1.025, 0.015)};
+    struct pk_pair_series t = {.screen = make(&m, 14, 1.025, 0.015)};
     pk_decide_pairs(&t, 1, &rule, &d);
     assert_says(&d, PK_UNDECIDED, PK_REASON_NOISE);
     assert_true(pairs_of(t).verdict == PK_SLOWER);
@@ -167,7 +167,7 @@ static void figures_that_are_not_positive(void **state)
     double base[8] = {0, 1, -1, 0, 2, 0, 1, -1}, new_[8];
     for (int i = 0; i < 8; i++)
         new_[i] = base[i] + 10 + 0.1 * (i % 2);
-    struct pk_trial t = {.screen = {base, new_, 8}};
+    struct pk_pair_series t = {.screen = {base, new_, 8}};
     struct pk_decision d = pairs_of(t);
     assert_says(&d, PK_UNDECIDED, PK_REASON_NEEDS_ABSOLUTE);
     assert_true(d.absolute && d.needed == 0);
@@ -178,29 +178,30 @@ static void figures_that_are_not_positive(void **state)
     assert_true(d.ci.lo > 9.9 && d.ci.hi < 10.2);
     t.min_change = 20;
     assert_true(pairs_of(t).verdict == PK_SAME);
-    assert_true(gate_of((struct pk_trial){.screen = {base, new_, 6}}).reason == PK_REASON_NEEDS_ABSOLUTE);
+    assert_true(gate_of((struct pk_pair_series){.screen = {base, new_, 6}}).reason ==
+                PK_REASON_NEEDS_ABSOLUTE);
 }
 
 static void refusals(void **state)
 {
     struct made m;
-    struct pk_decision d = pairs_of((struct pk_trial){.screen = make(&m, 1, 1.5, 0)});
+    struct pk_decision d = pairs_of((struct pk_pair_series){.screen = make(&m, 1, 1.5, 0)});
     assert_says(&d, PK_UNREPLICATED, PK_REASON_FEW_PAIRS);
     assert_near(d.ratio, 1.5, 1e-12);
     assert_true(isnan(d.ci.lo) && isnan(d.mde));
-    d = pairs_of((struct pk_trial){0});
+    d = pairs_of((struct pk_pair_series){0});
     assert_says(&d, PK_UNREPLICATED, PK_REASON_FEW_PAIRS);
-    d = pairs_of((struct pk_trial){.screen = make(&m, 10, 1.5, 0.001), .unstable = true});
+    d = pairs_of((struct pk_pair_series){.screen = make(&m, 10, 1.5, 0.001), .unstable = true});
     assert_says(&d, PK_UNSTABLE, PK_REASON_ENVIRONMENT);
     make(&m, 10, 1.5, 0.001);
     m.new_[0] *= 2;
     m.base[3] *= 2;
-    d = pairs_of((struct pk_trial){.screen = {m.base, m.new_, 10}});
+    d = pairs_of((struct pk_pair_series){.screen = {m.base, m.new_, 10}});
     assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
     assert_int_equal(d.disturbed, 2);
     assert_true(d.disturbed_base == 1 && d.disturbed_new == 1 && d.p_disturbed > 0.999);
     m.new_[5] *= 3;
-    d = pairs_of((struct pk_trial){.screen = {m.base, m.new_, 10}});
+    d = pairs_of((struct pk_pair_series){.screen = {m.base, m.new_, 10}});
     assert_says(&d, PK_UNSTABLE, PK_REASON_DISTURBED);
 }
 
@@ -231,7 +232,7 @@ static void too_many_disturbed_pairs_stay(void **state)
     m.new_[1] *= 2;
     struct pk_disturbed found = pk_find_disturbed(&p, &pk_rule_default, flags);
     assert_true(found.refused && found.pairs == 0 && !flags[0] && !flags[1]);
-    assert_true(pairs_of((struct pk_trial){.screen = p}).verdict == PK_UNSTABLE);
+    assert_true(pairs_of((struct pk_pair_series){.screen = p}).verdict == PK_UNSTABLE);
     double ticks[8] = {5, 5, 5, 5, 5, 5, 5, 6};
     p = (struct pk_pairs){ticks, ticks, 8}; /* most are equal: no measure of what is far */
     assert_int_equal(pk_find_disturbed(&p, &pk_rule_default, flags).pairs, 0);
@@ -249,7 +250,7 @@ static void a_constant_side_makes_no_noise_a_disturbance(void **state)
         m.new_[i] = 1.5e6;
     }
     assert_int_equal(pk_find_disturbed(&p, &pk_rule_default, flags).pairs, 0);
-    assert_true(pairs_of((struct pk_trial){.screen = p}).verdict == PK_SLOWER);
+    assert_true(pairs_of((struct pk_pair_series){.screen = p}).verdict == PK_SLOWER);
     m.base[3] *= 2; /* is one still */
     assert_true(pk_find_disturbed(&p, &pk_rule_default, flags).base == 1 && flags[3]);
     for (size_t i = 0; i < 12; i++)
@@ -276,7 +277,7 @@ static void pairs_are_ordered_in_blocks(void **state)
 static void a_gate_asks_for_what_it_needs(void **state)
 {
     struct made m, fresh;
-    struct pk_trial t = {0};
+    struct pk_pair_series t = {0};
     struct pk_decision d = gate_of(t);
     assert_says(&d, PK_UNDECIDED, PK_REASON_MORE_PAIRS);
     assert_true(d.stage == PK_STAGE_SCREEN && d.wanted == 6);
@@ -310,7 +311,7 @@ static void a_gate_suspects_both_ways(void **state)
     struct made m, fresh;
     struct pk_rule rule = pk_rule_default;
     struct pk_decision d;
-    struct pk_trial t = {.screen = make(&m, 6, 0.95, 0.01), .confirm = make(&fresh, 14, 0.95, 0.01)};
+    struct pk_pair_series t = {.screen = make(&m, 6, 0.95, 0.01), .confirm = make(&fresh, 14, 0.95, 0.01)};
     d = gate_of(t);
     assert_true(d.suspected == -1 && d.verdict == PK_FASTER);
     rule.confirm_faster = false;
@@ -327,7 +328,7 @@ static void a_gate_suspects_both_ways(void **state)
 static void disturbed_pairs_are_run_again(void **state)
 {
     struct made m;
-    struct pk_trial t = {.screen = make(&m, 6, 1, 0.001)};
+    struct pk_pair_series t = {.screen = make(&m, 6, 1, 0.001)};
     m.new_[2] *= 1.4;
     struct pk_decision d = gate_of(t); /* a single one is not */
     assert_says(&d, PK_SAME, PK_REASON_PROVED);
@@ -344,10 +345,10 @@ static void disturbed_pairs_are_run_again(void **state)
 static void cases_not_confirmed_yet_count(void **state)
 {
     struct made m, fresh;
-    struct pk_trial t[3];
+    struct pk_pair_series t[3];
     struct pk_decision d[3];
     for (int i = 0; i < 3; i++)
-        t[i] = (struct pk_trial){.screen = make(&m, 6, 1.03, 0.01)};
+        t[i] = (struct pk_pair_series){.screen = make(&m, 6, 1.03, 0.01)};
     t[0].confirm = make(&fresh, 14, 1.03, 0.03);
     pk_decide_gate(t, 3, &pk_rule_default, d);
     assert_near(d[0].p_adjusted, 3 * d[0].p, 1e-12);
@@ -365,10 +366,10 @@ static void looking_often_is_allowed_for(void **state)
     int wrong = 0, same = 0, found = 0, pairs = 0;
     for (int k = 0; k < TRIALS; k++) {
         struct made m[CASES];
-        struct pk_trial t[CASES];
+        struct pk_pair_series t[CASES];
         struct pk_decision d[CASES];
         for (int i = 0; i < CASES; i++)
-            t[i] = (struct pk_trial){.screen = {m[i].base, m[i].new_, 0}};
+            t[i] = (struct pk_pair_series){.screen = {m[i].base, m[i].new_, 0}};
         for (bool more = true; more;) {
             more = false;
             pk_decide_pairs(t, CASES, &rule, d);
@@ -398,11 +399,11 @@ static void cases_share_the_risk_until_clear(void **state)
 {
     struct pk_rule rule = pk_rule_default;
     rule.until_clear = true;
-    struct pk_trial t[20];
+    struct pk_pair_series t[20];
     struct pk_decision d[20];
     struct made m;
     for (int i = 0; i < 20; i++)
-        t[i] = (struct pk_trial){.screen = make(&m, 6, 1.04, 0.015)};
+        t[i] = (struct pk_pair_series){.screen = make(&m, 6, 1.04, 0.015)};
     pk_decide_pairs(t, 1, &rule, d);
     assert_says(&d[0], PK_SLOWER, PK_REASON_PROVED);
     pk_decide_pairs(t, 20, &rule, d);

@@ -38,7 +38,7 @@ static int close_client(void **state)
     return 0;
 }
 
-static enum pk_answer ask(int64_t id, uint64_t wait_ns, const volatile int *stop, struct pk_slice **slice)
+static enum pk_reply ask(int64_t id, uint64_t wait_ns, const volatile int *stop, struct pk_slice **slice)
 {
     const struct pk_request r = {.id = id, .experiment = "e", .variant = "v", .device = "null", .axes = axes};
     return pk_worker_client_ask(&client, &r, pk_clock_ns() + wait_ns, stop, slice);
@@ -47,7 +47,7 @@ static enum pk_answer ask(int64_t id, uint64_t wait_ns, const volatile int *stop
 static struct pk_slice *answer(int64_t id)
 {
     struct pk_slice *slice = NULL;
-    assert_int_equal(ask(id, 60 * PK_NS_PER_S, NULL, &slice), PK_ANSWER_SLICE);
+    assert_int_equal(ask(id, 60 * PK_NS_PER_S, NULL, &slice), PK_REPLY_SLICE);
     return slice;
 }
 
@@ -106,9 +106,9 @@ static void who_is_late_or_stopped_is_ended(void **state)
     struct pk_slice *slice;
     const volatile int stop = 1;
     open_client(HELLO "sleep 60", NULL);
-    assert_int_equal(ask(1, 20 * PK_NS_PER_MS, NULL, &slice), PK_ANSWER_LATE);
+    assert_int_equal(ask(1, 20 * PK_NS_PER_MS, NULL, &slice), PK_REPLY_LATE);
     assert_int_equal(client.process.pid, 0);
-    assert_int_equal(ask(2, 60 * PK_NS_PER_S, &stop, &slice), PK_ANSWER_STOPPED);
+    assert_int_equal(ask(2, 60 * PK_NS_PER_S, &stop, &slice), PK_REPLY_STOPPED);
     assert_int_equal(client.process.pid, 0);
 }
 
