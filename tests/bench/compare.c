@@ -151,7 +151,7 @@ static void multiply(struct pk_store *s, const struct ids *old, int64_t copies)
         "NULL " COPIES "CROSS JOIN main.run_case c WHERE c.id > :old_cases",
         "INSERT INTO main.summary SELECT y.case_id + k * :cases, y.metric_id, y.n, y.invocations, y.median, "
         "y.ci_low, "
-        "y.ci_high, y.mean, y.sd, y.min, y.max, y.cv " COPIES
+        "y.ci_high, y.mean, y.sd, y.min, y.max, y.cv, y.ci_level " COPIES
         "CROSS JOIN main.summary y WHERE y.case_id > :old_cases",
         "INSERT INTO main.slice SELECT l.id + k * :slices, l.case_id + k * :cases, l.invocation, l.pass, "
         "l.status, "
