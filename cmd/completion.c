@@ -86,9 +86,9 @@ static void add_names(struct pk_buf *b, const struct pk_probe *p, const struct p
     pk_buf_str(b, "' ;;\n");
 }
 
-static const char *script(const struct pk_opt_known *known, struct pk_arena *a)
+static const char *script(const struct pk_opt_program *program, struct pk_arena *a)
 {
-    const struct pk_opt *of_run = pk_opt_command(known, "run")->rows;
+    const struct pk_opt *of_run = pk_opt_command(program, "run")->rows;
     struct pk_buf b = {.arena = a};
     pk_buf_str(&b, "# bash completion of perfkit: source <(perfkit completion)\n"
                    "_perfkit() {\n"
@@ -108,9 +108,9 @@ static const char *script(const struct pk_opt_known *known, struct pk_arena *a)
                    "help:run:3|list:experiments:3) words='");
     add_words(&b, pk_probe_names);
     pk_buf_str(&b, "' ;;\n  esac\n  [[ $here == -* ]] && case ${COMP_WORDS[1]} in\n");
-    for (size_t i = 0; i < known->n; i++) {
-        pk_buf_printf(&b, "    %s) words='--help", known->sections[i].command);
-        add_options(&b, known->sections[i].rows);
+    for (size_t i = 0; i < program->n; i++) {
+        pk_buf_printf(&b, "    %s) words='--help", program->sections[i].command);
+        add_options(&b, program->sections[i].rows);
         add_options(&b, pk_global_rows);
         pk_buf_str(&b, "' ;;\n");
     }
@@ -122,8 +122,8 @@ static const char *script(const struct pk_opt_known *known, struct pk_arena *a)
     }
     pk_buf_str(&b, "  esac\n  case $before in\n");
     add_choices(&b, pk_global_rows);
-    for (size_t i = 0; i < known->n; i++)
-        add_choices(&b, known->sections[i].rows);
+    for (size_t i = 0; i < program->n; i++)
+        add_choices(&b, program->sections[i].rows);
     pk_buf_str(&b, "  esac\n  [[ ${COMP_WORDS[1]} == run ]] && case ${COMP_WORDS[2]}:$before in\n");
     for (const struct pk_probe *const *probe = pk_probes; *probe; probe++)
         add_names(&b, *probe, pk_axis_rows(*probe, of_run, a));
@@ -136,7 +136,7 @@ static const char *script(const struct pk_opt_known *known, struct pk_arena *a)
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    fputs(script(app->input.known, app->arena), app->text);
+    fputs(script(app->input.program, app->arena), app->text);
     return PK_OK;
 }
 

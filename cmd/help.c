@@ -42,7 +42,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         return pk_fix(err, "%s", pk_suggest_text(app->arena, name, names.v, names.n));
     }
     const struct pk_opt_table tables[3] = {{.rows = pk_global_rows},
-                                           {.rows = pk_opt_command(app->input.known, name)->rows}};
+                                           {.rows = pk_opt_command(app->input.program, name)->rows}};
     fputs(pk_usage_command(c, tables, true, pk_out_options_of(app->globals, PK_FMT_TABLE).width, app->arena),
           app->text);
     return PK_OK;

@@ -204,7 +204,7 @@ static enum pk_code leave(struct pk_ctx *ctx, struct pk_err *err)
 /* Rows left out behave like OK. */
 static const struct behaviour {
     double (*stretch)(struct state *t);
-    enum pk_code (*trouble)(struct pk_ctx *ctx, struct pk_err *err);
+    enum pk_code (*failure)(struct pk_ctx *ctx, struct pk_err *err);
 } behaviours[] = {
     [OK] = {steady},
     [SLOW_START] = {slow_start},
@@ -297,7 +297,7 @@ static enum pk_code copy_and_stay_busy(struct pk_ctx *ctx, struct pk_err *err)
     const double stretch = b->stretch ? b->stretch(t) : 1;
     const uint64_t ns = (uint64_t)llround((double)pk_case_int(ctx->c, BUSY_NS) * stretch);
     const size_t skipped = ctx->c->variant == CHECK_FAILS ? 1 : 0;
-    enum pk_code rc = b->trouble ? b->trouble(ctx, err) : PK_OK;
+    enum pk_code rc = b->failure ? b->failure(ctx, err) : PK_OK;
     for (int64_t i = 0; !rc && i < copies(ctx->c); i++)
         rc = pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_ON_DEVICE, t->dst, t->src + skipped,
                             t->bytes - skipped, err);

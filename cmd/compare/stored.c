@@ -64,7 +64,7 @@ enum pk_code pk_stored_judge(struct pk_app *app, const char *base, const char *n
 
 /* --- tables --------------------------------------------------------------------------------------------------------- */
 
-static void say_missing(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
+static void note_missing(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
 {
     const size_t needed = pk_rule_default.fewest_runs;
     size_t least = needed;
@@ -134,7 +134,7 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
         pk_out_note(out, p->base.instead);
     pk_compare_print_differences(out, p->differences, p->n_differences, p->refused, a);
     pk_compare_print(out, &p->comparison, NULL, a);
-    say_missing(p, out, a);
+    note_missing(p, out, a);
     if (p->equal)
         pk_out_note(out, "equal: both sides of the gate were the same program with the same arguments, or "
                          "settings that give the same cases. Differences are noise, and nothing is judged.");

@@ -135,27 +135,27 @@ static void begin_ceilings(struct pk_out *out, const struct pk_ceilings *top, st
     pk_out_table(out, "ceilings", "Highest rates measured on this machine", cols, n);
 }
 
-static void put_known(struct pk_row *row, const char *key, double rate)
+static void put_rate(struct pk_row *row, const char *key, double rate)
 {
     pk_put_real(row, key, rate > 0 ? rate : NAN);
 }
 
-static void ceilings_row(struct pk_out *out, const char *key, const struct pk_ceilings_known *known)
+static void ceilings_row(struct pk_out *out, const char *key, const struct pk_stored_ceilings *stored)
 {
-    const struct pk_ceilings *top = &known->top, *sheet = &known->sheet;
+    const struct pk_ceilings *top = &stored->top, *sheet = &stored->sheet;
     struct pk_row *row = pk_row_begin(out);
     pk_put_text(row, "device", key);
-    put_known(row, "fp32_flops_per_s", top->fp32_flops_per_s);
-    put_known(row, "tf32_flops_per_s", top->tf32_flops_per_s);
-    put_known(row, "bf16_flops_per_s", top->bf16_flops_per_s);
-    put_known(row, "exp_per_s", top->exp_per_s);
-    put_known(row, "memory_bytes_per_s", top->memory_bytes_per_s);
-    put_known(row, "copy_bytes_per_s", top->copy_bytes_per_s);
-    put_known(row, "cache_bytes", top->cache_bytes);
-    put_known(row, "sheet_fp32_flops_per_s", sheet->fp32_flops_per_s);
-    put_known(row, "sheet_tf32_flops_per_s", sheet->tf32_flops_per_s);
-    put_known(row, "sheet_bf16_flops_per_s", sheet->bf16_flops_per_s);
-    pk_put_text(row, "doubtful", known->doubtful);
+    put_rate(row, "fp32_flops_per_s", top->fp32_flops_per_s);
+    put_rate(row, "tf32_flops_per_s", top->tf32_flops_per_s);
+    put_rate(row, "bf16_flops_per_s", top->bf16_flops_per_s);
+    put_rate(row, "exp_per_s", top->exp_per_s);
+    put_rate(row, "memory_bytes_per_s", top->memory_bytes_per_s);
+    put_rate(row, "copy_bytes_per_s", top->copy_bytes_per_s);
+    put_rate(row, "cache_bytes", top->cache_bytes);
+    put_rate(row, "sheet_fp32_flops_per_s", sheet->fp32_flops_per_s);
+    put_rate(row, "sheet_tf32_flops_per_s", sheet->tf32_flops_per_s);
+    put_rate(row, "sheet_bf16_flops_per_s", sheet->bf16_flops_per_s);
+    pk_put_text(row, "doubtful", stored->doubtful);
     pk_row_end(row);
 }
 
@@ -165,18 +165,18 @@ static enum pk_code check_device(const char *device, const struct pk_device_opti
     unsigned ordinal;
     if (pk_device_parse(device, &kind, &ordinal, err))
         return err->code;
-    const char *absent = pk_device_unavailable(kind);
-    if (!absent)
+    const char *reason = pk_device_unavailable(kind);
+    if (!reason)
         return kind == PK_DEVICE_CPU ? pk_cpu_threads_check(o->threads, o->cpus, err) : PK_OK;
     pk_fail(err, PK_E_UNAVAILABLE, "device %s cannot be used here", device);
-    pk_why(err, "%s", absent);
+    pk_why(err, "%s", reason);
     return pk_fix(err, "perfkit list devices shows which devices can be used");
 }
 
 /* What the vendor states, beside what was reached of it. */
-static void note_sheet(struct doctor *d, const struct pk_ceilings_known *known)
+static void note_sheet(struct doctor *d, const struct pk_stored_ceilings *stored)
 {
-    const struct pk_ceilings *top = &known->top, *sheet = &known->sheet;
+    const struct pk_ceilings *top = &stored->top, *sheet = &stored->sheet;
     const struct {
         const char *dtype;
         double reached, stated;
@@ -198,19 +198,19 @@ static enum pk_code measure_ceilings(struct doctor *d, struct pk_err *err)
     struct pk_arena *a = d->app->arena;
     const char *machine = pk_machine_json(&d->machine, a);
     PK_STORE_CLEANUP struct pk_store *s = NULL;
-    struct pk_ceilings_known known;
+    struct pk_stored_ceilings stored;
     if (check_device(d->device, &d->device_options, err) ||
         pk_open_store(d->app, NULL, PK_STORE_WRITE, &s, err) ||
-        pk_ceilings_calibrate(s, machine, d->device, &d->device_options, &pk_stop_flag, &known, err))
+        pk_ceilings_calibrate(s, machine, d->device, &d->device_options, &pk_stop_flag, &stored, err))
         return err->code;
-    begin_ceilings(d->app->out, &known.top, a);
-    ceilings_row(d->app->out, pk_ceilings_key(d->device, &d->device_options, a), &known);
-    note_sheet(d, &known);
-    if (known.doubtful)
+    begin_ceilings(d->app->out, &stored.top, a);
+    ceilings_row(d->app->out, pk_ceilings_key(d->device, &d->device_options, a), &stored);
+    note_sheet(d, &stored);
+    if (stored.doubtful)
         pk_out_note(d->app->out, pk_printf(a,
                                            "Measured on a busy host: no second repetition came within 5 %% "
                                            "of the highest %s. Repetitions are kept; the next run adds one.",
-                                           known.doubtful));
+                                           stored.doubtful));
     return PK_OK;
 }
 

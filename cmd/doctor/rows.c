@@ -134,15 +134,15 @@ static struct pk_finding look_numpy(struct doctor *d, int which)
 static struct pk_finding feature(const char *name)
 {
     const struct pk_feature *f = pk_feature(name);
-    return (struct pk_finding){f->absent ? FOUND_NO : FOUND_OK, f->absent ? f->absent : f->summary,
-                               f->enable};
+    return (struct pk_finding){f->unavailable ? FOUND_NO : FOUND_OK,
+                               f->unavailable ? f->unavailable : f->summary, f->enable};
 }
 
 static struct pk_finding look_cuda(struct doctor *d, int which)
 {
     const char *reason = pk_device_unavailable(PK_DEVICE_CUDA);
     const struct pk_feature *f = pk_feature("cuda");
-    if (f->absent || !reason)
+    if (f->unavailable || !reason)
         return feature("cuda");
     return (struct pk_finding){FOUND_NO, reason, "install the NVIDIA driver; in a container: --gpus all"};
 }
@@ -169,7 +169,7 @@ static struct pk_finding look_mpi(struct doctor *d, int which)
     struct pk_mpi_found f;
     struct pk_err err;
     char took[32];
-    if (pk_feature("mpi")->absent && !secure_getenv("PERFKIT_MPI"))
+    if (pk_feature("mpi")->unavailable && !secure_getenv("PERFKIT_MPI"))
         return feature("mpi");
     if (pk_mpi_check(&pk_stop_flag, ARENA(d), &f, &err))
         return (struct pk_finding){FOUND_NO, "not tried: a signal stopped perfkit", NULL};
@@ -185,7 +185,7 @@ static struct pk_finding look_mpi(struct doctor *d, int which)
 static struct pk_finding look_onednn(struct doctor *d, int which)
 {
     struct pk_blas b;
-    if (pk_feature("onednn")->absent)
+    if (pk_feature("onednn")->unavailable)
         return feature("onednn");
     if (secure_getenv("PERFKIT_BLAS"))
         return (struct pk_finding){FOUND_NO, "not searched: PERFKIT_BLAS names the library to use", NULL};

@@ -107,7 +107,7 @@ static enum pk_code start_command(const struct pk_cmd *c, int argc, const char *
     app.input = (struct pk_opt_input){.argc = argc - 1,
                                       .argv = argv + 1,
                                       .environ_ = (const char *const *)environ,
-                                      .known = pk_known_options(a),
+                                      .program = pk_program_options(a),
                                       .lenient = c->explains};
     pk_app_options(&app, c->name, NULL);
     const char *first = c->axes ? pk_opt_first_argument(&app.input, app.tables, 2) : NULL;

@@ -82,7 +82,7 @@ static enum pk_code apply(struct pk_entry *e, struct pk_suite *s, const struct p
     const bool common = section == &s->common; /* whose keys may be of experiments and of commands */
     const struct pk_suite_keys may = {.tables = &e->app->tables[1],
                                       .n_tables = common ? 1 : 2,
-                                      .known = e->app->input.known,
+                                      .program = e->app->input.program,
                                       .commands = common     ? any
                                                   : e->probe ? of_experiments
                                                              : of_commands,

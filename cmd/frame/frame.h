@@ -27,7 +27,7 @@ const struct pk_cmd *pk_command_find(const char *name, struct pk_err *err);
 /* Adds the names of the commands that are shown. */
 void pk_command_names(struct pk_texts *names, struct pk_arena *a);
 /* The rows of every command, flat. */
-const struct pk_opt_known *pk_known_options(struct pk_arena *a);
+const struct pk_opt_program *pk_program_options(struct pk_arena *a);
 /* An option for every axis that none of the command's `others` has the name of. */
 const struct pk_opt *pk_axis_rows(const struct pk_probe *p, const struct pk_opt *others, struct pk_arena *a);
 /* Binds the tables of the app to new options of the command, with the axes of an experiment (NULL = none): ready for pk_opt_parse. */

@@ -75,7 +75,7 @@ static enum pk_code finish_stdout(struct pk_err *err)
 
 /* What is wrong with a command line, every rank of a launcher meets. Rank 0 says it, its exit status makes the launcher end the others, and
  * one that is left after a while has something of its own to say. */
-static bool said_by_rank_0(struct pk_err *err)
+static bool is_error_of_rank_0(struct pk_err *err)
 {
     const struct pk_launched l = pk_launched();
     if (l.rank == 0)
@@ -103,7 +103,7 @@ int main(int argc, const char **argv)
     enum pk_code rc = pk_dispatch(argc, argv, &arena, &err);
     if (!rc)
         rc = finish_stdout(&err);
-    if (rc && !said_by_rank_0(&err))
+    if (rc && !is_error_of_rank_0(&err))
         pk_print_error(&err);
     pk_arena_free(&arena);
     return pk_exit_status(rc);

@@ -22,7 +22,7 @@ static const struct pk_opt_variable variables[] = {
     {0},
 };
 
-const struct pk_opt_known *pk_known_options(struct pk_arena *a)
+const struct pk_opt_program *pk_program_options(struct pk_arena *a)
 {
     size_t n = 0;
     while (pk_commands[n])
@@ -31,9 +31,9 @@ const struct pk_opt_known *pk_known_options(struct pk_arena *a)
     for (size_t i = 0; i < n; i++)
         sections[i] = (struct pk_opt_section){pk_commands[i]->name, pk_opt_flat(pk_commands[i]->options, a),
                                               pk_commands[i]->options_bytes};
-    struct pk_opt_known *known = pk_new(a, struct pk_opt_known);
-    *known = (struct pk_opt_known){sections, n, pk_global_rows, variables};
-    return known;
+    struct pk_opt_program *program = pk_new(a, struct pk_opt_program);
+    *program = (struct pk_opt_program){sections, n, pk_global_rows, variables};
+    return program;
 }
 
 /* --- axes: `--seq-len 256,1024` is `-a seq_len=256,1024` ----------------------------------------------------------------- */
@@ -88,7 +88,7 @@ const struct pk_opt *pk_axis_rows(const struct pk_probe *p, const struct pk_opt 
 
 void pk_app_options(struct pk_app *app, const char *command, const struct pk_probe *probe)
 {
-    const struct pk_opt_section *c = pk_opt_command(app->input.known, command);
+    const struct pk_opt_section *c = pk_opt_command(app->input.program, command);
     app->input.command = command;
     app->options = pk_alloc(app->arena, c->bytes + 1);
     app->tables[0] = (struct pk_opt_table){.rows = pk_global_rows, .target = app->globals};

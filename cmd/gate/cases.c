@@ -88,13 +88,13 @@ struct pk_criteria pk_gate_criteria(const struct gate *g, const struct gate_entr
 }
 
 /* A row is of both sides, so that it is enough to know one of them: another perfkit may have other metrics. */
-static bool is_known(const struct gate_entry *e)
+static bool has_cases(const struct gate_entry *e)
 {
-    bool known = false;
+    bool any = false;
     for (int i = 0; e->probe && i < PK_SIDES; i++)
-        known |= e->side[i].is_settings ||
-                 pk_same_file("/proc/self/exe", pk_program_path(e->side[i].argv[0], e->app->arena));
-    return known;
+        any |= e->side[i].is_settings ||
+               pk_same_file("/proc/self/exe", pk_program_path(e->side[i].argv[0], e->app->arena));
+    return any;
 }
 
 enum pk_code pk_gate_check_criteria(const struct gate *g, struct pk_err *err)
@@ -102,30 +102,29 @@ enum pk_code pk_gate_check_criteria(const struct gate *g, struct pk_err *err)
     struct pk_arena *a = g->app->arena;
     struct pk_expected_rows *parts = pk_new_n(a, struct pk_expected_rows, g->n_entries);
     struct pk_compare_options *what = pk_new_n(a, struct pk_compare_options, g->n_entries);
-    size_t known = 0;
+    size_t n = 0;
     for (size_t i = 0; i < g->n_entries; i++) {
         const struct gate_entry *e = &g->entries[i];
-        if (!is_known(e))
+        if (!has_cases(e))
             continue;
         what[i] = pk_verdict_what(&e->o->verdict);
-        parts[known] = (struct pk_expected_rows){
+        parts[n] = (struct pk_expected_rows){
             .place = e->of->place,
             .criteria = pk_gate_criteria(g, e),
         };
         pk_expected_of_plan(&e->side[PK_NEW].run.plan, &g->samples, e->side[PK_BASE].experiment.first,
-                            &what[i], a, &parts[known++]);
+                            &what[i], a, &parts[n++]);
     }
     struct pk_errs wrong = {.arena = a};
-    return pk_expected_rows_check(parts, known, known == g->n_entries, &wrong, err)
-               ? pk_all_errors(&wrong, err)
-               : PK_OK;
+    return pk_expected_rows_check(parts, n, n == g->n_entries, &wrong, err) ? pk_all_errors(&wrong, err)
+                                                                            : PK_OK;
 }
 
 void pk_gate_note_unknown(const struct gate *g, struct pk_out *out)
 {
     for (size_t i = 0; i < g->n_entries; i++) {
         const struct gate_entry *e = &g->entries[i];
-        if (is_known(e) || !(e->o->verdict.thresholds.n + e->o->verdict.metrics.n))
+        if (has_cases(e) || !(e->o->verdict.thresholds.n + e->o->verdict.metrics.n))
             continue;
         pk_out_note(out,
                     pk_printf(g->app->arena,

@@ -46,9 +46,9 @@ struct gate_entry {
     struct pk_run_facts facts[PK_SIDES];
     struct pk_threshold *thresholds; /* of its rows alone */
     size_t n_thresholds;
-    bool equal;                 /* both sides are the same thing: what is found is noise, and kept as that */
-    struct pk_row_noise *known; /* of its rows, by earlier calibrations */
-    size_t n_known, n_calibrated; /* rows; the latter of this one */
+    bool equal; /* both sides are the same thing: what is found is noise, and kept as that */
+    struct pk_row_noise *calibrated;        /* of its rows, by earlier calibrations */
+    size_t n_calibrated_rows, n_calibrated; /* rows; the latter of this one */
 };
 
 struct gate {

@@ -41,9 +41,9 @@ enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_
     /* Of a command, what pk_gate_begin will record that matters here. */
     of.settings =
         e->probe ? pk_run_settings(&e->side[PK_NEW].run) : pk_printf(a, "{\"warmup\": %d}", PK_GATE_WARMUP);
-    e->n_known = pk_noise_known(all, n, &of, a, &e->known);
+    e->n_calibrated_rows = pk_calibrated_noise(all, n, &of, a, &e->calibrated);
     const struct pk_criteria of_rows = pk_gate_criteria(g, e);
-    return pk_noise_check(e->known, e->n_known, &of_rows, &rule, given, err);
+    return pk_noise_check(e->calibrated, e->n_calibrated_rows, &of_rows, &rule, given, err);
 }
 
 /* --- what is found ------------------------------------------------------------------------------------------------------ */
@@ -113,21 +113,22 @@ static const char *percent(double share, struct pk_arena *a)
     return pk_printf(a, share < 0.1 ? "%.2g" : "%.0f", 100 * share);
 }
 
-static const char *known_note(const struct gate_entry *e)
+static const char *calibrated_note(const struct gate_entry *e)
 {
     struct pk_arena *a = e->app->arena;
     double lowest = INFINITY, highest = 0;
-    const struct pk_row_noise *newest = e->known;
-    for (size_t i = 0; i < e->n_known; i++) {
-        const struct pk_row_noise *k = &e->known[i];
+    const struct pk_row_noise *newest = e->calibrated;
+    for (size_t i = 0; i < e->n_calibrated_rows; i++) {
+        const struct pk_row_noise *k = &e->calibrated[i];
         lowest = fmin(lowest, k->of.of.noise.floor);
         highest = fmax(highest, k->of.of.noise.floor);
         newest = k->of.run_id > newest->of.run_id ? k : newest;
     }
-    const size_t below = pk_rows_below_noise(e->known, e->n_known, pk_gate_rule(e->o).min_effect);
+    const size_t below =
+        pk_rows_below_noise(e->calibrated, e->n_calibrated_rows, pk_gate_rule(e->o).min_effect);
     return pk_printf(a, "Calibrated by run %lld (%.10s, %zu pairs): the noise floor of %s is %s%s %%%s.",
                      (long long)newest->of.run_id, newest->of.measured_at, newest->of.of.noise.pairs,
-                     pk_plural(e->n_known, "row", a),
+                     pk_plural(e->n_calibrated_rows, "row", a),
                      highest > lowest ? pk_printf(a, "%s to ", percent(lowest, a)) : "", percent(highest, a),
                      below ? pk_printf(a, ", above --min-effect in %s", pk_plural(below, "row", a)) : "");
 }
@@ -155,9 +156,10 @@ void pk_gate_note_noise(const struct gate *g, struct pk_out *out)
             e->equal
                 ? "equal: both sides are the same program with the same arguments, or settings that give the "
                   "same cases. Differences are noise: they are kept as a calibration, and nothing is judged."
-            : e->n_known ? known_note(e)
-                         : pk_printf(g->app->arena, "The noise floor here is unknown: `%s` measures it.",
-                                     how_to_calibrate(e));
+            : e->n_calibrated_rows
+                ? calibrated_note(e)
+                : pk_printf(g->app->arena, "The noise floor here is unknown: `%s` measures it.",
+                            how_to_calibrate(e));
         pk_out_note(out, pk_printf(g->app->arena, "%s%s", in, noise));
         if (few_note(e))
             pk_out_note(out, pk_printf(g->app->arena, "%s%s", in, few_note(e)));

@@ -272,7 +272,7 @@ enum pk_code pk_gate_report(struct gate *g, const struct pk_report_content *cont
 
 /* --- no outcome ------------------------------------------------------------------------------------------------------- */
 
-static enum pk_code print_trouble(void *user, struct pk_out *out, struct pk_err *err)
+static enum pk_code print_failure(void *user, struct pk_out *out, struct pk_err *err)
 {
     pk_failures_print(user, 1, out);
     return PK_OK;
@@ -284,6 +284,6 @@ enum pk_code pk_gate_report_error(struct gate *g, struct pk_err *err)
     struct pk_failure t = {.side = "both",
                            .status = pk_outcome_word(err->code),
                            .message = pk_printf(g->app->arena, "%s: %s", err->what, err->why)};
-    const struct pk_report_content content = {.comparison = &none, .print = print_trouble, .user = &t};
+    const struct pk_report_content content = {.comparison = &none, .print = print_failure, .user = &t};
     return pk_gate_report(g, &content, err->code, err);
 }

@@ -58,7 +58,7 @@ const struct pk_opt pk_run_device_rows[] = {
 
 /* --- a run of these options ------------------------------------------------------------------------------------------------ */
 
-static void say(void *user, bool warning, const char *text)
+static void message(void *user, bool warning, const char *text)
 {
     if (warning)
         pk_warn(user, "%s", text);
@@ -74,7 +74,7 @@ struct pk_run pk_run_of(struct pk_app *app, struct pk_run_options *o, const stru
                            .argc = app->argc,
                            .argv = app->argv,
                            .stop_flag = &pk_stop_flag,
-                           .say = say,
+                           .message = message,
                            .user = app,
                            .probe = probe};
 }

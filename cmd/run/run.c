@@ -70,7 +70,7 @@ struct item {
     bool measured;
 };
 
-struct list {
+struct run_list {
     struct pk_app *app;
     const struct pk_run_options *o; /* of all */
     struct pk_entries entries;
@@ -82,7 +82,7 @@ struct list {
 /* --- before anything is measured ---------------------------------------------------------------------------------------- */
 
 /* The options of the whole suite hold for its commands, too. */
-static enum pk_code prepare_command(struct list *l, struct item *i, struct pk_err *err)
+static enum pk_code prepare_command(struct run_list *l, struct item *i, struct pk_err *err)
 {
     struct exec_options *o = i->entry->app->options;
     const char *text;
@@ -101,7 +101,7 @@ static enum pk_code prepare_command(struct list *l, struct item *i, struct pk_er
 /* --- measuring ------------------------------------------------------------------------------------------------------------- */
 
 /* Of the time of all, a fair share of what is left; an entry's own budget is kept within it. */
-static void share_budget(const struct list *l, struct item *i, size_t left, uint64_t began_ns)
+static void share_budget(const struct run_list *l, struct item *i, size_t left, uint64_t began_ns)
 {
     struct pk_run_options *o = i->run.o;
     if (!l->o->budget_ns || !i->entry->name)
@@ -119,7 +119,7 @@ static bool goes_on(enum pk_code code)
 }
 
 /* The first failure stands for all, a failed case before one that could not be measured. */
-static void remember(struct list *l, const struct item *i, struct pk_err *err)
+static void remember(struct run_list *l, const struct item *i, struct pk_err *err)
 {
     if (i->code == PK_OK || l->worst.code == PK_E_CHECK || (l->worst.code && i->code != PK_E_CHECK))
         return;
@@ -128,7 +128,7 @@ static void remember(struct list *l, const struct item *i, struct pk_err *err)
 }
 
 /* `exec` alone says none: what it measured is its whole output. NULL = there is no run. */
-static const char *closing_note_of_command(const struct list *l, const struct item *i)
+static const char *closing_note_of_command(const struct run_list *l, const struct item *i)
 {
     struct pk_arena *a = l->app->arena;
     const char *what = pk_printf(a, "%s measured", pk_plural((size_t)i->exec.result.runs, "process", a));
@@ -139,7 +139,7 @@ static const char *closing_note_of_command(const struct list *l, const struct it
                           : NULL;
 }
 
-static enum pk_code measure(struct list *l, struct item *i, size_t left, uint64_t began_ns,
+static enum pk_code measure(struct run_list *l, struct item *i, size_t left, uint64_t began_ns,
                             struct pk_err *err)
 {
     i->measured = true;
@@ -170,7 +170,7 @@ static const char *outcome(const struct item *i)
 }
 
 /* Which run is which entry's. */
-static void print_entries(const struct list *l)
+static void print_entries(const struct run_list *l)
 {
     static const struct pk_column columns[] = {
         {.key = "entry", .heading = "Entry", .left = true},
@@ -219,7 +219,7 @@ static void print_cases(const struct item *i, struct pk_out *out, struct pk_aren
     }
 }
 
-static enum pk_code print_plan(struct list *l, struct pk_err *err)
+static enum pk_code print_plan(struct run_list *l, struct pk_err *err)
 {
     pk_out_table(l->app->out, "suite_plan", pk_printf(l->app->arena, "Suite %s", l->entries.name),
                  PK_COLUMNS(plan_columns));
@@ -252,7 +252,7 @@ static enum pk_code print_plan(struct list *l, struct pk_err *err)
 
 /* --- all of it ------------------------------------------------------------------------------------------------------------------ */
 
-static enum pk_code with_store(struct list *l, struct pk_err *err)
+static enum pk_code with_store(struct run_list *l, struct pk_err *err)
 {
     const uint64_t began_ns = pk_clock_ns();
     enum pk_code rc = PK_OK;
@@ -296,7 +296,7 @@ static enum pk_code check_subject(const struct pk_app *app, const struct pk_run_
     return pk_fix(err, o->suite ? "omit one of them" : "perfkit run -h shows examples");
 }
 
-static enum pk_code open_list(struct list *l, struct pk_err *err)
+static enum pk_code open_list(struct run_list *l, struct pk_err *err)
 {
     const struct pk_launched launched = pk_launched();
     const struct pk_probe *probe = NULL;
@@ -328,7 +328,7 @@ static enum pk_code open_list(struct list *l, struct pk_err *err)
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    struct list l = {.app = app, .o = app->options};
+    struct run_list l = {.app = app, .o = app->options};
     if (open_list(&l, err))
         return err->code;
     struct pk_run *first = &l.v[0].run;

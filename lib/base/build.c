@@ -9,9 +9,9 @@
 const char pk_version[] = PK_VERSION;
 
 const struct pk_feature pk_features[] = {
-    {"cuda", "experiments on NVIDIA GPUs", PK_CUDA_ABSENT, PK_CUDA_ENABLE},
-    {"mpi", "ranks over MPI", PK_MPI_ABSENT, PK_MPI_ENABLE},
-    {"onednn", "oneDNN as a second library of CPU matrix products", PK_ONEDNN_ABSENT, PK_ONEDNN_ENABLE},
+    {"cuda", "experiments on NVIDIA GPUs", PK_CUDA_UNAVAILABLE, PK_CUDA_ENABLE},
+    {"mpi", "ranks over MPI", PK_MPI_UNAVAILABLE, PK_MPI_ENABLE},
+    {"onednn", "oneDNN as a second library of CPU matrix products", PK_ONEDNN_UNAVAILABLE, PK_ONEDNN_ENABLE},
     {NULL},
 };
 

@@ -5,10 +5,10 @@ extern const char pk_version[]; /* "0.1.0" */
 
 /* An optional part of the build; the options have the same names in meson_options.txt. */
 struct pk_feature {
-    const char *name;    /* "cuda"; ends the table when NULL */
-    const char *summary; /* what it is for */
-    const char *absent;  /* why it is not in this build; NULL = it is */
-    const char *enable;  /* what would bring it in; NULL = it is in */
+    const char *name;        /* "cuda"; ends the table when NULL */
+    const char *summary;     /* what it is for */
+    const char *unavailable; /* why it is not in this build; NULL = it is */
+    const char *enable;      /* what would bring it in; NULL = it is in */
 };
 
 extern const struct pk_feature pk_features[];

@@ -16,7 +16,7 @@
 #ifndef PK_HAVE_CUDA
 static const char *without_cuda(void)
 {
-    return pk_feature("cuda")->absent;
+    return pk_feature("cuda")->unavailable;
 }
 
 static enum pk_code refuse_cuda(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err)
@@ -120,7 +120,7 @@ enum pk_code pk_comm_start_group(struct pk_comm *c, struct pk_reduce *r, const s
         return err->code;
     for (size_t i = 0; i < n_parts; i++)
         r->bytes += parts[i].n * pk_dtype_bytes(type);
-    r->asked_ns = pk_device_now_ns(c->dev);
+    r->queued_ns = pk_device_now_ns(c->dev);
     enum pk_code rc = ended(c, c->ops->start(c, r, err));
     r->pending = rc == PK_OK;
     c->pending += r->pending;

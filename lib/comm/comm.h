@@ -58,7 +58,7 @@ struct pk_reduce {
     struct pk_part one;
     size_t bytes; /* of all parts */
     enum pk_dtype type;
-    uint64_t asked_ns; /* when it was started; of a queue, when the compute lane was there */
+    uint64_t queued_ns; /* when it was started; of a queue, when the compute lane was there */
     uint64_t began_ns,
         ended_ns;    /* when it had the transport; valid once it is over, of a queue after settle */
     bool pending;    /* started and not waited for */

@@ -15,7 +15,7 @@
 enum { MAGIC = 0x6c6c6f72 };
 #define PATIENCE_NS PK_NS_PER_S
 
-struct entry {
+struct heartbeat {
     _Atomic uint64_t calls;    /* that it entered; 0 = it has not said anything */
     _Atomic uint64_t since_ns; /* when it entered the one that it is in; 0 = in none */
     _Atomic uint64_t seen_ns;  /* when it last said so */
@@ -23,14 +23,14 @@ struct entry {
 
 struct pk_rank_heartbeats_page {
     _Atomic uint64_t magic;
-    struct entry v[];
+    struct heartbeat v[];
 };
 
 /* --- open and close --- */
 
 static size_t bytes_of(unsigned ranks)
 {
-    return sizeof(struct pk_rank_heartbeats_page) + ranks * sizeof(struct entry);
+    return sizeof(struct pk_rank_heartbeats_page) + ranks * sizeof(struct heartbeat);
 }
 
 static void map(struct pk_rank_heartbeats *r, int fd, unsigned ranks)
@@ -97,7 +97,7 @@ void pk_rank_heartbeats_enter(struct pk_rank_heartbeats *r, unsigned rank)
 {
     if (!r || !r->page)
         return;
-    struct entry *e = &r->page->v[rank];
+    struct heartbeat *e = &r->page->v[rank];
     const uint64_t now = pk_clock_ns();
     atomic_store(&e->seen_ns, now);
     atomic_store(&e->since_ns, now);
@@ -126,7 +126,7 @@ struct seen {
 
 static struct seen read_heartbeat(const struct pk_rank_heartbeats *r, unsigned rank, uint64_t now_ns)
 {
-    const struct entry *e = &r->page->v[rank];
+    const struct heartbeat *e = &r->page->v[rank];
     const uint64_t since_ns = e->since_ns, seen_ns = e->seen_ns;
     return (struct seen){.calls = e->calls,
                          .waits = since_ns != 0,
@@ -139,11 +139,11 @@ static bool waits_awake(const struct seen *s)
     return s->waits && s->silent_ns < PATIENCE_NS;
 }
 
-const char *pk_rank_heartbeats_absent(const struct pk_rank_heartbeats *r, struct pk_arena *a)
+const char *pk_rank_heartbeats_missing(const struct pk_rank_heartbeats *r, struct pk_arena *a)
 {
     const uint64_t now_ns = pk_clock_ns();
     struct pk_buf names = {.arena = a};
-    unsigned absent = 0;
+    unsigned missing = 0;
     if (!r || !r->page)
         return NULL;
     /* Of those that wait, and say so, the one that has done so for longest; -1 = none for long enough. */
@@ -160,13 +160,13 @@ const char *pk_rank_heartbeats_absent(const struct pk_rank_heartbeats *r, struct
         const struct seen s = read_heartbeat(r, i, now_ns);
         /* It went silent in a call, or others are further than it is. */
         if (s.calls && (s.waits ? !waits_awake(&s) : waiting >= 0 && s.calls < witness.calls))
-            pk_buf_printf(&names, "%s%u", absent++ ? ", " : "", i);
+            pk_buf_printf(&names, "%s%u", missing++ ? ", " : "", i);
     }
-    if (!absent)
+    if (!missing)
         return NULL;
     const char *who =
-        pk_printf(a, "%s %s did not answer", pk_plural_noun(absent, "rank", a), pk_buf_text(&names));
+        pk_printf(a, "%s %s did not answer", pk_plural_noun(missing, "rank", a), pk_buf_text(&names));
     return waiting < 0 ? who
                        : pk_printf(a, "%s: rank %d has waited for %s for %.1f s", who, waiting,
-                                   absent > 1 ? "them" : "it", (double)witness.waited_ns / 1e9);
+                                   missing > 1 ? "them" : "it", (double)witness.waited_ns / 1e9);
 }

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define PK_ROLL_BEAT_NS 100000000u
+#define PK_HEARTBEAT_NS 100000000u
 
 struct pk_rank_heartbeats {
     struct pk_rank_heartbeats_page *page; /* NULL: not open, and nothing happens */
@@ -38,4 +38,4 @@ void pk_rank_heartbeats_leave(struct pk_rank_heartbeats *r, unsigned rank);
 
 /* "rank 1 did not answer: rank 0 has waited for it for 3.2 s". NULL when no rank is at fault, because all compute, or wait for each
  * other and respond; a wait of less than a second does not count. In the arena. */
-const char *pk_rank_heartbeats_absent(const struct pk_rank_heartbeats *r, struct pk_arena *a);
+const char *pk_rank_heartbeats_missing(const struct pk_rank_heartbeats *r, struct pk_arena *a);

@@ -10,10 +10,10 @@
 /* Rows of sums: the total, the regions of the marks, what is of none. */
 enum { TOTAL = 0, FIRST_REGION = 1, NONE = FIRST_REGION + PK_REGIONS_MAX, ROWS };
 
-static int by_asked(const void *a, const void *b)
+static int by_launch(const void *a, const void *b)
 {
     const struct pk_kernel *x = a, *y = b;
-    return (x->asked_ns > y->asked_ns) - (x->asked_ns < y->asked_ns);
+    return (x->launched_ns > y->launched_ns) - (x->launched_ns < y->launched_ns);
 }
 
 /* Marks are in the order they began. The stack holds those that may still be open; one that ended below another that did not is
@@ -23,9 +23,9 @@ void pk_breakdown_regions(struct pk_kernel *v, size_t n, const struct pk_marks *
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     uint32_t *stack = pk_new_n(&a, uint32_t, marks->n + 1);
     size_t depth = 0, next = 0;
-    qsort(v, n, sizeof *v, by_asked);
+    qsort(v, n, sizeof *v, by_launch);
     for (size_t i = 0; i < n; i++) {
-        const uint64_t t = v[i].asked_ns;
+        const uint64_t t = v[i].launched_ns;
         if (v[i].placed)
             continue;
         v[i].region = PK_NO_REGION;
@@ -46,7 +46,7 @@ void pk_breakdown_families(struct pk_kernel *v, size_t n, const struct pk_trace 
 {
     size_t next = 0;
     for (size_t i = 0; i < n; i++) {
-        const uint64_t t = v[i].asked_ns;
+        const uint64_t t = v[i].launched_ns;
         while (next < ops->n && ops->v[next].begin_ns <= t)
             next++;
         if (t && next && t < ops->v[next - 1].end_ns)
@@ -149,11 +149,11 @@ static void add_declared(struct pk_declared *to, struct pk_declared d)
 }
 
 /* What was declared, to the rows of the kernels; says whether anything was folded. */
-static bool declare(const struct pk_trace *asked, struct pk_family_time (*sums)[PK_FAMILIES])
+static bool declare(const struct pk_trace *ops, struct pk_family_time (*sums)[PK_FAMILIES])
 {
     bool folded = false;
-    for (size_t i = 0; i < asked->n; i++)
-        add_declared(&sums[row_of(asked->v[i].region)][asked->v[i].family].declared, asked->v[i].declared);
+    for (size_t i = 0; i < ops->n; i++)
+        add_declared(&sums[row_of(ops->v[i].region)][ops->v[i].family].declared, ops->v[i].declared);
     for (size_t row = FIRST_REGION; row < ROWS; row++) {
         struct pk_family_time *products = &sums[row][PK_FAMILY_ATTENTION_MATMUL];
         struct pk_family_time *gemm = &sums[row][PK_FAMILY_GEMM];
@@ -223,8 +223,8 @@ struct pk_region_time pk_breakdown_within(const struct pk_trace *t, const struct
     for (size_t i = 0; i < marks->n; i++) {
         const struct pk_mark *m = &marks->v[i];
         size_t n = 0;
-        for (; m->region == region && next < t->n && t->v[next].asked_ns < m->end_host_ns; next++)
-            if (t->v[next].asked_ns && t->v[next].asked_ns >= m->begin_host_ns) {
+        for (; m->region == region && next < t->n && t->v[next].launched_ns < m->end_host_ns; next++)
+            if (t->v[next].launched_ns && t->v[next].launched_ns >= m->begin_host_ns) {
                 add_kernel(&sum, &t->v[next]);
                 v[n++] = &t->v[next];
             }
@@ -240,13 +240,13 @@ struct pk_region_time pk_breakdown_within(const struct pk_trace *t, const struct
 static const double DRIFT_MAX = 100e-6; /* of a computer's clock and a GPU's */
 
 /* On the lane, from where the first of them begins. */
-struct span {
+struct lane_span {
     double begin_ns, end_ns;
 };
 
 static bool launched(const struct pk_kernel *k, const struct pk_mark *m)
 {
-    return k->asked_ns >= m->begin_host_ns && k->asked_ns < m->end_host_ns;
+    return k->launched_ns >= m->begin_host_ns && k->launched_ns < m->end_host_ns;
 }
 
 /* The place on the lane of a moment of the kernels' clock. */
@@ -259,7 +259,7 @@ struct scale {
 /* Both clocks begin anywhere, and one may be faster: what marks and kernels span differently is that as far as clocks differ in speed,
  * and what the marks span beyond it lies half before the kernels, half after. */
 static struct scale scale_of(const struct pk_kernel *v, size_t n, const struct pk_mark *m,
-                             const struct span *s, size_t n_spans)
+                             const struct lane_span *s, size_t n_spans)
 {
     double first = 0, last = 0, end = 0;
     bool any = false;
@@ -286,7 +286,7 @@ void pk_breakdown_replayed(struct pk_kernel *v, size_t n, struct pk_device *dev)
         n_spans++;
     if (n_spans < 2 || !dev->ops->elapsed_ns)
         return;
-    struct span *s = pk_new_n(&a, struct span, n_spans);
+    struct lane_span *s = pk_new_n(&a, struct lane_span, n_spans);
     for (size_t i = 0; i < n_spans; i++) {
         s[i].begin_ns = i ? (double)dev->ops->elapsed_ns(dev, m->begin_slot, m[i].begin_slot) : 0;
         s[i].end_ns = (double)dev->ops->elapsed_ns(dev, m->begin_slot, m[i].end_slot);

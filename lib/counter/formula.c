@@ -14,7 +14,7 @@ struct pk_formula_step {
     double value; /* of c */
 };
 
-struct parser {
+struct formula_parser {
     struct pk_arena *arena;
     struct pk_formula *out;
     const char *at;
@@ -24,7 +24,7 @@ struct parser {
     struct pk_err *err;
 };
 
-static enum pk_code wrong(const struct parser *p, const char *what)
+static enum pk_code wrong(const struct formula_parser *p, const char *what)
 {
     pk_fail(p->err, PK_E_USAGE, "'%.200s' is not a formula", p->out->text);
     if (*p->at)
@@ -34,21 +34,21 @@ static enum pk_code wrong(const struct parser *p, const char *what)
     return pk_fix(p->err, "names, numbers, + - * / and parentheses: instructions / cycles");
 }
 
-static char next(struct parser *p)
+static char next(struct formula_parser *p)
 {
     while (isspace((unsigned char)*p->at))
         p->at++;
     return *p->at;
 }
 
-static void add_step(struct parser *p, struct pk_formula_step s)
+static void add_step(struct formula_parser *p, struct pk_formula_step s)
 {
     if (p->out->n_steps == p->steps_cap)
         p->steps = pk_grow(p->arena, p->steps, sizeof *p->steps, p->out->n_steps, &p->steps_cap);
     p->steps[p->out->n_steps++] = s;
 }
 
-static size_t name_index(struct parser *p, const char *start, size_t n)
+static size_t name_index(struct formula_parser *p, const char *start, size_t n)
 {
     for (size_t i = 0; i < p->out->n_names; i++)
         if (strlen(p->names[i]) == n && !strncmp(p->names[i], start, n))
@@ -59,9 +59,9 @@ static size_t name_index(struct parser *p, const char *start, size_t n)
     return p->out->n_names++;
 }
 
-static enum pk_code sum(struct parser *p);
+static enum pk_code sum(struct formula_parser *p);
 
-static enum pk_code parenthesis(struct parser *p)
+static enum pk_code parenthesis(struct formula_parser *p)
 {
     p->at++;
     if (sum(p))
@@ -72,7 +72,7 @@ static enum pk_code parenthesis(struct parser *p)
     return PK_OK;
 }
 
-static enum pk_code number(struct parser *p)
+static enum pk_code number(struct formula_parser *p)
 {
     char *end;
     double v = strtod(p->at, &end);
@@ -83,7 +83,7 @@ static enum pk_code number(struct parser *p)
     return PK_OK;
 }
 
-static enum pk_code atom(struct parser *p)
+static enum pk_code atom(struct formula_parser *p)
 {
     const char c = next(p);
     if (c == '(')
@@ -99,7 +99,7 @@ static enum pk_code atom(struct parser *p)
     return PK_OK;
 }
 
-static enum pk_code factor(struct parser *p)
+static enum pk_code factor(struct formula_parser *p)
 {
     if (++p->depth >= DEEPEST)
         return wrong(p, "it is nested too deeply");
@@ -115,7 +115,8 @@ static enum pk_code factor(struct parser *p)
 }
 
 /* Operands with any of these operators between them. */
-static enum pk_code chain(struct parser *p, const char *operators, enum pk_code (*operand)(struct parser *))
+static enum pk_code chain(struct formula_parser *p, const char *operators,
+                          enum pk_code (*operand)(struct formula_parser *))
 {
     if (operand(p))
         return p->err->code;
@@ -128,12 +129,12 @@ static enum pk_code chain(struct parser *p, const char *operators, enum pk_code 
     return PK_OK;
 }
 
-static enum pk_code product(struct parser *p)
+static enum pk_code product(struct formula_parser *p)
 {
     return chain(p, "*/", factor);
 }
 
-static enum pk_code sum(struct parser *p)
+static enum pk_code sum(struct formula_parser *p)
 {
     return chain(p, "+-", product);
 }
@@ -142,7 +143,7 @@ enum pk_code pk_formula_parse(const char *text, struct pk_arena *a, const struct
                               struct pk_err *err)
 {
     struct pk_formula *f = pk_new(a, struct pk_formula);
-    struct parser p = {.arena = a, .out = f, .err = err};
+    struct formula_parser p = {.arena = a, .out = f, .err = err};
     p.at = f->text = pk_strdup(a, text);
     if (sum(&p))
         return err->code;

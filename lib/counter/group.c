@@ -19,7 +19,7 @@ const char *const pk_given_names[PK_GIVENS] = {
     [PK_GIVEN_PEAK_BYTES_PER_S] = "peak_bytes_per_s",
 };
 
-struct parser {
+struct group_parser {
     struct pk_group *g;
     struct pk_arena *arena;
     struct pk_err *err;
@@ -29,7 +29,7 @@ struct parser {
     int line;
 };
 
-static enum pk_code wrong(const struct parser *p, const char *what)
+static enum pk_code wrong(const struct group_parser *p, const char *what)
 {
     pk_fail(p->err, PK_E_USAGE, "group %s, line %d: %s", p->g->name, p->line, what);
     pk_why(p->err, "a line is: title TEXT, events NAMES, optional NAMES, metric NAME UNIT = FORMULA -- "
@@ -37,7 +37,7 @@ static enum pk_code wrong(const struct parser *p, const char *what)
     return pk_fix(p->err, "docs/counters.md describes the format");
 }
 
-static bool has_event(const struct parser *p, const char *name)
+static bool has_event(const struct group_parser *p, const char *name)
 {
     for (size_t i = 0; i < p->g->n_events; i++)
         if (!strcmp(p->events[i], name))
@@ -45,13 +45,13 @@ static bool has_event(const struct parser *p, const char *name)
     return false;
 }
 
-static enum pk_code title(struct parser *p, const char *rest)
+static enum pk_code title(struct group_parser *p, const char *rest)
 {
     p->g->title = rest;
     return *rest ? PK_OK : wrong(p, "the title is empty");
 }
 
-static enum pk_code optional(struct parser *p, const char *rest)
+static enum pk_code optional(struct group_parser *p, const char *rest)
 {
     for (const char *name; (name = pk_next_part(&rest, ' ', p->arena));) {
         if (!*name)
@@ -64,7 +64,7 @@ static enum pk_code optional(struct parser *p, const char *rest)
     return PK_OK;
 }
 
-static enum pk_code events(struct parser *p, const char *rest)
+static enum pk_code events(struct group_parser *p, const char *rest)
 {
     if (p->g->n_required < p->g->n_events)
         return wrong(p, "the events it needs come before the optional ones");
@@ -75,7 +75,7 @@ static enum pk_code events(struct parser *p, const char *rest)
 }
 
 /* NAME UNIT = FORMULA -- SUMMARY */
-static enum pk_code metric(struct parser *p, const char *rest)
+static enum pk_code metric(struct group_parser *p, const char *rest)
 {
     struct pk_group_metric m = {0};
     const char *equals = strstr(rest, " = "), *dashes = strstr(rest, " -- ");
@@ -105,10 +105,10 @@ static enum pk_code metric(struct parser *p, const char *rest)
 
 static const struct word {
     const char *name;
-    enum pk_code (*take)(struct parser *p, const char *rest);
+    enum pk_code (*take)(struct group_parser *p, const char *rest);
 } words[] = {{"title", title}, {"events", events}, {"optional", optional}, {"metric", metric}};
 
-static enum pk_code take_line(struct parser *p, const char *line)
+static enum pk_code take_line(struct group_parser *p, const char *line)
 {
     const size_t n = strcspn(line, " ");
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -120,7 +120,7 @@ static enum pk_code take_line(struct parser *p, const char *line)
 enum pk_code pk_group_parse(const char *name, const char *text, struct pk_arena *a, struct pk_group *out,
                             struct pk_err *err)
 {
-    struct parser p = {.g = out, .arena = a, .err = err};
+    struct group_parser p = {.g = out, .arena = a, .err = err};
     *out = (struct pk_group){.name = name, .help = ""};
     while (*text) {
         const char *end = strchrnul(text, '\n'), *next = *end ? end + 1 : end;

@@ -53,13 +53,13 @@ enum pk_code pk_events_find(const struct pk_source *s, const char *const *names,
 {
     *out = pk_new_n(a, struct pk_event, n);
     for (size_t k = 0; k < n; k++) {
-        const char **known = pk_new_n(a, const char *, s->n_events);
+        const char **names_of_source = pk_new_n(a, const char *, s->n_events);
         size_t i = 0;
         for (; i < s->n_events && strcmp(s->events[i].name, names[k]) != 0; i++)
-            known[i] = s->events[i].name;
+            names_of_source[i] = s->events[i].name;
         if (i == s->n_events) {
             pk_fail(err, PK_E_USAGE, "%s: there is no event '%.100s'", s->name, names[k]);
-            pk_why(err, "%s", pk_suggest_text(a, names[k], known, s->n_events));
+            pk_why(err, "%s", pk_suggest_text(a, names[k], names_of_source, s->n_events));
             return pk_fix(err, "perfkit list counters");
         }
         (*out)[k] = s->events[i];

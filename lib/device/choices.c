@@ -9,7 +9,7 @@ struct pk_choice {
     struct pk_choice *next;
     const char *key, *value;
     const char *why; /* a given one was refused */
-    bool made, told;
+    bool made, reported;
 };
 
 static struct pk_choice *find(const struct pk_device *dev, const char *key)
@@ -50,20 +50,20 @@ void pk_choice_make(struct pk_device *dev, const char *key, const char *value, c
     c->value = pk_strdup(&dev->arena, value);
     c->why = why ? pk_strdup(&dev->arena, why) : NULL;
     c->made = true;
-    c->told = false;
+    c->reported = false;
 }
 
-void pk_choices_tell(struct pk_device *dev, pk_fact_fn *fn, void *user)
+void pk_choices_report(struct pk_device *dev, pk_fact_fn *fn, void *user)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     for (struct pk_choice *c = dev->choices; c; c = c->next) {
-        if (!c->made || c->told)
+        if (!c->made || c->reported)
             continue;
         fn(user, pk_printf(&a, PK_CHOICE_PREFIX "%s", c->key), c->value);
         if (c->why)
             fn(user, "choice_warning",
                pk_printf(&a, "the stored choice for %s could not be used (%s): a new choice was made", c->key,
                          c->why));
-        c->told = true;
+        c->reported = true;
     }
 }

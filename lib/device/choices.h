@@ -22,4 +22,4 @@ const char *pk_choice_of(const struct pk_device *dev, const char *key);
 /* Chosen here. The key has at most PK_CHOICE_KEY_MOST bytes (asserted). Replaces a given choice that was refused because of `why`. */
 void pk_choice_make(struct pk_device *dev, const char *key, const char *value, const char *why);
 /* Choices made since the last call, as settings; with "choice_warning" for each refused one. */
-void pk_choices_tell(struct pk_device *dev, pk_fact_fn *fn, void *user);
+void pk_choices_report(struct pk_device *dev, pk_fact_fn *fn, void *user);

@@ -17,7 +17,7 @@
 #else
 static const char *without_cuda(void)
 {
-    return pk_feature("cuda")->absent;
+    return pk_feature("cuda")->unavailable;
 }
 
 static const struct pk_device_ops pk_device_cuda = {
@@ -189,17 +189,17 @@ void pk_device_free(struct pk_device *dev, void *p)
 enum pk_code pk_device_oom(struct pk_device *dev, struct pk_err *err)
 {
     const struct pk_pool *p = &dev->pool;
-    char asked[32], used[32], limit[32];
+    char requested[32], used[32], limit[32];
     if (pk_device_broken(dev))
         return dev->ops->sync(dev, err);
     if (dev->capturing) {
         pk_fail(err, PK_E_INTERNAL, "captured work allocates new memory");
         pk_why(err, "%s more than when it ran before, and memory cannot be allocated during a capture",
-               pk_format_bytes((int64_t)p->refused_bytes, asked, sizeof asked));
+               pk_format_bytes((int64_t)p->refused_bytes, requested, sizeof requested));
         return pk_fix(err, "this is a bug of the operation: it must allocate the same memory each time");
     }
     pk_fail(err, PK_E_OOM, "no room for %s more on device %s",
-            pk_format_bytes((int64_t)p->refused_bytes, asked, sizeof asked), dev->ops->kind);
+            pk_format_bytes((int64_t)p->refused_bytes, requested, sizeof requested), dev->ops->kind);
     if (p->limit == SIZE_MAX)
         pk_why(err, "%s are in use and the device has no more",
                pk_format_bytes((int64_t)p->current, used, sizeof used));

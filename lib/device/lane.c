@@ -109,10 +109,10 @@ enum pk_code pk_graph_replay(struct pk_device *dev, struct pk_graph *g, struct p
 {
     if (!dev->trace)
         return dev->ops->graphs->replay(dev, g->exec, err);
-    const uint64_t asked_ns = pk_device_now_ns(dev);
+    const uint64_t launched_ns = pk_device_now_ns(dev);
     const enum pk_code rc = dev->ops->graphs->replay(dev, g->exec, err);
     if (!rc)
-        pk_trace_add_tape(dev->trace, "captured graph", &g->tape, asked_ns);
+        pk_trace_add_tape(dev->trace, "captured graph", &g->tape, launched_ns);
     return rc;
 }
 

@@ -134,8 +134,8 @@ static void account(struct pk_pool *p, const struct pk_pool_block *b, bool taken
         p->peak = p->current;
     if (*tag > p->tag_peak[b->tag])
         p->tag_peak[b->tag] = *tag;
-    if (p->ledger)
-        p->ledger(p->ledger_user, taken ? (int64_t)b->bytes : -(int64_t)b->bytes, b->tag, p->current);
+    if (p->observer)
+        p->observer(p->observer_user, taken ? (int64_t)b->bytes : -(int64_t)b->bytes, b->tag, p->current);
 }
 
 static void *refuse(struct pk_pool *p, size_t bytes)

@@ -33,7 +33,7 @@ struct pk_device;
 struct pk_pool_block; /* pool.c */
 
 /* Called for every allocation and free while set: the memory pass records its log with it. bytes < 0 is a free. */
-typedef void pk_pool_ledger_fn(void *user, int64_t bytes, enum pk_tag tag, size_t current);
+typedef void pk_pool_observer_fn(void *user, int64_t bytes, enum pk_tag tag, size_t current);
 
 struct pk_pool {
     struct pk_device *dev;
@@ -44,8 +44,8 @@ struct pk_pool {
     struct pk_pool_block *live[PK_POOL_BUCKETS]; /* by address */
     struct pk_pool_block *idle[PK_POOL_BUCKETS]; /* by size */
     struct pk_pool_block *spare;                 /* descriptors without memory */
-    pk_pool_ledger_fn *ledger;
-    void *ledger_user;
+    pk_pool_observer_fn *observer;
+    void *observer_user;
     unsigned long fail_at; /* fault injection: refuse the n-th allocation from now; 0 = never */
 };
 

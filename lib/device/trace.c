@@ -47,14 +47,14 @@ void pk_trace_add(struct pk_device *dev, const char *name, enum pk_kernel_family
                                       .family = family,
                                       .region = PK_NO_REGION,
                                       .lane = PK_LANE_COMPUTE,
-                                      .asked_ns = begin_ns,
+                                      .launched_ns = begin_ns,
                                       .begin_ns = begin_ns,
                                       .end_ns = dev->ops->now_ns(dev),
                                       .declared = declared});
     }
 }
 
-void pk_trace_add_tape(struct pk_trace *t, const char *name, const struct pk_tape *tape, uint64_t asked_ns)
+void pk_trace_add_tape(struct pk_trace *t, const char *name, const struct pk_tape *tape, uint64_t launched_ns)
 {
     for (int r = PK_NO_REGION; r < PK_REGIONS_MAX; r++)
         for (int f = 0; f < PK_FAMILIES; f++) {
@@ -64,9 +64,9 @@ void pk_trace_add_tape(struct pk_trace *t, const char *name, const struct pk_tap
                                               .family = (enum pk_kernel_family)f,
                                               .region = r,
                                               .lane = PK_LANE_COMPUTE,
-                                              .asked_ns = asked_ns,
-                                              .begin_ns = asked_ns,
-                                              .end_ns = asked_ns,
+                                              .launched_ns = launched_ns,
+                                              .begin_ns = launched_ns,
+                                              .end_ns = launched_ns,
                                               .declared = d,
                                               .placed = r != PK_NO_REGION});
         }

@@ -43,10 +43,10 @@ struct pk_declared {
 struct pk_kernel {
     const char *name; /* "softmax", "softmax.cu:forward", "copy host to device" */
     enum pk_kernel_family family;
-    int region;          /* of the probe's table */
-    uint32_t occurrence; /* of the region: its place among the marks */
-    uint32_t lane;       /* an enum pk_lane, or a GPU's stream by its profiler's number */
-    uint64_t asked_ns;   /* when the host launched it, by the device's clock; 0 = not known */
+    int region;           /* of the probe's table */
+    uint32_t occurrence;  /* of the region: its place among the marks */
+    uint32_t lane;        /* an enum pk_lane, or a GPU's stream by its profiler's number */
+    uint64_t launched_ns; /* when the host launched it, by the device's clock; 0 = not known */
     uint64_t begin_ns,
         end_ns; /* when it ran; of a GPU: converted to the host's clock, to a microsecond or so */
     uint32_t grid[3], block[3];  /* of a GPU's kernels, else 0 */
@@ -74,4 +74,5 @@ void pk_trace_init(struct pk_trace *t, struct pk_arena *a, size_t cap);
 void pk_trace_add(struct pk_device *dev, const char *name, enum pk_kernel_family family, uint64_t begin_ns,
                   struct pk_declared declared);
 /* Everything on a tape was launched again at asked_ns, by one call: a row for each sum. */
-void pk_trace_add_tape(struct pk_trace *t, const char *name, const struct pk_tape *tape, uint64_t asked_ns);
+void pk_trace_add_tape(struct pk_trace *t, const char *name, const struct pk_tape *tape,
+                       uint64_t launched_ns);

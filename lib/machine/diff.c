@@ -40,14 +40,14 @@ static const struct {
 
 enum { FACTS = sizeof facts / sizeof *facts };
 
-struct differences {
+struct fact_differences {
     struct pk_arena *a;
     const char *absent; /* what to say where a side has no such fact */
     const char **v;
     size_t n, cap;
 };
 
-static const char *value_text(const struct differences *d, const json_t *v, enum shape shape)
+static const char *value_text(const struct fact_differences *d, const json_t *v, enum shape shape)
 {
     char *text;
     if (!v || (json_is_string(v) && !*json_string_value(v)))
@@ -61,7 +61,7 @@ static const char *value_text(const struct differences *d, const json_t *v, enum
     return pk_json_text(d->a, v, PK_JSON_CANON);
 }
 
-static void compare(struct differences *d, const char *words, enum shape shape, const json_t *x,
+static void compare(struct fact_differences *d, const char *words, enum shape shape, const json_t *x,
                     const json_t *y)
 {
     if (x == y || (x && y && json_equal(x, y)))
@@ -84,7 +84,7 @@ static bool in_table(const char *name)
 static size_t diff(const char *base, const char *new_, bool of_machine, struct pk_arena *a,
                    const char *const **words)
 {
-    struct differences d = {.a = a, .absent = of_machine ? "unknown" : "nothing"};
+    struct fact_differences d = {.a = a, .absent = of_machine ? "unknown" : "nothing"};
     PK_JSON_CLEANUP json_t *x = json_loads(base, 0, NULL), *y = json_loads(new_, 0, NULL);
     const char *name;
     json_t *v;

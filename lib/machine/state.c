@@ -16,23 +16,23 @@
 /* A clock is read by asking every CPU: of many, these suffice. */
 enum { CLOCKS_READ = 64 };
 
-struct reading {
+struct state_reader {
     const char *root;
     const unsigned *cpus;
     unsigned n;
     struct pk_arena *a;
 };
 
-static double read_load(const struct reading *r, const char *of)
+static double read_load(const struct state_reader *r, const char *of)
 {
     const char *text = pk_file_text(r->root, "proc/loadavg", r->a);
     return text ? strtod(text, NULL) : NAN;
 }
 
-static double read_frequency(const struct reading *r, const char *of)
+static double read_frequency(const struct state_reader *r, const char *of)
 {
     double sum = 0;
-    unsigned n = r->n < CLOCKS_READ ? r->n : CLOCKS_READ, known = 0;
+    unsigned n = r->n < CLOCKS_READ ? r->n : CLOCKS_READ, n_read = 0;
     for (unsigned i = 0; i < n; i++) {
         int64_t khz;
         if (!pk_file_int(r->root,
@@ -40,12 +40,12 @@ static double read_frequency(const struct reading *r, const char *of)
                          &khz))
             continue;
         sum += (double)khz * 1000;
-        known++;
+        n_read++;
     }
-    return known ? sum / known : NAN;
+    return n_read ? sum / n_read : NAN;
 }
 
-static double read_steal(const struct reading *r, const char *of)
+static double read_steal(const struct state_reader *r, const char *of)
 {
     const char *text = pk_file_text(r->root, "proc/stat", r->a);
     const int64_t ticks = text ? pk_steal_ticks(text, r->cpus, r->n) : -1;
@@ -54,7 +54,7 @@ static double read_steal(const struct reading *r, const char *of)
 }
 
 /* "some avg10=0.00 avg60=0.00 avg300=0.00 total=12345", in microseconds. */
-static double read_pressure(const struct reading *r, const char *of)
+static double read_pressure(const struct state_reader *r, const char *of)
 {
     const char *text = pk_file_text(r->root, pk_printf(r->a, "proc/pressure/%s", of), r->a);
     const char *some = text ? pk_file_field(text, "some", 0, r->a) : NULL;
@@ -62,7 +62,7 @@ static double read_pressure(const struct reading *r, const char *of)
     return total ? strtod(total + strlen("total="), NULL) * 1000 : NAN;
 }
 
-static double read_quota(const struct reading *r, const char *of)
+static double read_quota(const struct state_reader *r, const char *of)
 {
     struct pk_quota_stops q;
     pk_quota_stops_read(r->root, &q);
@@ -70,7 +70,7 @@ static double read_quota(const struct reading *r, const char *of)
 }
 
 /* Every CPU counts its own core's and its package's. */
-static double read_thermal(const struct reading *r, const char *of)
+static double read_thermal(const struct state_reader *r, const char *of)
 {
     static const char *const counts[] = {"core", "package"};
     double sum = NAN;
@@ -88,7 +88,7 @@ static double read_thermal(const struct reading *r, const char *of)
 
 static const struct {
     const char *name;
-    double (*read)(const struct reading *r, const char *of);
+    double (*read)(const struct state_reader *r, const char *of);
     const char *of; /* pressure of what; stops of the quota or their ns */
 } values[PK_STATE_VALUES] = {
     [PK_STATE_LOAD] = {"load", read_load},
@@ -112,7 +112,7 @@ static const char *const texts[PK_STATE_TEXTS] = {
 void pk_state_read(const char *root, const unsigned *cpus, unsigned n, struct pk_arena *a, struct pk_state *s)
 {
     PK_ARENA_CLEANUP struct pk_arena files = {0};
-    const struct reading r = {root, cpus, n, &files};
+    const struct state_reader r = {root, cpus, n, &files};
     *s = (struct pk_state){.at_ns = pk_clock_ns()};
     s->text[PK_STATE_GOVERNOR] = pk_policy_governor(root, a);
     s->text[PK_STATE_TURBO] = pk_policy_turbo(root);

@@ -78,13 +78,13 @@ struct sample {
     double *should; /* [n] the mean over the ranks */
 };
 
-struct checker {
+struct gradient_check {
     struct pk_averaging *v;
     struct sample *of; /* [tensors] */
     void *host;        /* of the largest gradient */
 };
 
-static enum pk_code to_host(struct checker *k, size_t t, const void *src, enum pk_dtype type,
+static enum pk_code to_host(struct gradient_check *k, size_t t, const void *src, enum pk_dtype type,
                             struct pk_err *err)
 {
     return pk_device_copy_now(k->v->dev, PK_COPY_DEVICE_TO_HOST, k->host, src,
@@ -92,7 +92,7 @@ static enum pk_code to_host(struct checker *k, size_t t, const void *src, enum p
 }
 
 /* What one rank gives to the mean, rounded as it is sent. */
-static enum pk_code add_rank(struct checker *k, unsigned rank, double weight, struct pk_err *err)
+static enum pk_code add_rank(struct gradient_check *k, unsigned rank, double weight, struct pk_err *err)
 {
     struct pk_averaging *v = k->v;
     enum pk_code rc = pk_training_batch(v->o.training, rank, err);
@@ -110,7 +110,8 @@ static enum pk_code add_rank(struct checker *k, unsigned rank, double weight, st
     return rc;
 }
 
-static enum pk_code compare_sample(const struct checker *k, size_t t, double tolerance, struct pk_err *err)
+static enum pk_code compare_sample(const struct gradient_check *k, size_t t, double tolerance,
+                                   struct pk_err *err)
 {
     const struct sample *s = &k->of[t];
     double largest = 0;
@@ -132,7 +133,7 @@ static enum pk_code check_training(struct pk_averaging *v, bool full, uint64_t s
                                    struct pk_err *err)
 {
     struct pk_rng rng = {seed};
-    struct checker k = {.v = v, .of = pk_new_n(a, struct sample, v->gradients->n)};
+    struct gradient_check k = {.v = v, .of = pk_new_n(a, struct sample, v->gradients->n)};
     size_t most = 0;
     for (size_t t = 0; t < v->gradients->n; t++) {
         const size_t elements = v->gradients->v[t].elements, n = full ? elements : SAMPLES;

@@ -12,13 +12,13 @@
 enum { FILE_BYTES_MAX = 16 << 20 };
 #define ELEMENTS_MAX ((size_t)1 << 40) /* of all tensors */
 
-struct list {
+struct gradient_list {
     struct pk_gradient *v;
     size_t n, cap, elements;
     double shares; /* not yet divided by their sum */
 };
 
-static void add(struct list *l, struct pk_arena *a, const char *name, size_t elements, double share)
+static void add(struct gradient_list *l, struct pk_arena *a, const char *name, size_t elements, double share)
 {
     l->v = pk_grow(a, l->v, sizeof *l->v, l->n, &l->cap);
     l->v[l->n++] = (struct pk_gradient){name, elements, share};
@@ -26,7 +26,7 @@ static void add(struct list *l, struct pk_arena *a, const char *name, size_t ele
     l->shares += share;
 }
 
-static void finish(struct list *l, struct pk_gradients *out)
+static void finish(struct gradient_list *l, struct pk_gradients *out)
 {
     for (size_t i = 0; i < l->n; i++)
         l->v[i].share /= l->shares;
@@ -37,7 +37,7 @@ void pk_gradients_of_transformer(const struct pk_transformer_config *c, struct p
                                  struct pk_gradients *out)
 {
     struct pk_layout layout;
-    struct list l = {0};
+    struct gradient_list l = {0};
     pk_layout_make(&layout, c, a);
     for (size_t i = layout.n; i-- > 0;) {
         const struct pk_parameter *p = &layout.v[i];
@@ -56,7 +56,7 @@ static enum pk_code bad_line(const char *path, int line, const char *text, const
 }
 
 /* "NAME ELEMENTS", or NULL and what is wrong. */
-static const char *read_line(struct list *l, const char *text, struct pk_arena *a)
+static const char *read_line(struct gradient_list *l, const char *text, struct pk_arena *a)
 {
     const size_t name = strcspn(text, " \t"), gap = strspn(text + name, " \t");
     const char *digits = text + name + gap;
@@ -76,7 +76,7 @@ static const char *read_line(struct list *l, const char *text, struct pk_arena *
 enum pk_code pk_gradients_read(const char *path, struct pk_arena *a, struct pk_gradients *out,
                                struct pk_err *err)
 {
-    struct list l = {0};
+    struct gradient_list l = {0};
     char *text;
     size_t bytes;
     int number = 0;

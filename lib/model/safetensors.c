@@ -42,7 +42,7 @@ static float of_bfloat(uint16_t x)
 }
 
 /* Those that are read have a way to fp32. */
-static const struct type {
+static const struct element_type {
     const char *name;
     unsigned bytes;
     bool floats;
@@ -65,7 +65,7 @@ static const struct type {
     {"BOOL", 1},
 };
 
-static const struct type *type_of(const char *name)
+static const struct element_type *type_of(const char *name)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (!strcmp(types[i].name, name))
@@ -102,7 +102,7 @@ static enum pk_code read_whole(const struct pk_safetensors *f, void *to, size_t 
 enum pk_code pk_safetensors_read(const struct pk_safetensors *f, const struct pk_tensor *t, size_t first,
                                  size_t n, float *to, struct pk_err *err)
 {
-    const struct type *type = type_of(t->type);
+    const struct element_type *type = type_of(t->type);
     pk_assert(type->floats && n <= PK_TENSOR_PIECE && first + n <= t->elements);
     char *end = (char *)(to + n) - n * type->bytes;
     enum pk_code rc =
@@ -114,7 +114,7 @@ enum pk_code pk_safetensors_read(const struct pk_safetensors *f, const struct pk
 
 /* --- the header --- */
 
-struct reader {
+struct header_reader {
     const char *path;
     uint64_t data_bytes;
     struct pk_arena *a;
@@ -128,7 +128,7 @@ static enum pk_code corrupt(const char *path, const char *why, struct pk_err *er
     return pk_fix(err, "write it again: safetensors.torch.save_file(model.state_dict(), PATH)");
 }
 
-static enum pk_code bad_tensor(const struct reader *r, const char *name, const char *why)
+static enum pk_code bad_tensor(const struct header_reader *r, const char *name, const char *why)
 {
     return corrupt(r->path, pk_printf(r->a, "tensor '%.100s' %s", name, why), r->err);
 }
@@ -157,11 +157,11 @@ static bool read_shape(const json_t *shape, struct pk_tensor *t)
     return true;
 }
 
-static enum pk_code read_tensor(const struct reader *r, const char *name, const json_t *row,
+static enum pk_code read_tensor(const struct header_reader *r, const char *name, const json_t *row,
                                 struct pk_tensor *t)
 {
     const json_t *offsets = json_object_get(row, "data_offsets");
-    const struct type *type = type_of(pk_json_str(row, "dtype", ""));
+    const struct element_type *type = type_of(pk_json_str(row, "dtype", ""));
     uint64_t end, bytes;
     *t = (struct pk_tensor){.name = pk_strdup(r->a, name)};
     if (!type)
@@ -185,7 +185,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* One behind the other, from the first byte to the last. */
-static enum pk_code check_places(const struct reader *r, struct pk_tensor *v, size_t n)
+static enum pk_code check_places(const struct header_reader *r, struct pk_tensor *v, size_t n)
 {
     uint64_t end = 0;
     qsort(v, n, sizeof *v, by_place);
@@ -206,7 +206,7 @@ static enum pk_code check_places(const struct reader *r, struct pk_tensor *v, si
 enum pk_code pk_safetensors_parse(const char *path, const char *header, size_t n, uint64_t data_bytes,
                                   struct pk_arena *a, struct pk_safetensors *out, struct pk_err *err)
 {
-    const struct reader r = {path, data_bytes, a, err};
+    const struct header_reader r = {path, data_bytes, a, err};
     json_error_t why;
     PK_JSON_CLEANUP json_t *j = json_loadb(header, n, JSON_REJECT_DUPLICATES, &why);
     if (!json_is_object(j))

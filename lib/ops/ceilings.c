@@ -60,8 +60,8 @@ static uint64_t timed(struct pk_device *dev, pk_task_fn *task, struct probe *p, 
 /* Do the steps take a quarter of RUN_NS, undisturbed? One slow answer may be a thread that was kept waiting. */
 static bool long_enough(struct pk_device *dev, pk_task_fn *task, struct probe *p)
 {
-    enum { ASKED = 3 };
-    for (int i = 0; i < ASKED; i++)
+    enum { TRIALS = 3 };
+    for (int i = 0; i < TRIALS; i++)
         if (timed(dev, task, p, pk_cpu_threads(dev)) < RUN_NS / 4)
             return false;
     return true;

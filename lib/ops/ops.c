@@ -20,7 +20,7 @@ const struct pk_ops *pk_ops_of(const struct pk_device *dev)
 }
 
 /* PK_E_UNAVAILABLE, with the op's name. */
-static enum pk_code absent_op(const struct pk_device *dev, const char *op, struct pk_err *err)
+static enum pk_code fail_missing_op(const struct pk_device *dev, const char *op, struct pk_err *err)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "%s cannot run on device %s", op, dev->ops->kind);
     pk_why(err, "that device has no kernel for it");
@@ -29,7 +29,7 @@ static enum pk_code absent_op(const struct pk_device *dev, const char *op, struc
 
 /* The device's function for a row of the table, or an answer that it has none. */
 #define PK_CALL(op, ...)                                                                                     \
-    (pk_ops_of(dev)->op ? pk_ops_of(dev)->op(dev, __VA_ARGS__, err) : absent_op(dev, #op, err))
+    (pk_ops_of(dev)->op ? pk_ops_of(dev)->op(dev, __VA_ARGS__, err) : fail_missing_op(dev, #op, err))
 
 /* The same, written down where the device is traced, with its declared work: a pk_work_* of what it is given, the one that the null device
  * passes (null_ops.c), and counted only there. It returns. */

@@ -69,7 +69,7 @@ static enum pk_code refuse(const struct pk_opt_job *job, const struct popt_rows 
     if (rc == POPT_ERROR_BADOPT) {
         const char *name = pk_strndup(job->arena, as_typed, strcspn(as_typed, "="));
         const char *bare = name + strspn(name, "-");
-        const struct pk_opt_known *options = job->in->known;
+        const struct pk_opt_program *options = job->in->program;
         const char *owner = NULL, *near = pk_suggest_also(bare, s->names, s->also, s->n_names);
         for (size_t i = 0; !owner && i < options->n; i++)
             owner = pk_opt_row(options->sections[i].rows, bare) ? options->sections[i].command : NULL;

@@ -32,7 +32,7 @@ static const char *get_env(const struct pk_opt_input *in, const char *name)
 }
 
 /* Every name a PERFKIT_ variable may have, whichever command runs. */
-static struct pk_texts known_variables(const struct pk_opt_known *options, struct pk_arena *a)
+static struct pk_texts variable_names(const struct pk_opt_program *options, struct pk_arena *a)
 {
     struct pk_texts names = {0};
     for (size_t s = 0; s <= options->n; s++)
@@ -52,7 +52,7 @@ static enum pk_code refuse_unknown(const struct pk_opt_job *job, struct pk_err *
         if (strncmp(*e, PREFIX, strlen(PREFIX)))
             continue;
         if (!names.n)
-            names = known_variables(job->in->known, job->arena);
+            names = variable_names(job->in->program, job->arena);
         const char *name = pk_strndup(job->arena, *e, strcspn(*e, "="));
         if (pk_texts_has(&names, name))
             continue;
@@ -67,7 +67,7 @@ static enum pk_code refuse_unknown(const struct pk_opt_job *job, struct pk_err *
 /* Variables of no option that take one of some words. */
 static enum pk_code check_words(const struct pk_opt_job *job, struct pk_err *err)
 {
-    for (const struct pk_opt_variable *v = job->in->known->variables; v->name; v++) {
+    for (const struct pk_opt_variable *v = job->in->program->variables; v->name; v++) {
         const char *text = v->words ? get_env(job->in, v->name) : NULL;
         struct pk_texts words = {0};
         for (const char *const *w = v->words; w && *w; w++)
@@ -101,7 +101,7 @@ enum pk_code pk_opt_read_environment(struct pk_opt_job *job, struct pk_err *err)
 #define COMMON "perfkit" /* the section for every command */
 
 /* One file being read. */
-struct reading {
+struct config_reader {
     struct pk_opt_job *job;
     const char *path;
     enum pk_opt_source source; /* of [perfkit]; the command's section is one stronger */
@@ -116,7 +116,7 @@ struct reading {
  * value above. */
 static char *read_line(char *s, int n, void *user)
 {
-    struct reading *r = user;
+    struct config_reader *r = user;
     if (!fgets(s, n, r->f))
         return NULL;
     r->line++;
@@ -127,7 +127,7 @@ static char *read_line(char *s, int n, void *user)
     return s;
 }
 
-static bool command_exists(const struct pk_opt_known *options, const char *name)
+static bool command_exists(const struct pk_opt_program *options, const char *name)
 {
     for (size_t i = 0; i < options->n; i++)
         if (!strcmp(options->sections[i].command, name))
@@ -137,7 +137,7 @@ static bool command_exists(const struct pk_opt_known *options, const char *name)
 
 /* The rows a section may name: its command's and the globals; in [perfkit] those of every command. Collected
  * in `names`. */
-static const struct pk_opt *row_of(const struct pk_opt_known *options, const char *section, const char *key,
+static const struct pk_opt *row_of(const struct pk_opt_program *options, const char *section, const char *key,
                                    struct pk_texts *names, struct pk_arena *a)
 {
     const struct pk_opt *found = NULL;
@@ -154,19 +154,19 @@ static const struct pk_opt *row_of(const struct pk_opt_known *options, const cha
     return found;
 }
 
-static int refuse(struct reading *r, const char *fix)
+static int refuse(struct config_reader *r, const char *fix)
 {
     r->failed = true;
     pk_fix(r->err, "%s", fix);
     return 0;
 }
 
-static int unknown_section(struct reading *r, const char *section)
+static int unknown_section(struct config_reader *r, const char *section)
 {
     struct pk_texts names = {0};
     struct pk_arena *a = r->job->arena;
-    for (size_t i = 0; i < r->job->in->known->n; i++)
-        pk_texts_add(&names, r->job->in->known->sections[i].command, a);
+    for (size_t i = 0; i < r->job->in->program->n; i++)
+        pk_texts_add(&names, r->job->in->program->sections[i].command, a);
     pk_texts_add(&names, COMMON, a);
     if (*section)
         pk_fail(r->err, PK_E_USAGE, "%s:%d: there is no section [%.100s]", r->path, r->line, section);
@@ -179,8 +179,8 @@ static int unknown_section(struct reading *r, const char *section)
 
 static int on_key(void *user, const char *section, const char *key, const char *value)
 {
-    struct reading *r = user;
-    const struct pk_opt_known *options = r->job->in->known;
+    struct config_reader *r = user;
+    const struct pk_opt_program *options = r->job->in->program;
     struct pk_texts names = {0};
     if (r->failed)
         return 0;
@@ -229,7 +229,7 @@ static enum pk_code read_file(struct pk_opt_job *job, const char *path, enum pk_
     PK_CLEANUP_FILE FILE *f = fopen(path, "re");
     if (!f)
         return errno == ENOENT || errno == ENOTDIR ? PK_OK : unreadable(path, err);
-    struct reading r = {.job = job, .path = path, .source = source, .f = f, .err = err};
+    struct config_reader r = {.job = job, .path = path, .source = source, .f = f, .err = err};
     int bad_line = ini_parse_stream(read_line, &r, on_key, &r);
     if (ferror(f))
         return unreadable(path, err);

@@ -4,28 +4,28 @@
 
 #include <string.h>
 
-enum op { EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST };
+enum comparison { EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST };
 
 /* Longer spellings first: the first that matches is taken. */
 static const struct {
     const char *text;
-    enum op op;
+    enum comparison op;
 } operators[] = {{"!=", DIFFERENT}, {"<=", AT_MOST}, {">=", AT_LEAST},
                  {"=", EQUAL},      {"<", LESS},     {">", MORE}};
 
 enum { VARIANT = -1 };
 
 /* One comma part. The value is any of the alternatives. */
-struct part {
+struct filter_part {
     int axis; /* index, or VARIANT */
-    enum op op;
+    enum comparison op;
     size_t n, cap;
     union pk_value *values; /* of an axis */
     const char **names;     /* of variants */
 };
 
 struct pk_filter {
-    struct part *parts;
+    struct filter_part *parts;
     size_t n, cap;
 };
 
@@ -64,7 +64,7 @@ static enum pk_code refuse_foreign(const char *text, size_t at, struct pk_err *e
 }
 
 /* Splits "name op values" at the operator; false when there is no operator. */
-static bool split_operator(const char *text, struct pk_arena *a, const char **name, enum op *op,
+static bool split_operator(const char *text, struct pk_arena *a, const char **name, enum comparison *op,
                            const char **values)
 {
     size_t at = strcspn(text, "!<>=");
@@ -93,7 +93,7 @@ static enum pk_code resolve_name(const struct pk_axis *axes, const char *name, i
     return pk_suggest(name, variant, 1) ? pk_fix(err, "did you mean 'variant'?") : err->code;
 }
 
-static bool ordered(enum op op)
+static bool ordered(enum comparison op)
 {
     return op != EQUAL && op != DIFFERENT;
 }
@@ -112,7 +112,7 @@ static enum pk_code advise(const struct pk_axis *x, const char *text, struct pk_
     return pk_fix(err, "write for example --filter %s=%.*s", x->name, (int)strcspn(x->def, ",:"), x->def);
 }
 
-static enum pk_code add_value(const struct pk_axis *axes, struct part *p, const char *text,
+static enum pk_code add_value(const struct pk_axis *axes, struct filter_part *p, const char *text,
                               struct pk_arena *a, struct pk_err *err)
 {
     union pk_value v;
@@ -129,7 +129,7 @@ static enum pk_code add_value(const struct pk_axis *axes, struct part *p, const 
 }
 
 static enum pk_code parse_part(const struct pk_axis *axes, const char *text, struct pk_arena *a,
-                               struct part *p, struct pk_err *err)
+                               struct filter_part *p, struct pk_err *err)
 {
     const char *name, *values;
     if (refuse_foreign(text, strcspn(text, "!<>=~"), err))
@@ -159,7 +159,7 @@ enum pk_code pk_filter_parse(const struct pk_axis *axes, const char *text, struc
 {
     struct pk_filter *f = pk_new(a, struct pk_filter);
     for (const char *rest = text, *one; (one = pk_next_part(&rest, ',', a));) {
-        struct part p = {0};
+        struct filter_part p = {0};
         if (parse_part(axes, one, a, &p, err))
             return err->code;
         f->parts = pk_grow(a, f->parts, sizeof *f->parts, f->n, &f->cap);
@@ -169,7 +169,7 @@ enum pk_code pk_filter_parse(const struct pk_axis *axes, const char *text, struc
     return PK_OK;
 }
 
-static bool part_matches(const struct part *p, const struct pk_point *at, const char *variant)
+static bool part_matches(const struct filter_part *p, const struct pk_point *at, const char *variant)
 {
     bool any = false; /* equal to an alternative */
     if (p->axis == VARIANT) {

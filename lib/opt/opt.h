@@ -94,7 +94,7 @@ struct pk_opt_variable {
     const char *name;         /* "PERFKIT_WIRE_FD" */
     const char *const *words; /* all that it may be, NULL-terminated; NULL = anything */
 };
-struct pk_opt_known {
+struct pk_opt_program {
     const struct pk_opt_section *sections;
     size_t n;
     const struct pk_opt *globals;            /* of every command */
@@ -102,7 +102,7 @@ struct pk_opt_known {
 };
 
 /* The command's section; one that there is. */
-const struct pk_opt_section *pk_opt_command(const struct pk_opt_known *known, const char *name);
+const struct pk_opt_section *pk_opt_command(const struct pk_opt_program *program, const char *name);
 
 /* Input of pk_opt_parse. argv[0] is the command's name. */
 struct pk_opt_input {
@@ -110,7 +110,7 @@ struct pk_opt_input {
     int argc;
     const char *const *argv;
     const char *const *environ_; /* "NAME=value" ..., NULL-terminated */
-    const struct pk_opt_known *known;
+    const struct pk_opt_program *program;
     bool lenient; /* what is wrong in the environment or a file ends the reading there, without an error */
 };
 

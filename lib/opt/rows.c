@@ -172,7 +172,7 @@ const struct pk_opt *pk_opt_flat(const struct pk_opt *rows, struct pk_arena *a)
     return add_flat(rows, 0, pk_new_n(a, struct pk_opt, n + 1), &ignored);
 }
 
-const struct pk_opt_section *pk_opt_command(const struct pk_opt_known *options, const char *name)
+const struct pk_opt_section *pk_opt_command(const struct pk_opt_program *options, const char *name)
 {
     for (size_t i = 0; i < options->n; i++)
         if (!strcmp(options->sections[i].command, name))

@@ -12,7 +12,7 @@
 
 /* --- the file ------------------------------------------------------------------------------------------------------ */
 
-struct reading {
+struct suite_reader {
     struct pk_suite *suite;
     struct pk_arena *arena;
     const char *rest, *end;
@@ -43,7 +43,7 @@ static enum pk_code fail_first(const struct pk_suite *s, struct pk_err *err)
     return err->code;
 }
 
-static void wrong(const struct reading *r, const char *what, const char *why, const char *fix)
+static void wrong(const struct suite_reader *r, const char *what, const char *why, const char *fix)
 {
     struct pk_err err;
     pk_fail(&err, PK_E_USAGE, "%s:%d: %s", r->suite->path, r->line, what);
@@ -63,7 +63,7 @@ static struct pk_suite_section *section_named(struct pk_suite *s, const char *na
 }
 
 /* Sections are seen here, because inih tells of keys alone and cuts long names. */
-static void begin_section(struct reading *r, const char *line)
+static void begin_section(struct suite_reader *r, const char *line)
 {
     struct pk_suite *s = r->suite;
     const char *name = pk_strndup(r->arena, line + 1, strcspn(line + 1, "]\n"));
@@ -101,7 +101,7 @@ static bool is_section(const char *line)
 }
 
 /* What is read of a line: without its indentation, which inih would take for the continuation of the value above. */
-static const char *next_line(struct reading *r, size_t room)
+static const char *next_line(struct suite_reader *r, size_t room)
 {
     const char *newline = memchr(r->rest, '\n', (size_t)(r->end - r->rest));
     const size_t n = (size_t)((newline ? newline + 1 : r->end) - r->rest);
@@ -123,7 +123,7 @@ static const char *next_line(struct reading *r, size_t room)
 
 static char *read_line(char *s, int room, void *user)
 {
-    struct reading *r = user;
+    struct suite_reader *r = user;
     /* Called when the next line is read, and at the end. */
     if (r->open)
         wrong(r, "this line is not understood",
@@ -138,7 +138,7 @@ static char *read_line(char *s, int room, void *user)
 
 static int on_key(void *user, const char *ignored, const char *key, const char *value)
 {
-    struct reading *r = user;
+    struct suite_reader *r = user;
     struct pk_suite_section *s = r->section;
     r->open = false;
     if (!s) {
@@ -156,7 +156,7 @@ enum pk_code pk_suite_parse(const char *path, const char *text, size_t bytes, st
                             struct pk_suite *out, struct pk_err *err)
 {
     *out = (struct pk_suite){.path = path, .common = {.name = COMMON}};
-    struct reading r = {.suite = out, .arena = a, .rest = text, .end = text + bytes};
+    struct suite_reader r = {.suite = out, .arena = a, .rest = text, .end = text + bytes};
     ini_parse_stream(read_line, &r, on_key, &r); /* what it does not understand is seen above */
     if (!out->n && !out->n_wrong) {
         pk_fail(err, PK_E_USAGE, "%s has no entry", path);
@@ -298,7 +298,7 @@ static struct pk_opt_table *all_tables(const struct pk_suite_keys *may, struct p
     for (*n = 0; *n < may->n_tables; ++*n)
         v[*n] = may->tables[*n];
     for (size_t i = 0; i < n_commands; i++)
-        v[(*n)++].rows = pk_opt_command(may->known, may->commands[i])->rows;
+        v[(*n)++].rows = pk_opt_command(may->program, may->commands[i])->rows;
     return v;
 }
 

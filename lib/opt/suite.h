@@ -56,7 +56,7 @@ const char *pk_suite_value(const struct pk_suite_section *s, const char *key);
 struct pk_suite_keys {
     struct pk_opt_table *tables; /* their options are set, each in every table that has it */
     size_t n_tables;
-    const struct pk_opt_known *known;
+    const struct pk_opt_program *program;
     const char *const
         *commands;             /* of `known`: their options are allowed, too, and only checked; NULL = none */
     const char *const *others; /* keys that the caller reads */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* A sweep being built. */
-struct growing {
+struct sweep_builder {
     const struct pk_axis *axis;
     struct pk_arena *arena;
     union pk_value *v;
@@ -23,7 +23,7 @@ static enum pk_code refuse(const struct pk_axis *x, const char *text, const char
     return pk_fix(err, "-a %s=%s", x->name, x->def);
 }
 
-static enum pk_code add(struct growing *g, union pk_value v, struct pk_err *err)
+static enum pk_code add(struct sweep_builder *g, union pk_value v, struct pk_err *err)
 {
     for (size_t i = 0; i < g->n; i++)
         if (pk_axis_same(g->axis, g->v[i], v))
@@ -107,7 +107,7 @@ static bool next_value(const struct pk_axis *x, const struct step *s, union pk_v
     return !overflow && v->i > old.i;
 }
 
-static enum pk_code parse_range(struct growing *g, const char *text, struct pk_err *err)
+static enum pk_code parse_range(struct sweep_builder *g, const char *text, struct pk_err *err)
 {
     const struct pk_axis *x = g->axis;
     const char *part[4] = {0}, *rest = text;
@@ -139,7 +139,7 @@ static enum pk_code parse_range(struct growing *g, const char *text, struct pk_e
 enum pk_code pk_axis_parse(const struct pk_axis *axis, const char *text, struct pk_arena *a,
                            struct pk_sweep *out, struct pk_err *err)
 {
-    struct growing g = {.axis = axis, .arena = a};
+    struct sweep_builder g = {.axis = axis, .arena = a};
     bool ranges = pk_axis_ordered(axis);
     for (const char *rest = text, *part; (part = pk_next_part(&rest, ',', a));) {
         union pk_value v;

@@ -86,7 +86,7 @@ static double cost(const struct sums *s, size_t from, size_t to)
     return m * log(variance) + spread / variance;
 }
 
-struct search {
+struct piece_search {
     double *best;         /* cost of the first t values */
     size_t *from;         /* where their last piece starts */
     size_t *open, n_open; /* starts that may still be best for some end */
@@ -94,7 +94,7 @@ struct search {
 };
 
 /* Finds the best last piece of the first t values, and drops the starts that will never be best again. */
-static void extend(struct search *f, const struct sums *s, size_t t, size_t least, double penalty)
+static void extend(struct piece_search *f, const struct sums *s, size_t t, size_t least, double penalty)
 {
     size_t kept = 0;
     f->best[t] = INFINITY;
@@ -138,8 +138,8 @@ size_t pk_find_changes(const double *v, size_t n, double penalty, size_t least, 
     starts[0] = 0;
     if (n < 2 * least || !(s.floor > 0))
         return 1;
-    struct search f = {pk_new_n(&a, double, n + 1), pk_new_n(&a, size_t, n + 1), pk_new_n(&a, size_t, n + 1),
-                       0, pk_new_n(&a, size_t, n + 1)};
+    struct piece_search f = {pk_new_n(&a, double, n + 1), pk_new_n(&a, size_t, n + 1),
+                             pk_new_n(&a, size_t, n + 1), 0, pk_new_n(&a, size_t, n + 1)};
     for (size_t t = 0; t <= n; t++)
         f.until[t] = SIZE_MAX;
     f.best[0] = -penalty;

@@ -9,12 +9,12 @@
 #include <string.h>
 
 /* What a primary result code means to the person at the terminal. */
-struct reason {
+struct sqlite_reason {
     int code;
     const char *why, *fix;
 };
 
-static const struct reason reasons[] = {
+static const struct sqlite_reason reasons[] = {
     {SQLITE_LOCKED, "another statement has it locked", "run it again"},
     {SQLITE_FULL, "the disk is full", "free some space, or record elsewhere with --db"},
     {SQLITE_NOTADB, "it is not a SQLite database", "name a perfkit store with --db"},

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A series that grows. `integer` turns into `real` when the first value comes that is not an integer. */
-struct growing {
+struct series_buffer {
     size_t metric;
     int rank, instance;
     enum pk_phase phase;
@@ -31,7 +31,7 @@ struct pk_collector {
     struct pk_slice slice;
     bool complete;
     struct pk_metric_decl *metrics;
-    struct growing *series;
+    struct series_buffer *series;
     struct sequence *sequences;
     struct pk_index index; /* of sequences */
     struct pk_note *notes;
@@ -96,14 +96,15 @@ static int64_t next_ordinal(const struct pk_collector *c, const struct sequence 
 {
     int64_t next = 0;
     for (int phase = 0; phase < PK_PHASES; phase++) {
-        const struct growing *s = q->series[phase] ? &c->series[q->series[phase] - 1] : NULL;
+        const struct series_buffer *s = q->series[phase] ? &c->series[q->series[phase] - 1] : NULL;
         if (s && s->ordinal[s->n - 1] >= next)
             next = s->ordinal[s->n - 1] + 1;
     }
     return next;
 }
 
-static void append(struct pk_collector *c, struct growing *s, const struct pk_series *from, int64_t ordinal)
+static void append(struct pk_collector *c, struct series_buffer *s, const struct pk_series *from,
+                   int64_t ordinal)
 {
     if (from->real && !s->real) {
         s->real = pk_new_n(&c->a, double, s->value_cap);
@@ -142,11 +143,11 @@ static const char *add_samples(struct pk_collector *c, const struct pk_wire_msg 
     const int64_t ordinal = msg->samples_ordinal >= 0 ? msg->samples_ordinal : next_ordinal(c, q);
     if (!q->series[from->phase]) {
         c->series = pk_grow(&c->a, c->series, sizeof *c->series, c->n_series, &c->series_cap);
-        c->series[c->n_series] = (struct growing){.metric = (size_t)metric,
-                                                  .rank = from->rank,
-                                                  .instance = from->instance,
-                                                  .phase = from->phase,
-                                                  .reps = from->reps};
+        c->series[c->n_series] = (struct series_buffer){.metric = (size_t)metric,
+                                                        .rank = from->rank,
+                                                        .instance = from->instance,
+                                                        .phase = from->phase,
+                                                        .reps = from->reps};
         q->series[from->phase] = ++c->n_series;
     }
     append(c, &c->series[q->series[from->phase] - 1], from, ordinal);
@@ -224,7 +225,7 @@ struct pk_slice *pk_collected(struct pk_collector *c)
 {
     struct pk_series *series = pk_new_n(&c->a, struct pk_series, c->n_series);
     for (size_t i = 0; i < c->n_series; i++) {
-        const struct growing *g = &c->series[i];
+        const struct series_buffer *g = &c->series[i];
         series[i] = (struct pk_series){.metric = g->metric,
                                        .rank = g->rank,
                                        .instance = g->instance,

@@ -17,7 +17,7 @@ enum kind {
 
 enum { NAME_BYTES_MAX = 128, QUOTE_MAX = 60 };
 
-struct member {
+struct message_member {
     enum pk_wire_type type;
     const char *key;
     enum kind kind;
@@ -33,7 +33,7 @@ static const char *const sources[] = {"region", "mark", "allocator", "formula", 
 
 #define ORDINAL_MAX (INT64_MAX / 4)
 
-static const struct member members[] = {
+static const struct message_member members[] = {
     {PK_WIRE_HELLO, "version", INT, true, NULL, 1000000},
     {PK_WIRE_HELLO, "program", TEXT},
     {PK_WIRE_HELLO, "pid", INT, false, NULL, INT64_MAX},
@@ -120,7 +120,7 @@ static bool is_numbers(const json_t *v)
 }
 
 /* NULL when v fits the row, else what it should have been. */
-static const char *expected(const struct member *m, const json_t *v)
+static const char *expected(const struct message_member *m, const json_t *v)
 {
     switch (m->kind) {
     case TEXT:
@@ -150,7 +150,7 @@ static const char *expected(const struct member *m, const json_t *v)
 static const char *broken_member(enum pk_wire_type type, const json_t *obj, struct pk_arena *a)
 {
     for (size_t i = 0; i < COUNT(members); i++) {
-        const struct member *m = &members[i];
+        const struct message_member *m = &members[i];
         if (m->type != type)
             continue;
         const json_t *v = json_object_get(obj, m->key);

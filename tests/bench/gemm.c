@@ -94,7 +94,7 @@ static void measure(size_t shape, size_t rounds)
     char word[16] = "(small)";
     for (int i = 0; i < 3; i++)
         ns_of(&by[i], shape);
-    pk_choices_tell(&by[2], keep_word, word);
+    pk_choices_report(&by[2], keep_word, word);
     for (size_t r = 0; r < rounds; r++) {
         for (int i = 0; i < 2; i++)
             ns[i][r] = ns_of(&by[i], shape);

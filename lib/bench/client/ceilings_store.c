@@ -20,9 +20,9 @@ const char *pk_ceilings_key(const char *device, const struct pk_device_options *
 }
 
 enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const char *key,
-                                struct pk_ceilings_known *out, struct pk_err *err)
+                                struct pk_stored_ceilings *out, struct pk_err *err)
 {
-    *out = (struct pk_ceilings_known){.found = true, .newest_ns = INT64_MAX};
+    *out = (struct pk_stored_ceilings){.found = true, .newest_ns = INT64_MAX};
     for (size_t i = 0; i < PK_CEILING_ROWS; i++) {
         struct pk_ceiling c;
         if (pk_store_ceiling(s, machine, key, pk_ceiling_rows[i].key, &c, err))
@@ -38,7 +38,7 @@ enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const c
     return PK_OK;
 }
 
-bool pk_ceilings_wanting(const struct pk_ceilings_known *stored, int64_t now_ns)
+bool pk_ceilings_wanting(const struct pk_stored_ceilings *stored, int64_t now_ns)
 {
     return stored->doubtful || now_ns - stored->newest_ns > (int64_t)(FRESH_S * PK_NS_PER_S);
 }
@@ -105,7 +105,7 @@ enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const c
 
 enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,
                                    const struct pk_device_options *opt, const volatile int *stop_flag,
-                                   struct pk_ceilings_known *out, struct pk_err *err)
+                                   struct pk_stored_ceilings *out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *key = pk_ceilings_key(device, opt, &a);

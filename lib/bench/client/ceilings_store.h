@@ -9,7 +9,7 @@
 const char *pk_ceilings_key(const char *device, const struct pk_device_options *opt, struct pk_arena *a);
 
 /* The stored ceilings of this machine and key: the highest of all repetitions of each rate. */
-struct pk_ceilings_known {
+struct pk_stored_ceilings {
     struct pk_ceilings top;
     bool found;               /* every rate was measured at least once */
     const char *doubtful;     /* the first rate that no second repeat confirmed within 5 %; NULL = none */
@@ -17,10 +17,10 @@ struct pk_ceilings_known {
     struct pk_ceilings sheet; /* what the vendor states, from pk_ceilings_calibrate alone; 0 = not known */
 };
 enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const char *key,
-                                struct pk_ceilings_known *out, struct pk_err *err) PK_MUST_CHECK;
+                                struct pk_stored_ceilings *out, struct pk_err *err) PK_MUST_CHECK;
 
 /* Another repetition is needed: a value is doubtful, or a day old. */
-bool pk_ceilings_wanting(const struct pk_ceilings_known *stored, int64_t now_ns);
+bool pk_ceilings_wanting(const struct pk_stored_ceilings *stored, int64_t now_ns);
 
 /* Measures and stores one repeat, in a fresh worker, in less than a second. sheet: what the vendor states; NULL = not wanted. */
 enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const char *device,
@@ -30,4 +30,4 @@ enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const c
 /* Three repeats, and up to nine within three seconds while something is doubtful; *out is then what is stored. */
 enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,
                                    const struct pk_device_options *opt, const volatile int *stop_flag,
-                                   struct pk_ceilings_known *out, struct pk_err *err) PK_MUST_CHECK;
+                                   struct pk_stored_ceilings *out, struct pk_err *err) PK_MUST_CHECK;

@@ -20,7 +20,7 @@ enum pk_code pk_source_selftest(const struct pk_provider *provider, const char *
     struct pk_slice *slice = NULL;
     const uint64_t began = pk_clock_ns();
     pk_worker_client_init(&worker, provider);
-    const enum pk_reply answer = pk_worker_client_question(&worker, PK_ASK_SELFTEST, source, "cpu", NULL,
+    const enum pk_reply answer = pk_worker_client_question(&worker, PK_REQUEST_SELFTEST, source, "cpu", NULL,
                                                            deadline_ns, stop_flag, &slice);
     const double spent_s = (double)(pk_clock_ns() - began) / (double)PK_NS_PER_S;
     if (answer == PK_REPLY_LATE)

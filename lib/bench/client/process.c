@@ -210,27 +210,27 @@ static bool read_some(int *fd, char *buf, size_t cap, size_t *n)
     return got > 0;
 }
 
-enum pk_heard pk_process_hear(struct pk_process *p, uint64_t deadline_ns, const volatile int *stop_flag,
-                              char *buf, size_t cap, size_t *n)
+enum pk_process_event pk_process_wait(struct pk_process *p, uint64_t deadline_ns,
+                                      const volatile int *stop_flag, char *buf, size_t cap, size_t *n)
 {
     for (;;) {
         struct pollfd fds[] = {
             {p->wire_fd, POLLIN, 0}, {p->in_fd, POLLIN, 0}, {p->err_fd, POLLIN, 0}, {p->pid_fd, POLLIN, 0}};
         int ready = sleep_on(fds, 4, deadline_ns, stop_flag);
         if (stop_flag && *stop_flag)
-            return PK_HEARD_STOP;
+            return PK_PROCESS_STOP;
         if (ready == 0)
-            return PK_HEARD_DEADLINE;
+            return PK_PROCESS_DEADLINE;
         if (ready < 0)
             continue;
         if (fds[2].revents)
             keep_tail(p);
         if (fds[0].revents && read_some(&p->wire_fd, buf, cap, n))
-            return PK_HEARD_BYTES;
+            return PK_PROCESS_BYTES;
         if (fds[1].revents && read_some(&p->in_fd, buf, cap, n))
-            return PK_HEARD_ANSWER;
+            return PK_PROCESS_ANSWER;
         if (fds[3].revents && !fds[0].revents && !fds[1].revents)
-            return PK_HEARD_END;
+            return PK_PROCESS_END;
     }
 }
 

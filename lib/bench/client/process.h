@@ -28,18 +28,18 @@ struct pk_process {
 enum pk_code pk_process_start(struct pk_process *p, const char *const *argv,
                               struct pk_err *err) PK_MUST_CHECK;
 
-enum pk_heard {
-    PK_HEARD_BYTES,    /* *n bytes of the protocol in buf */
-    PK_HEARD_ANSWER,   /* *n bytes that it wrote to its stdin, which is a socket: spawners answer there */
-    PK_HEARD_END,      /* it ended, and everything it wrote has been read */
-    PK_HEARD_DEADLINE, /* nothing came in time */
-    PK_HEARD_STOP,     /* *stop_flag is set */
+enum pk_process_event {
+    PK_PROCESS_BYTES,    /* *n bytes of the protocol in buf */
+    PK_PROCESS_ANSWER,   /* *n bytes that it wrote to its stdin, which is a socket: spawners answer there */
+    PK_PROCESS_END,      /* it ended, and everything it wrote has been read */
+    PK_PROCESS_DEADLINE, /* nothing came in time */
+    PK_PROCESS_STOP,     /* *stop_flag is set */
 };
 
 /* Waits, asleep, until one of these is so; the protocol comes first. deadline_ns is of pk_clock_ns. SIGINT and
  * SIGTERM can arrive only while this sleeps, so that a stop is never missed. */
-enum pk_heard pk_process_hear(struct pk_process *p, uint64_t deadline_ns, const volatile int *stop_flag,
-                              char *buf, size_t cap, size_t *n);
+enum pk_process_event pk_process_wait(struct pk_process *p, uint64_t deadline_ns,
+                                      const volatile int *stop_flag, char *buf, size_t cap, size_t *n);
 
 /* Waits until it ended, at most until deadline_ns. */
 bool pk_process_ended(struct pk_process *p, uint64_t deadline_ns);

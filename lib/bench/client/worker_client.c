@@ -140,18 +140,18 @@ static enum pk_reply receive_answer(struct pk_worker_client *l, const struct pk_
     char buf[64 << 10];
     for (;;) {
         size_t n = 0;
-        switch (pk_process_hear(&l->process, deadline_ns, stop_flag, buf, sizeof buf, &n)) {
-        case PK_HEARD_BYTES:
+        switch (pk_process_wait(&l->process, deadline_ns, stop_flag, buf, sizeof buf, &n)) {
+        case PK_PROCESS_BYTES:
             break;
-        case PK_HEARD_ANSWER: /* nobody should, but a peer may write to its stdin */
+        case PK_PROCESS_ANSWER: /* nobody should, but a peer may write to its stdin */
             continue;
-        case PK_HEARD_END:
+        case PK_PROCESS_END:
             return worker_ended(l, slice);
-        case PK_HEARD_DEADLINE:
-            l->absent = pk_rank_heartbeats_absent(&l->heartbeats, &l->arena);
+        case PK_PROCESS_DEADLINE:
+            l->missing = pk_rank_heartbeats_missing(&l->heartbeats, &l->arena);
             drop_worker(l, KILL_GRACE_NS);
             return PK_REPLY_LATE;
-        case PK_HEARD_STOP:
+        case PK_PROCESS_STOP:
             drop_worker(l, KILL_GRACE_NS);
             return PK_REPLY_STOPPED;
         }
@@ -182,15 +182,15 @@ static enum pk_reply receive_answer(struct pk_worker_client *l, const struct pk_
     }
 }
 
-enum pk_reply pk_worker_client_ask(struct pk_worker_client *l, const struct pk_request *r,
-                                   uint64_t deadline_ns, const volatile int *stop_flag,
-                                   struct pk_slice **slice)
+enum pk_reply pk_worker_client_request(struct pk_worker_client *l, const struct pk_request *r,
+                                       uint64_t deadline_ns, const volatile int *stop_flag,
+                                       struct pk_slice **slice)
 {
     struct pk_err err;
     pk_arena_free(&l->arena);
     pk_collector_reset(l->collector);
     l->facts = NULL;
-    l->absent = NULL;
+    l->missing = NULL;
     l->n_facts = l->facts_cap = 0;
     if (need_worker(l, &err))
         return failed(l, pk_printf(&l->arena, "%s: %s", err.what, err.why), slice);
@@ -218,7 +218,7 @@ enum pk_reply pk_worker_client_question(struct pk_worker_client *l, const char *
                            .invocation = 1};
     if (opt)
         r.device_options = *opt;
-    return pk_worker_client_ask(l, &r, deadline_ns, stop_flag, slice);
+    return pk_worker_client_request(l, &r, deadline_ns, stop_flag, slice);
 }
 
 void pk_worker_client_quit(struct pk_worker_client *l)

@@ -38,9 +38,9 @@ struct pk_worker_client {
     const struct pk_metric_decl *metrics; /* see pk_worker_client_set_metrics */
     size_t n_metrics;
     struct pk_rank_heartbeats heartbeats; /* of a group of ranks; its path is in argv */
-    const char *absent; /* the rank that did not answer, when the answer is late and the rank is known */
-    json_t *choices;    /* the choices of its workers so far; every request contains them */
-    bool started;       /* a worker, ever */
+    const char *missing; /* the rank that did not answer, when the answer is late and the rank is known */
+    json_t *choices;     /* the choices of its workers so far; every request contains them */
+    bool started;        /* a worker, ever */
     bool greeted;
     bool leaving; /* it sent bye: it ends after this answer, and the next request starts another worker */
 };
@@ -62,9 +62,9 @@ void pk_worker_client_choice(struct pk_worker_client *l, const char *key, const 
 
 /* Starts the worker if there is none, sends the request and waits. The slice has no samples when its status is failed; it and the facts
  * are valid until the next request. */
-enum pk_reply pk_worker_client_ask(struct pk_worker_client *l, const struct pk_request *r,
-                                   uint64_t deadline_ns, const volatile int *stop_flag,
-                                   struct pk_slice **slice);
+enum pk_reply pk_worker_client_request(struct pk_worker_client *l, const struct pk_request *r,
+                                       uint64_t deadline_ns, const volatile int *stop_flag,
+                                       struct pk_slice **slice);
 
 /* Asks for what is no case (worker/answers.h). opt may be NULL. */
 enum pk_reply pk_worker_client_question(struct pk_worker_client *l, const char *experiment,

@@ -58,7 +58,7 @@ static enum pk_code need_spawner(struct pk_command *r, struct pk_err *err)
     return PK_OK;
 }
 
-static void hear_command(struct pk_command *r, const char *bytes, size_t n)
+static void read_command(struct pk_command *r, const char *bytes, size_t n)
 {
     struct pk_wire_msg m;
     if (r->turn->pass != PK_PASS_TIMING)
@@ -82,7 +82,7 @@ static bool declared(const struct pk_slice *s, const char *metric)
 }
 
 /* What the spawner measured joins what the command reported of its own case. True when the answer is complete. */
-static bool hear_spawner(struct pk_command *r, const char *bytes, size_t n)
+static bool read_spawner(struct pk_command *r, const char *bytes, size_t n)
 {
     struct pk_collector *own = r->cases.v[0].collector;
     struct pk_wire_msg m;
@@ -136,27 +136,27 @@ static enum run_end run_command(struct pk_command *r, const char **message)
         return BROKEN;
     }
     for (;;)
-        switch (pk_process_hear(&r->spawner, deadline, r->stop_flag, buf, sizeof buf, &n)) {
-        case PK_HEARD_BYTES:
-            hear_command(r, buf, n);
+        switch (pk_process_wait(&r->spawner, deadline, r->stop_flag, buf, sizeof buf, &n)) {
+        case PK_PROCESS_BYTES:
+            read_command(r, buf, n);
             break;
-        case PK_HEARD_ANSWER:
-            if (hear_spawner(r, buf, n)) {
+        case PK_PROCESS_ANSWER:
+            if (read_spawner(r, buf, n)) {
                 /* After the answer: what is still in the pipes. The command has ended, so all its messages are there. */
                 char left[32 << 10];
                 size_t n_left = 0;
-                while (pk_process_hear(&r->spawner, 0, NULL, left, sizeof left, &n_left) == PK_HEARD_BYTES)
-                    hear_command(r, left, n_left);
+                while (pk_process_wait(&r->spawner, 0, NULL, left, sizeof left, &n_left) == PK_PROCESS_BYTES)
+                    read_command(r, left, n_left);
                 return ANSWERED;
             }
             break;
-        case PK_HEARD_END:
+        case PK_PROCESS_END:
             *message = spawner_died(r);
             return BROKEN;
-        case PK_HEARD_DEADLINE:
+        case PK_PROCESS_DEADLINE:
             drop_spawner(r, KILL_GRACE_NS);
             return LATE;
-        case PK_HEARD_STOP:
+        case PK_PROCESS_STOP:
             drop_spawner(r, KILL_GRACE_NS);
             return STOPPED;
         }
@@ -208,7 +208,7 @@ static enum pk_code record_run(struct pk_command *r, struct pk_slice *own, uint6
 {
     for (size_t i = 0; i < r->cases.n; i++) {
         struct pk_reported *c = &r->cases.v[i];
-        if (i && (!c->heard || r->problem))
+        if (i && (!c->reported || r->problem))
             continue;
         struct pk_slice *s = i ? pk_collected(c->collector) : own;
         if (i) {

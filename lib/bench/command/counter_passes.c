@@ -111,7 +111,7 @@ void pk_counting_end(struct pk_counting *c)
 
 /* --- telling -------------------------------------------------------------------------------------------------------- */
 
-struct packing {
+struct counted_series {
     struct pk_metric_decl *metrics;
     struct pk_series *series;
     size_t n;
@@ -120,7 +120,7 @@ struct packing {
 struct pk_slice pk_counted(const struct pk_counting *c, int invocation, uint64_t ran_ns)
 {
     struct pk_note *note = pk_new(c->arena, struct pk_note);
-    struct packing k = {0};
+    struct counted_series k = {0};
     PK_JSON_CLEANUP json_t *events = json_object(), *counters = NULL;
     const char *message = "no event was requested";
     size_t most = 0;

@@ -28,7 +28,7 @@ void pk_reported_clear(struct pk_reported_set *r)
 {
     for (size_t i = 0; i < r->n; i++) {
         pk_collector_reset(r->v[i].collector);
-        r->v[i].heard = r->v[i].complete = false;
+        r->v[i].reported = r->v[i].complete = false;
     }
     r->current = 0;
     r->own_status = PK_ST_OK;
@@ -87,7 +87,7 @@ const char *pk_reported_take(struct pk_reported_set *r, const struct pk_wire_msg
     case PK_WIRE_STATUS: {
         struct pk_reported *c = &r->v[r->current];
         const char *problem;
-        c->heard = true;
+        c->reported = true;
         /* the parent knows more: how the process ended */
         if (msg->type == PK_WIRE_STATUS && r->current == 0) {
             r->own_status = msg->status;

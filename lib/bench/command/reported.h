@@ -9,7 +9,7 @@ struct pk_reported {
     struct pk_case_info info; /* in the arena of the set */
     int64_t id;               /* of the store; 0 = not there yet */
     struct pk_collector *collector;
-    bool heard;    /* in this run */
+    bool reported; /* in this run */
     bool complete; /* its status came */
 };
 

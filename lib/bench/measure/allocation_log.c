@@ -5,7 +5,7 @@
 
 enum { ENTRIES_MOST = 1 << 20, OUTSIDE = -1 };
 
-struct entry {
+struct allocation {
     int64_t bytes;  /* < 0: freed */
     uint32_t begun; /* marks that had begun by then */
     int16_t region;
@@ -22,7 +22,7 @@ struct log {
     struct pk_device *dev;
     const struct pk_sampler *s;
     struct pk_observer observer;
-    struct entry *v;
+    struct allocation *v;
     size_t n, left_out;
     int64_t start[PK_TAGS];              /* live bytes before the first entry */
     struct moment found[PK_REGIONS_MAX]; /* the most live where a region without others in it began */
@@ -40,7 +40,7 @@ static void log_allocation(void *user, int64_t bytes, enum pk_tag tag, size_t cu
     int region = OUTSIDE; /* the innermost one that is open */
     for (size_t i = m->n; i-- > 0 && m->n_open && region == OUTSIDE;)
         region = m->v[i].open ? m->v[i].region : OUTSIDE;
-    l->v[l->n++] = (struct entry){bytes, (uint32_t)m->n, (int16_t)region, (uint8_t)tag};
+    l->v[l->n++] = (struct allocation){bytes, (uint32_t)m->n, (int16_t)region, (uint8_t)tag};
 }
 
 static struct moment beginning(const struct log *l)
@@ -51,7 +51,7 @@ static struct moment beginning(const struct log *l)
     return m;
 }
 
-static void advance(struct moment *m, const struct entry *e)
+static void advance(struct moment *m, const struct allocation *e)
 {
     m->bytes += e->bytes;
     m->of[e->tag] += e->bytes;
@@ -70,10 +70,10 @@ static enum pk_code write_down(struct log *l, struct pk_sampler *s, struct pk_er
     for (size_t t = 0; t < PK_TAGS; t++)
         l->start[t] = (int64_t)pool->tag_current[t];
     pk_marks_clear(&l->dev->marks);
-    pool->ledger = log_allocation;
-    pool->ledger_user = l;
+    pool->observer = log_allocation;
+    pool->observer_user = l;
     enum pk_code rc = s->ctx->c->probe->run(s->ctx, err);
-    pool->ledger = NULL;
+    pool->observer = NULL;
     l->written = true;
     /* A region that takes nothing has a peak too: what it found. */
     const struct pk_marks *m = &l->dev->marks;
@@ -161,7 +161,7 @@ const struct pk_observer *pk_allocation_log_open(struct pk_device *dev, struct p
 {
     struct log *l = pk_new(a, struct log);
     *l = (struct log){.dev = dev,
-                      .v = pk_new_n(a, struct entry, ENTRIES_MOST), /* room for one iteration */
+                      .v = pk_new_n(a, struct allocation, ENTRIES_MOST), /* room for one iteration */
                       .observer = {.sample = sample, .attach = attach, .pack = pack, .user = l}};
     return &l->observer;
 }

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-struct counts {
+struct counting {
     const struct pk_source_plan *plan;
     void *handle;
     struct pk_arena *arena;
@@ -14,19 +14,19 @@ struct counts {
     struct pk_reading *v; /* [cap][places][plan->n]; sample 0, the first iteration, is not counted */
 };
 
-static size_t places(const struct counts *c)
+static size_t places(const struct counting *c)
 {
     return (c->regions ? c->s->n_regions : 0) + 1;
 }
 
-static struct pk_reading *readings(const struct counts *c, size_t sample, size_t place)
+static struct pk_reading *readings(const struct counting *c, size_t sample, size_t place)
 {
     return c->v + (sample * places(c) + place) * c->plan->n;
 }
 
 static void close(void *user)
 {
-    struct counts *c = user;
+    struct counting *c = user;
     if (c->s)
         pk_marks_watch(&c->s->ctx->dev->marks, NULL);
     if (c->handle)
@@ -36,7 +36,7 @@ static void close(void *user)
 /* As often as the source wants the work repeated. Counts go to row s->n. */
 static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iterate, struct pk_err *err)
 {
-    const struct counts *c = user;
+    const struct counting *c = user;
     const struct pk_source *source = c->plan->source;
     bool again = true;
     enum pk_code rc = PK_OK;
@@ -62,7 +62,7 @@ static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iter
 
 static void attach(void *user, struct pk_sampler *s)
 {
-    struct counts *c = user;
+    struct counting *c = user;
     c->s = s;
     c->regions = (c->plan->source->caps & PK_SOURCE_REGIONS) && !s->captured;
     c->v = pk_new_n(c->arena, struct pk_reading, s->cap * places(c) * c->plan->n);
@@ -72,7 +72,7 @@ static void attach(void *user, struct pk_sampler *s)
 }
 
 /* An iteration in which a region was repeated is no unit of work. */
-static bool counted_at(const struct counts *c, size_t place)
+static bool counted_at(const struct counting *c, size_t place)
 {
     if (place + 1 < places(c))
         return c->s->n_instances[place];
@@ -90,7 +90,7 @@ struct event_summary {
     double counted_share; /* of the time, where that was least; below 1: scaled to the whole */
 };
 
-static struct event_summary read_counts(const struct counts *c, size_t place, size_t event,
+static struct event_summary read_counts(const struct counting *c, size_t place, size_t event,
                                         const size_t *rows, size_t n)
 {
     struct event_summary summary = {.n = n, .counted_share = 1};
@@ -106,8 +106,8 @@ static struct event_summary read_counts(const struct counts *c, size_t place, si
     return summary;
 }
 
-struct packing {
-    const struct counts *c;
+struct count_output {
+    const struct counting *c;
     struct pk_arena *a;
     struct pk_slice *out;
     struct pk_metric_decl *metrics;
@@ -117,7 +117,8 @@ struct packing {
     size_t n;
 };
 
-static void add_series(struct packing *k, size_t place, size_t event, const struct event_summary *summary)
+static void add_series(struct count_output *k, size_t place, size_t event,
+                       const struct event_summary *summary)
 {
     const struct pk_event *e = &k->c->plan->events[event];
     const struct pk_sampler *s = k->c->s;
@@ -163,13 +164,14 @@ static json_t *event_json(const struct pk_event *e, const struct event_summary *
 }
 
 /* Arrays with room for the times' and the counts' rows. */
-static struct packing make_room(const struct counts *c, const struct pk_stopper *st, struct pk_slice *out)
+static struct count_output make_room(const struct counting *c, const struct pk_stopper *st,
+                                     struct pk_slice *out)
 {
     struct pk_arena *a = c->arena;
     const size_t more = places(c) * c->plan->n;
     size_t *rows = pk_new_n(a, size_t, c->s->n);
     int64_t *ordinals = pk_new_n(a, int64_t, c->s->n);
-    struct packing k = {.c = c, .a = a, .out = out, .rows = rows, .ordinals = ordinals};
+    struct count_output k = {.c = c, .a = a, .out = out, .rows = rows, .ordinals = ordinals};
     k.metrics = pk_new_n(a, struct pk_metric_decl, out->n_metrics + more);
     k.series = pk_new_n(a, struct pk_series, out->n_series + more);
     for (size_t i = 0; i < out->n_metrics; i++)
@@ -188,8 +190,8 @@ static struct packing make_room(const struct counts *c, const struct pk_stopper 
 
 static void pack(void *user, const struct pk_stopper *st, struct pk_notes *notes, struct pk_slice *out)
 {
-    const struct counts *c = user;
-    struct packing k = make_room(c, st, out);
+    const struct counting *c = user;
+    struct count_output k = make_room(c, st, out);
     json_t *events = json_object();
     for (size_t e = 0; e < c->plan->n; e++) {
         struct event_summary all = {.counted_share = 1};
@@ -214,8 +216,8 @@ enum pk_code pk_counts_open(const struct pk_counter_env *env, const struct pk_so
                             struct pk_device *dev, struct pk_arena *a, const struct pk_observer **out,
                             struct pk_err *err)
 {
-    struct counts *c = pk_new(a, struct counts);
-    *c = (struct counts){.plan = plan, .arena = a, .observer = {sample, attach, pack, close, c}};
+    struct counting *c = pk_new(a, struct counting);
+    *c = (struct counting){.plan = plan, .arena = a, .observer = {sample, attach, pack, close, c}};
     *out = &c->observer;
     return plan->source->open(env, plan, dev, a, &c->handle, err);
 }

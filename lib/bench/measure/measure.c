@@ -8,7 +8,7 @@
 
 enum { DISTURBANCE_EVERY_MS = 10 };
 
-struct job {
+struct measurement {
     const struct pk_measure *m;
     struct pk_arena *a;
     struct pk_slice *out;
@@ -22,7 +22,7 @@ struct job {
 };
 
 /* What was disturbed since the last poll is not known to the sample: all samples since then are marked. */
-static void poll_disturbance(struct job *j, uint64_t now_ns)
+static void poll_disturbance(struct measurement *j, uint64_t now_ns)
 {
     if (j->m->disturbed && j->m->disturbed(j->m->disturbed_user))
         for (size_t i = j->polled_n; i < j->sampler.n; i++)
@@ -32,7 +32,7 @@ static void poll_disturbance(struct job *j, uint64_t now_ns)
 }
 
 /* What sample n left. */
-static enum pk_code inspect(struct job *j, size_t n, struct pk_err *err)
+static enum pk_code inspect(struct measurement *j, size_t n, struct pk_err *err)
 {
     struct pk_ctx *ctx = j->sampler.ctx;
     if (!ctx->c->probe->inspect || !ctx->c->probe->inspect(ctx, false, err))
@@ -40,23 +40,23 @@ static enum pk_code inspect(struct job *j, size_t n, struct pk_err *err)
     return n ? pk_within(err, "after sample %zu", n) : pk_within(err, "in the first iteration");
 }
 
-typedef enum pk_code stop_fn(struct job *j, uint64_t now_ns, bool *stop, struct pk_err *err);
+typedef enum pk_code stop_fn(struct measurement *j, uint64_t now_ns, bool *stop, struct pk_err *err);
 
-static enum pk_code stop_alone(struct job *j, uint64_t now_ns, bool *stop, struct pk_err *err)
+static enum pk_code stop_alone(struct measurement *j, uint64_t now_ns, bool *stop, struct pk_err *err)
 {
     *stop = pk_stop_now(&j->stopper, now_ns);
     return PK_OK;
 }
 
-static enum pk_code stop_together(struct job *j, uint64_t now_ns, bool *stop, struct pk_err *err)
+static enum pk_code stop_together(struct measurement *j, uint64_t now_ns, bool *stop, struct pk_err *err)
 {
     *stop = j->m->comm->rank == 0 && pk_stop_now(&j->stopper, now_ns);
     return pk_agree_on(j->m->comm, stop, sizeof *stop, err);
 }
 
 /* One of the two is inlined: where nobody takes part, nothing is asked. */
-static inline __attribute__((always_inline)) enum pk_code sample_until(struct job *j, stop_fn *stop_now,
-                                                                       struct pk_err *err)
+static inline __attribute__((always_inline)) enum pk_code sample_until(struct measurement *j,
+                                                                       stop_fn *stop_now, struct pk_err *err)
 {
     struct pk_device *dev = j->m->dev;
     bool stop = false;
@@ -81,7 +81,7 @@ static inline __attribute__((always_inline)) enum pk_code sample_until(struct jo
 }
 
 /* The phase of a sample is that of all ranks: rank 0 found the warm-up, and what disturbed one rank disturbed the sample. */
-static enum pk_code sample_until_stop(struct job *j, struct pk_err *err)
+static enum pk_code sample_until_stop(struct measurement *j, struct pk_err *err)
 {
     struct pk_stopper *st = &j->stopper;
     if (!j->m->comm)
@@ -95,7 +95,7 @@ static enum pk_code sample_until_stop(struct job *j, struct pk_err *err)
 }
 
 /* What takes part in the samples of counter, trace and memory passes. */
-static enum pk_code open_observer(struct job *j, struct pk_device *dev, struct pk_err *err)
+static enum pk_code open_observer(struct measurement *j, struct pk_device *dev, struct pk_err *err)
 {
     const struct pk_measure *m = j->m;
     if (m->counters)
@@ -106,7 +106,7 @@ static enum pk_code open_observer(struct job *j, struct pk_device *dev, struct p
 }
 
 /* A trace is of one iteration: nothing is repeated. */
-static enum pk_code calibrate_and_sample(struct job *j, struct pk_err *err)
+static enum pk_code calibrate_and_sample(struct measurement *j, struct pk_err *err)
 {
     int64_t runs = 0;
     pk_line_up(&j->line_up, &j->sampler);
@@ -140,7 +140,7 @@ static const char *unchecked(const struct pk_measure *m)
 }
 
 /* What is compared is what will be measured: of a captured variant, a replay. */
-static enum pk_code first_iterations(struct job *j, struct pk_ctx *ctx, struct pk_err *err)
+static enum pk_code first_iterations(struct measurement *j, struct pk_ctx *ctx, struct pk_err *err)
 {
     const struct pk_stop *s = &j->m->stop;
     const size_t samples = (size_t)s->max_samples + (size_t)(s->warmup < 0 ? s->max_samples : s->warmup);
@@ -156,7 +156,7 @@ static enum pk_code first_iterations(struct job *j, struct pk_ctx *ctx, struct p
 }
 
 /* What the probe made known since the last time. */
-static void take_notes(struct job *j, struct pk_ctx *ctx)
+static void take_notes(struct measurement *j, struct pk_ctx *ctx)
 {
     const char *key;
     json_t *value;
@@ -166,7 +166,7 @@ static void take_notes(struct job *j, struct pk_ctx *ctx)
 }
 
 /* The peak is the case's own: what the check allocates is left out. */
-static enum pk_code sample_and_check(struct pk_ctx *ctx, struct job *j, struct pk_err *err)
+static enum pk_code sample_and_check(struct pk_ctx *ctx, struct measurement *j, struct pk_err *err)
 {
     struct pk_pool *pool = &j->m->dev->pool;
     enum pk_code rc = pk_alone(ctx->comm, first_iterations(j, ctx, err));
@@ -194,11 +194,12 @@ static enum pk_code sample_and_check(struct pk_ctx *ctx, struct job *j, struct p
     return PK_OK;
 }
 
-typedef enum pk_code live_fn(struct pk_ctx *ctx, struct job *j, struct pk_err *err);
+typedef enum pk_code live_fn(struct pk_ctx *ctx, struct measurement *j, struct pk_err *err);
 
 /* Sets the case c up, the one to measure or a check point of it, calls body, tears it down. Teardown follows a failed setup or body too. Memory
  * that teardown left is given back to the pool, and is an error of its own unless there was one before. */
-static enum pk_code with_case(struct job *j, const struct pk_case *c, live_fn *body, struct pk_err *err)
+static enum pk_code with_case(struct measurement *j, const struct pk_case *c, live_fn *body,
+                              struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena host = {0};
     const struct pk_measure *m = j->m;
@@ -234,7 +235,7 @@ static enum pk_code with_case(struct job *j, const struct pk_case *c, live_fn *b
 }
 
 /* One run, compared fully. */
-static enum pk_code check_live(struct pk_ctx *ctx, struct job *j, struct pk_err *err)
+static enum pk_code check_live(struct pk_ctx *ctx, struct measurement *j, struct pk_err *err)
 {
     pk_marks_clear(&ctx->dev->marks);
     enum pk_code rc = ctx->c->probe->run(ctx, err);
@@ -244,7 +245,7 @@ static enum pk_code check_live(struct pk_ctx *ctx, struct job *j, struct pk_err 
 }
 
 /* The probe's check points. Those that it skips on this device are left out. Errors say which point. */
-static enum pk_code check_points(struct job *j, struct pk_err *err)
+static enum pk_code check_points(struct measurement *j, struct pk_err *err)
 {
     const struct pk_case *c = j->m->c;
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -259,7 +260,7 @@ static enum pk_code check_points(struct job *j, struct pk_err *err)
     return PK_OK;
 }
 
-static enum pk_code measure_live(struct pk_ctx *ctx, struct job *j, struct pk_err *err)
+static enum pk_code measure_live(struct pk_ctx *ctx, struct measurement *j, struct pk_err *err)
 {
     enum pk_code rc = pk_agree(ctx->comm, open_observer(j, ctx->dev, err), err);
     if (!rc)
@@ -270,7 +271,7 @@ static enum pk_code measure_live(struct pk_ctx *ctx, struct job *j, struct pk_er
     return rc;
 }
 
-static enum pk_code measure(struct job *j, struct pk_err *err)
+static enum pk_code measure(struct measurement *j, struct pk_err *err)
 {
     const struct pk_measure *m = j->m;
     const char *why_unchecked = unchecked(m);
@@ -292,7 +293,7 @@ static enum pk_code measure(struct job *j, struct pk_err *err)
 }
 
 /* Note "largest": {"batch": 140, "limit_bytes": 16777216}, of what is predicted to fit. Nothing where a case did not fit that was predicted to. */
-static void note_largest(struct job *j, bool fitted)
+static void note_largest(struct measurement *j, bool fitted)
 {
     const struct pk_measure *m = j->m;
     const char *shrink = m->c->probe->shrink;
@@ -319,7 +320,7 @@ static enum pk_status status_of(enum pk_code rc)
 void pk_measure_case(const struct pk_measure *m, struct pk_arena *a, struct pk_slice *out)
 {
     struct pk_err err = {0};
-    struct job j = {.m = m, .a = a, .out = out, .notes.arena = a};
+    struct measurement j = {.m = m, .a = a, .out = out, .notes.arena = a};
     uint64_t began = pk_device_now_ns(m->dev);
     *out = (struct pk_slice){
         .pass = m->pass, .invocation = m->invocation, .message = "", .started_wall_ns = pk_wall_ns()};

@@ -12,7 +12,7 @@ void pk_run_note(const struct pk_run *r, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    r->say(r->user, false, pk_vprintf(r->arena, fmt, ap));
+    r->message(r->user, false, pk_vprintf(r->arena, fmt, ap));
     va_end(ap);
 }
 
@@ -20,7 +20,7 @@ void pk_run_warn(const struct pk_run *r, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    r->say(r->user, true, pk_vprintf(r->arena, fmt, ap));
+    r->message(r->user, true, pk_vprintf(r->arena, fmt, ap));
     va_end(ap);
 }
 
@@ -79,15 +79,15 @@ const char *pk_run_fitting_text(const struct pk_run *r)
 
 /* --- skipped --- */
 
-struct reason {
+struct skip_reason {
     const char *text;
     size_t n;
 };
 
 /* The reason that most cases are skipped for; of equally frequent ones the first. `skipped` counts all. */
-static struct reason commonest(const struct pk_plan *plan, struct pk_arena *a, size_t *skipped)
+static struct skip_reason commonest(const struct pk_plan *plan, struct pk_arena *a, size_t *skipped)
 {
-    struct reason *v = pk_new_n(a, struct reason, plan->n + 1), most = {0};
+    struct skip_reason *v = pk_new_n(a, struct skip_reason, plan->n + 1), most = {0};
     size_t n = 0;
     *skipped = 0;
     for (size_t i = 0; i < plan->n; i++) {
@@ -110,7 +110,7 @@ enum pk_code pk_run_nothing_measured(const struct pk_run *r, struct pk_err *err)
 {
     const struct pk_session_result *s = &r->result;
     size_t skipped;
-    const struct reason why = commonest(&r->plan, r->arena, &skipped);
+    const struct skip_reason why = commonest(&r->plan, r->arena, &skipped);
     pk_fail(err, PK_E_NOTHING, "nothing was measured: %s out of memory, %zu timed out, %zu skipped",
             pk_plural(s->oom, "case", r->arena), s->timeout, s->skipped + s->not_reached);
     if (s->oom) {

@@ -34,7 +34,7 @@ struct pk_run {
     int argc;
     const char **argv; /* as typed, for the record */
     const volatile int *stop_flag;
-    void (*say)(void *user, bool warning, const char *text); /* what was chosen, and what is doubtful */
+    void (*message)(void *user, bool warning, const char *text); /* what was chosen, and what is doubtful */
     void *user;
     const struct pk_probe *probe;
     struct pk_device_options device_options;
@@ -43,7 +43,7 @@ struct pk_run {
     const char *device_absent; /* why it cannot be used here, when that is no error; NULL = it can be used */
     struct pk_run_info info;
     struct pk_store *store;
-    struct pk_ceilings_known ceilings;
+    struct pk_stored_ceilings ceilings;
     const char *ceilings_key;
     struct pk_plan plan;
     const struct pk_plan *shown; /* of another side: its messages are not repeated; NULL = none */

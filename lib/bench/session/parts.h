@@ -50,8 +50,8 @@ static inline bool pk_session_open_case(const struct session *s, size_t i)
 
 /* slices.c: the request of a timing pass of case i; asks its worker, records what it answers. */
 struct pk_request pk_session_request(const struct session *s, size_t i);
-enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r,
-                            struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_session_measure_slice(struct session *s, size_t i, struct pk_request r,
+                                      struct pk_err *err) PK_MUST_CHECK;
 /* What is left of the budget has room for case i. */
 bool pk_session_fits(const struct session *s, size_t i);
 /* A slice that no worker measured; of a case that is too large with the note that a worker's has (measure.c). */

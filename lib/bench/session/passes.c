@@ -39,7 +39,7 @@ static enum pk_code extra_pass(struct session *s, enum pk_pass pass, int number,
                                   .max_noise = 1,
                                   .warmup = 1};
         r.counters = counters;
-        rc = pk_session_ask(s, i, r, err);
+        rc = pk_session_measure_slice(s, i, r, err);
     }
     if (!rc)
         pk_session_quit_workers(s, false);

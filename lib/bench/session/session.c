@@ -28,7 +28,7 @@ static enum pk_code invocation(struct session *s, struct pk_err *err)
         size_t i = order[k];
         if (!pk_session_open_case(s, i) || s->cases[i].invocations >= s->invocation)
             continue;
-        if (pk_session_fits(s, i) ? pk_session_ask(s, i, pk_session_request(s, i), err)
+        if (pk_session_fits(s, i) ? pk_session_measure_slice(s, i, pk_session_request(s, i), err)
                                   : pk_session_leave_out(s, i, PK_PASS_TIMING, s->invocation, err))
             return err->code;
     }

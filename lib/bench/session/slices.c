@@ -144,23 +144,23 @@ struct pk_request pk_session_request(const struct session *s, size_t i)
 }
 
 /* Ranks of which one does not answer fail, as those of which one dies. */
-static enum pk_code record_late(struct session *s, size_t i, const struct pk_request *r, const char *absent,
+static enum pk_code record_late(struct session *s, size_t i, const struct pk_request *r, const char *missing,
                                 bool by_budget, struct pk_err *err)
 {
     char limit[32];
-    if (by_budget && !absent)
+    if (by_budget && !missing)
         return pk_session_leave_out(s, i, r->pass, r->invocation, err);
     pk_format_duration_exact(s->opt->timeout_ns + (s->plan->v[i].provider ? s->opt->peer_startup_ns : 0),
                              limit, sizeof limit);
     const char *message =
-        absent ? pk_printf(&s->arena, "%s; the time limit was reached, and all of them were ended", absent)
-               : pk_printf(&s->arena, "no result after %s; its process group was ended", limit);
-    const enum pk_status status = absent ? PK_ST_FAILED : PK_ST_TIMEOUT;
+        missing ? pk_printf(&s->arena, "%s; the time limit was reached, and all of them were ended", missing)
+                : pk_printf(&s->arena, "no result after %s; its process group was ended", limit);
+    const enum pk_status status = missing ? PK_ST_FAILED : PK_ST_TIMEOUT;
     const enum pk_code rc = pk_session_record_unmeasured(s, i, r->pass, r->invocation, status, message, err);
     return rc || r->pass == PK_PASS_TIMING ? rc : record_missing_counters(s, r->pass, message);
 }
 
-enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, struct pk_err *err)
+enum pk_code pk_session_measure_slice(struct session *s, size_t i, struct pk_request r, struct pk_err *err)
 {
     struct pk_worker_client *l = pk_session_link(s, i);
     pk_session_before_peer(s, i);
@@ -170,11 +170,11 @@ enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, st
     bool by_budget = s->deadline_ns < deadline;
     struct pk_slice *slice;
     r.id = ++s->last_id;
-    switch (pk_worker_client_ask(l, &r, by_budget ? s->deadline_ns : deadline, s->stop_flag, &slice)) {
+    switch (pk_worker_client_request(l, &r, by_budget ? s->deadline_ns : deadline, s->stop_flag, &slice)) {
     case PK_REPLY_STOPPED:
         return PK_OK;
     case PK_REPLY_LATE:
-        return record_late(s, i, &r, l->absent, by_budget, err);
+        return record_late(s, i, &r, l->missing, by_budget, err);
     case PK_REPLY_SLICE:
         break;
     }

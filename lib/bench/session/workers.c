@@ -138,8 +138,9 @@ static const struct pk_slice *read_environment(struct session *s, size_t i, cons
     struct pk_err err;
     if (!s->plan->v[i].provider || s->plan->kind == PK_DEVICE_NULL)
         return NULL;
-    if (pk_worker_client_question(&s->links[0], PK_ASK_ENVIRONMENT, when, s->plan->device, &s->opt->device,
-                                  pk_clock_ns() + PATIENCE_NS, s->stop_flag, &slice) != PK_REPLY_SLICE ||
+    if (pk_worker_client_question(&s->links[0], PK_REQUEST_ENVIRONMENT, when, s->plan->device,
+                                  &s->opt->device, pk_clock_ns() + PATIENCE_NS, s->stop_flag,
+                                  &slice) != PK_REPLY_SLICE ||
         slice->status != PK_ST_OK || pk_session_record_facts(s, &s->links[0], &err))
         return NULL;
     return slice;

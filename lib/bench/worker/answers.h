@@ -7,8 +7,8 @@
 #include "wire/slice.h"
 
 /* Experiments of such requests; any other requests the ceilings of the device or, from ranks, a sign that they respond. */
-#define PK_ASK_SELFTEST "source-selftest" /* the variant is the source's name */
-#define PK_ASK_ENVIRONMENT                                                                                   \
+#define PK_REQUEST_SELFTEST "source-selftest" /* the variant is the source's name */
+#define PK_REQUEST_ENVIRONMENT                                                                               \
     "environment" /* around a case of a peer: variant "before", then "after", answered with the notes of environment.h */
 
 /* A ceiling of struct pk_ceilings. */

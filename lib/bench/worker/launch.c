@@ -60,9 +60,9 @@ static unsigned our_cpus(void)
 const char *pk_launch_refused(unsigned ranks, struct pk_arena *a)
 {
     const struct pk_launched l = pk_launched();
-    const char *absent = pk_comm_unavailable(PK_COMM_MPI), *enable = pk_feature("mpi")->enable;
-    if (absent)
-        return pk_printf(a, "ranks over MPI: %s%s%s", absent, enable ? ": " : "", enable ? enable : "");
+    const char *reason = pk_comm_unavailable(PK_COMM_MPI), *enable = pk_feature("mpi")->enable;
+    if (reason)
+        return pk_printf(a, "ranks over MPI: %s%s%s", reason, enable ? ": " : "", enable ? enable : "");
     if (l.by)
         return ranks == l.size ? NULL
                                : pk_printf(a, "%s, but %s started %u: omit the number, or start as many",

@@ -30,7 +30,7 @@ static enum pk_code gather_all(struct pk_rank_group *r, const char *mine, const 
         return err->code;
     for (unsigned i = 0; c->rank == 0 && i < c->processes; i++)
         pk_buf_printf(&joined, "%s\n", v[i]);
-    if (pk_rank_group_hear(r, c->rank == 0 ? pk_buf_text(&joined) : NULL, &r->arena, &text, err))
+    if (pk_rank_group_receive(r, c->rank == 0 ? pk_buf_text(&joined) : NULL, &r->arena, &text, err))
         return err->code;
     for (unsigned i = 0; i < c->processes; i++) {
         v[i] = pk_strndup(&r->arena, text, strcspn(text, "\n"));
@@ -103,7 +103,7 @@ static enum pk_code connect_ranks(struct pk_rank_group *r, struct pk_device *dev
 static enum pk_code join_heartbeats(struct pk_rank_group *r, const char *path, struct pk_err *err)
 {
     const char *page;
-    if (pk_rank_group_hear(r, path, &r->arena, &page, err))
+    if (pk_rank_group_receive(r, path, &r->arena, &page, err))
         return err->code;
     const char *first = r->given[0]; /* the path is one of its host */
     if (page && !strncmp(r->given[r->comm.rank], first, strcspn(first, " ") + 1))
@@ -146,8 +146,8 @@ void pk_rank_group_close(struct pk_rank_group *r)
 
 /* --- questions ------------------------------------------------------------------------------------------------------------ */
 
-enum pk_code pk_rank_group_hear(struct pk_rank_group *r, const char *mine, struct pk_arena *a,
-                                const char **text, struct pk_err *err)
+enum pk_code pk_rank_group_receive(struct pk_rank_group *r, const char *mine, struct pk_arena *a,
+                                   const char **text, struct pk_err *err)
 {
     uint64_t bytes = mine ? strlen(mine) + 1 : 0; /* 0: no text */
     *text = NULL;

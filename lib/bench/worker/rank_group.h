@@ -24,8 +24,8 @@ enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, 
 void pk_rank_group_close(struct pk_rank_group *r);
 
 /* Rank 0's text on every rank, in the arena: NULL when rank 0 has none, which means the end. Waits without limit. */
-enum pk_code pk_rank_group_hear(struct pk_rank_group *r, const char *mine, struct pk_arena *a,
-                                const char **text, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_rank_group_receive(struct pk_rank_group *r, const char *mine, struct pk_arena *a,
+                                   const char **text, struct pk_err *err) PK_MUST_CHECK;
 
 /* The CPUs of a rank. Ranks on one host with the same CPUs divide them, or those of r->bind, into equal shares in order; with fewer CPUs
  * than ranks, each gets one, in turn. */

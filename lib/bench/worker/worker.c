@@ -155,11 +155,11 @@ static enum pk_code other_slice(struct worker *w, const struct pk_request *r, st
                                 struct pk_slice *out, struct pk_err *err)
 {
     struct pk_ceilings ceilings;
-    if (!strcmp(r->experiment, PK_ASK_SELFTEST))
+    if (!strcmp(r->experiment, PK_REQUEST_SELFTEST))
         return pk_selftest_slice(r->variant, a, out, err); /* it opens what it needs */
     if (open_device(w, r, err))
         return err->code;
-    if (!strcmp(r->experiment, PK_ASK_ENVIRONMENT)) {
+    if (!strcmp(r->experiment, PK_REQUEST_ENVIRONMENT)) {
         /* Around a case that a peer measures: this worker is idle meanwhile. */
         bool before = !strcmp(r->variant, "before");
         if (before)
@@ -286,7 +286,7 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
     pk_gpu_environment_after(&w->gpu, &w->dev, &a, &slice);
     pk_environment_after(&w->around, &w->dev, &a, &slice);
     struct fact_writer f = {.fd = w->wire_fd, .err = err};
-    pk_choices_tell(&w->dev, write_fact, &f);
+    pk_choices_report(&w->dev, write_fact, &f);
     if (f.rc)
         return err->code;
     if (pk_device_broken(&w->dev) && pk_wire_bye(w->wire_fd, err))
@@ -324,7 +324,7 @@ static enum pk_code next_request(struct worker *w, struct pk_wire_reader *reader
     if (rc || !w->io->join)
         return rc;
     const char *mine = is_first(w) && *out ? pk_json_text(&a, *out, PK_JSON_COMPACT) : NULL;
-    rc = pk_rank_group_hear(&w->group, mine, &a, &text, err);
+    rc = pk_rank_group_receive(&w->group, mine, &a, &text, err);
     if (!is_first(w))
         *out = text && !rc ? json_loads(text, 0, NULL) : NULL;
     return rc;

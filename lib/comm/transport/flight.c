@@ -12,12 +12,12 @@ enum pk_code pk_comm_late(const struct pk_comm *c, const char *what, struct pk_e
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const bool timed = pk_timed_region(false); /* there is nothing left to time */
-    const char *absent = pk_rank_heartbeats_absent(c->heartbeats, &a);
+    const char *missing = pk_rank_heartbeats_missing(c->heartbeats, &a);
     pk_timed_region(timed);
     pk_fail(err, PK_E_TIMEOUT, "rank %u: %s did not end within %.0f s", c->rank, what,
             (double)c->timeout_ns / 1e9);
     pk_why(err, "%s",
-           absent ? absent : "another rank did not take part: it hangs, has ended, or runs something else");
+           missing ? missing : "another rank did not take part: it hangs, has ended, or runs something else");
     return pk_fix(err, "see the messages of the other ranks; all ranks must run the same case");
 }
 
@@ -29,7 +29,7 @@ void pk_flight_init(struct pk_flight *f, struct pk_comm *c)
 void pk_flight_free(struct pk_flight *f)
 {
     for (size_t i = 0; i < PK_FLIGHT_MOST && f->v[i].made; i++) {
-        pk_moment_drop(f->c->dev, &f->v[i].asked);
+        pk_moment_drop(f->c->dev, &f->v[i].queued);
         pk_moment_drop(f->c->dev, &f->v[i].began);
         pk_moment_drop(f->c->dev, &f->v[i].ended);
     }
@@ -50,7 +50,7 @@ static enum pk_code next_slot(struct pk_flight *f, struct pk_reduce *r, struct p
     if (s->made)
         return PK_OK;
     s->made = true; /* in the first step, which is not a measured one */
-    if (pk_moment_make(dev, &s->asked, err) || pk_moment_make(dev, &s->began, err))
+    if (pk_moment_make(dev, &s->queued, err) || pk_moment_make(dev, &s->began, err))
         return err->code;
     return pk_moment_make(dev, &s->ended, err);
 }
@@ -59,8 +59,8 @@ enum pk_code pk_flight_begin(struct pk_flight *f, struct pk_reduce *r, struct pk
 {
     struct pk_device *dev = f->c->dev;
     struct pk_flight_slot *s;
-    if (next_slot(f, r, &s, err) || pk_moment_record(dev, PK_LANE_COMPUTE, &s->asked, err) ||
-        pk_lane_await(dev, PK_LANE_COMM, &s->asked, err))
+    if (next_slot(f, r, &s, err) || pk_moment_record(dev, PK_LANE_COMPUTE, &s->queued, err) ||
+        pk_lane_await(dev, PK_LANE_COMM, &s->queued, err))
         return err->code;
     return pk_moment_record(dev, PK_LANE_COMM, &s->began, err);
 }
@@ -107,7 +107,7 @@ enum pk_code pk_flight_settle(struct pk_flight *f, pk_flight_wrong_fn *wrong, st
     for (uint64_t i = oldest; i < f->n; i++) {
         const struct pk_flight_slot *s = slot_of(f, i);
         s->r->ended_ns = pk_moment_ns(dev, &s->ended);
-        s->r->asked_ns = s->passed ? s->r->ended_ns : pk_moment_ns(dev, &s->asked);
+        s->r->queued_ns = s->passed ? s->r->ended_ns : pk_moment_ns(dev, &s->queued);
         s->r->began_ns = s->passed ? s->r->ended_ns : pk_moment_ns(dev, &s->began);
     }
     f->n = 0;

@@ -13,7 +13,7 @@ enum { PK_FLIGHT_MOST = 4096 }; /* whose times one settle can read: the largest 
 struct pk_flight {
     struct pk_comm *c;
     struct pk_flight_slot {
-        struct pk_moment asked, began, ended;
+        struct pk_moment queued, began, ended;
         struct pk_reduce *r;
         bool made, passed; /* passed: asked and began are not recorded, they are where it ended */
     } * v;      /* of the all-reduce numbered n: v[n % PK_FLIGHT_MOST]; moments are made when first used */

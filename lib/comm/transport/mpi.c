@@ -113,7 +113,7 @@ static enum pk_code await(struct mpi *m, struct pk_job *j, const char *what, str
 {
     const uint64_t deadline_ns = pk_clock_ns() + m->c->timeout_ns;
     while (!pk_job_over(j)) {
-        const uint64_t now_ns = pk_clock_ns(), beat_ns = now_ns + PK_ROLL_BEAT_NS;
+        const uint64_t now_ns = pk_clock_ns(), beat_ns = now_ns + PK_HEARTBEAT_NS;
         if (now_ns >= deadline_ns)
             return pk_comm_late(m->c, what, err);
         pk_rank_heartbeats_beat(m->c->heartbeats, m->c->rank);
@@ -288,7 +288,7 @@ static enum pk_code gather(struct pk_comm *c, const char *line, struct pk_arena 
 const struct pk_comm_ops pk_comm_mpi = {
     .name = "mpi",
     .summary = "processes over MPI, on one machine or many",
-    .unavailable = pk_mpi_absent,
+    .unavailable = pk_mpi_unavailable,
     .open = open_mpi,
     .close = close_mpi,
     .start = start,

@@ -24,13 +24,13 @@ static const char *module_path(struct pk_arena *a)
     return own ? own : beside && !access(beside, R_OK) ? beside : PK_MPI_INSTALLED "/" MODULE_FILE;
 }
 
-const char *pk_mpi_absent(void)
+const char *pk_mpi_unavailable(void)
 {
     static char text[PATH_MAX + 64]; /* the variable does not change while the program runs: nor does this */
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const char *named = secure_getenv("PERFKIT_MPI"), *absent = PK_MPI_ABSENT;
-    if (absent && !named)
-        return absent;
+    const char *named = secure_getenv("PERFKIT_MPI"), *reason = PK_MPI_UNAVAILABLE;
+    if (reason && !named)
+        return reason;
     if (!access(module_path(&a), R_OK))
         return NULL;
     snprintf(text, sizeof text, "%s, which PERFKIT_MPI names, cannot be read", named ? named : "");
@@ -53,9 +53,9 @@ static enum pk_code fail_unavailable(struct pk_err *err, const char *why)
 enum pk_code pk_mpi_load(const struct pk_mpi_module **module, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const char *path = module_path(&a), *absent = PK_MPI_ABSENT;
-    if (absent && !secure_getenv("PERFKIT_MPI"))
-        return fail_unavailable(err, absent);
+    const char *path = module_path(&a), *reason = PK_MPI_UNAVAILABLE;
+    if (reason && !secure_getenv("PERFKIT_MPI"))
+        return fail_unavailable(err, reason);
     void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
     if (!handle)
         return fail_unavailable(err, dlerror());

@@ -27,7 +27,7 @@ struct pk_mpi_module {
 };
 
 /* Why there is none here, without opening it; NULL = there is a file. */
-const char *pk_mpi_absent(void);
+const char *pk_mpi_unavailable(void);
 /* Beside the program, else where perfkit was installed; $PERFKIT_MPI names another. It stays open. PK_E_UNAVAILABLE says what to
  * install. */
 enum pk_code pk_mpi_load(const struct pk_mpi_module **module, struct pk_err *err) PK_MUST_CHECK;

@@ -27,7 +27,7 @@ static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
 {
     if (c->impl)
         return pk_flight_pass(c->impl, r, err);
-    r->began_ns = r->ended_ns = r->asked_ns;
+    r->began_ns = r->ended_ns = r->queued_ns;
     return PK_OK;
 }
 

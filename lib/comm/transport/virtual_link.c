@@ -62,7 +62,7 @@ static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
         pk_device_delay(k->flight.c->dev, PK_LANE_COMM, (uint64_t)llround(ns));
         return pk_flight_end(&k->flight, r, err);
     }
-    r->began_ns = r->asked_ns > k->free_ns ? r->asked_ns : k->free_ns;
+    r->began_ns = r->queued_ns > k->free_ns ? r->queued_ns : k->free_ns;
     r->ended_ns = k->free_ns = r->began_ns + (uint64_t)llround(ns);
     return PK_OK;
 }

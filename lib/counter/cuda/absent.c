@@ -7,8 +7,8 @@
 
 static const char *missing_headers(void)
 {
-    const char *absent = pk_feature("cuda")->absent;
-    return absent ? absent : "perfkit was built without the headers of CUPTI";
+    const char *unavailable = pk_feature("cuda")->unavailable;
+    return unavailable ? unavailable : "perfkit was built without the headers of CUPTI";
 }
 
 static const char *enable(void)

@@ -22,7 +22,7 @@
         name, "bytes", native, NULL, summary, true, 1, true                                                  \
     }
 
-static const struct row {
+static const struct gpu_counter_row {
     const char *name, *unit, *native, *other; /* other: what newer or older chips call it */
     const char *summary;
     bool adds;
@@ -68,7 +68,7 @@ static const struct row {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-static struct pk_event event_of(const struct row *r, const char *native)
+static struct pk_event event_of(const struct gpu_counter_row *r, const char *native)
 {
     return (struct pk_event){.name = r->name,
                              .unit = r->unit,
@@ -90,7 +90,7 @@ size_t pk_gpu_events_all(struct pk_arena *a, const struct pk_event **out)
     return ROWS;
 }
 
-static const struct row *row_named(const char *name)
+static const struct gpu_counter_row *row_named(const char *name)
 {
     for (size_t i = 0; i < ROWS; i++)
         if (!strcmp(rows[i].name, name))
@@ -137,7 +137,7 @@ enum pk_code pk_gpu_event_find(const struct pk_chip_counters *k, const char *nam
                                struct pk_gpu_event *out, struct pk_err *err)
 {
     const char *summary;
-    const struct row *r = row_named(name);
+    const struct gpu_counter_row *r = row_named(name);
     if (pk_gpu_event_looks(name, a, err))
         return err->code;
     if (!r && pk_chip_has(k, name, &summary)) {

@@ -22,7 +22,7 @@
 enum { WHOLE = PK_REGIONS_MAX, SPANS };
 
 /* Of a plan. */
-struct planned {
+struct gpu_plan {
     const char *chip;
     struct pk_gpu_event *events;
     const char **metrics;
@@ -30,7 +30,7 @@ struct planned {
 
 struct handle {
     const struct pk_source_plan *plan;
-    const struct planned *planned; /* its state */
+    const struct gpu_plan *planned; /* its state */
     struct pk_ranges ranges;
     struct pk_err failed; /* what went wrong where nothing can be answered */
     uint64_t inside;      /* bit per region that is open */
@@ -61,12 +61,12 @@ static enum pk_code plan_part(const struct pk_cupti *c, const char *chip, const 
                               size_t n, bool outside, struct pk_arena *a, struct pk_source_plan *out,
                               size_t *n_plans, struct pk_err *err)
 {
-    struct planned *p = pk_new(a, struct planned);
+    struct gpu_plan *p = pk_new(a, struct gpu_plan);
     struct pk_event *events = pk_new_n(a, struct pk_event, n);
     struct pk_chip_counters k;
     struct pk_chip_config config;
     size_t kept = 0;
-    *p = (struct planned){chip, pk_new_n(a, struct pk_gpu_event, n), pk_new_n(a, const char *, n)};
+    *p = (struct gpu_plan){chip, pk_new_n(a, struct pk_gpu_event, n), pk_new_n(a, const char *, n)};
     for (size_t i = 0; i < n; i++)
         if (found[i].outside == outside) {
             p->events[kept] = found[i];

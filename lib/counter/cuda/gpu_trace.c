@@ -34,7 +34,7 @@ struct buffer {
 };
 enum { FREE, LENT, FULL };
 
-struct asked {
+struct call_time {
     uint32_t correlation;
     uint64_t ns;
 };
@@ -50,19 +50,19 @@ struct pk_gpu_trace {
     struct pk_arena *arena; /* of names */
     struct pk_trace *into;
     struct offset began, ended;
-    struct asked *asked;
+    struct call_time *calls;
     uint32_t *correlation; /* of each row */
-    size_t n_records, n_asked, cap_asked;
+    size_t n_records, n_calls, cap_calls;
     struct pk_index symbols;
-    struct known {
+    struct kernel_name {
         const char *symbol, *name;
         enum pk_kernel_family family;
-    } * known;
-    size_t n_known, cap_known;
+    } * names;
+    size_t n_names, cap_names;
 };
 
 /* CUPTI's callbacks have no place for a user: one session and one open trace of this process. */
-static struct session {
+static struct trace_session {
     struct pk_arena arena;
     const struct pk_cupti *c;
     CUpti_SubscriberHandle subscriber;
@@ -104,7 +104,7 @@ static void CUPTIAPI no_callback(void *user, CUpti_CallbackDomain domain, CUpti_
 
 void pk_gpu_trace_end(void)
 {
-    struct session *s = &session;
+    struct trace_session *s = &session;
     pk_assert(!the_trace);
     for (size_t i = 0; s->on && i < KINDS; i++)
         s->c->cuptiActivityDisable(kinds[i]);
@@ -117,13 +117,13 @@ void pk_gpu_trace_end(void)
         s->c->cuptiFinalize();
     }
     pk_arena_free(&s->arena);
-    *s = (struct session){0};
+    *s = (struct trace_session){0};
 }
 
 /* Once: see the header. */
 static enum pk_code begin_session(const struct pk_counter_env *env, struct pk_err *err)
 {
-    struct session *s = &session;
+    struct trace_session *s = &session;
     CUcontext ctx;
     if (s->on)
         return PK_OK;
@@ -156,8 +156,8 @@ enum pk_code pk_gpu_trace_open(const struct pk_counter_env *env, struct pk_devic
     t->arena = a;
     t->into = into;
     t->symbols.arena = a;
-    t->cap_asked = 2 * into->cap;
-    t->asked = pk_new_n(a, struct asked, t->cap_asked);
+    t->cap_calls = 2 * into->cap;
+    t->calls = pk_new_n(a, struct call_time, t->cap_calls);
     t->correlation = pk_new_n(a, uint32_t, into->cap);
     if (!atomic_compare_exchange_strong(&the_trace, &none, t)) {
         pk_fail(err, PK_E_UNAVAILABLE, "the GPU cannot be traced twice");
@@ -222,7 +222,7 @@ enum pk_code pk_gpu_trace_start(struct pk_gpu_trace *t, struct pk_err *err)
     if (pk_device_sync(t->dev, err) || flush("emptying the trace", &dropped, err))
         return err->code;
     give_back_all();
-    t->n_asked = t->n_records = 0;
+    t->n_calls = t->n_records = 0;
     return compare_clocks(t, &t->began, err);
 }
 
@@ -251,34 +251,34 @@ static struct pk_kernel *row(struct pk_gpu_trace *t, uint32_t correlation, uint3
     return &into->v[into->n++];
 }
 
-struct wanted {
+struct symbol_key {
     const struct pk_gpu_trace *t;
     const char *symbol;
 };
 
 static bool same_symbol(const void *wanted, uint32_t at)
 {
-    const struct wanted *w = wanted;
-    return !strcmp(w->t->known[at].symbol, w->symbol);
+    const struct symbol_key *w = wanted;
+    return !strcmp(w->t->names[at].symbol, w->symbol);
 }
 
 /* CUPTI's own text ends with CUPTI. */
-static const struct known *known(struct pk_gpu_trace *t, const char *symbol)
+static const struct kernel_name *name_of(struct pk_gpu_trace *t, const char *symbol)
 {
-    const struct wanted w = {t, symbol};
+    const struct symbol_key w = {t, symbol};
     const uint32_t at = pk_index_row(&t->symbols, pk_hash_bytes(0, symbol, strlen(symbol)), same_symbol, &w,
-                                     (uint32_t)t->n_known);
-    if (at == t->n_known) {
-        t->known = pk_grow(t->arena, t->known, sizeof *t->known, t->n_known, &t->cap_known);
-        t->known[t->n_known++] = (struct known){pk_strdup(t->arena, symbol), pk_kernel_name(symbol, t->arena),
-                                                pk_kernel_family_of(symbol)};
+                                     (uint32_t)t->n_names);
+    if (at == t->n_names) {
+        t->names = pk_grow(t->arena, t->names, sizeof *t->names, t->n_names, &t->cap_names);
+        t->names[t->n_names++] = (struct kernel_name){
+            pk_strdup(t->arena, symbol), pk_kernel_name(symbol, t->arena), pk_kernel_family_of(symbol)};
     }
-    return &t->known[at];
+    return &t->names[at];
 }
 
 static void add_kernel(struct pk_gpu_trace *t, const CUpti_ActivityKernel10 *r)
 {
-    const struct known *who = known(t, r->name ? r->name : "a kernel without a name");
+    const struct kernel_name *who = name_of(t, r->name ? r->name : "a kernel without a name");
     struct pk_kernel *k = row(t, r->correlationId, r->streamId, r->start, r->end);
     if (!k)
         return;
@@ -336,10 +336,10 @@ static void add_record(struct pk_gpu_trace *t, const CUpti_Activity *r)
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER:
         /* Of the host's: when it asked for what has the same correlation. Without it a kernel has no region. */
-        if (t->n_asked == t->cap_asked)
+        if (t->n_calls == t->cap_calls)
             t->into->dropped++;
         else
-            t->asked[t->n_asked++] = (struct asked){call->correlationId, device_ns(t, call->start)};
+            t->calls[t->n_calls++] = (struct call_time){call->correlationId, device_ns(t, call->start)};
         break;
     default:
         break;
@@ -348,7 +348,7 @@ static void add_record(struct pk_gpu_trace *t, const CUpti_Activity *r)
 
 static int by_correlation(const void *a, const void *b)
 {
-    const struct asked *x = a, *y = b;
+    const struct call_time *x = a, *y = b;
     return (x->correlation > y->correlation) - (x->correlation < y->correlation);
 }
 
@@ -377,11 +377,11 @@ enum pk_code pk_gpu_trace_stop(struct pk_gpu_trace *t, struct pk_err *err)
         pk_why(err, "CUPTI returned no record of the iteration, not even of the calls that wait for the GPU");
         return pk_fix(err, "run perfkit doctor --require gpu-trace; end other profilers of this process");
     }
-    qsort(t->asked, t->n_asked, sizeof *t->asked, by_correlation);
+    qsort(t->calls, t->n_calls, sizeof *t->calls, by_correlation);
     for (size_t i = 0; i < t->into->n; i++) {
-        const struct asked key = {t->correlation[i], 0};
-        const struct asked *found = bsearch(&key, t->asked, t->n_asked, sizeof key, by_correlation);
-        t->into->v[i].asked_ns = found ? found->ns : 0;
+        const struct call_time key = {t->correlation[i], 0};
+        const struct call_time *found = bsearch(&key, t->calls, t->n_calls, sizeof key, by_correlation);
+        t->into->v[i].launched_ns = found ? found->ns : 0;
     }
     return PK_OK;
 }

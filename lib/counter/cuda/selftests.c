@@ -11,13 +11,13 @@ enum { COPIES = 8 };
 static const size_t COPY_BYTES = 256 << 20; /* 5 times the L2 cache of an H100 */
 static const double TOLERANCE = 0.03;
 
-struct bench {
+struct selftest_device {
     struct pk_device dev;
     bool open;
     void *from, *to;
 };
 
-static enum pk_code set_up(struct bench *b, const struct pk_counter_env *env, bool counters,
+static enum pk_code set_up(struct selftest_device *b, const struct pk_counter_env *env, bool counters,
                            struct pk_arena *a, struct pk_err *err)
 {
     const struct pk_device_options none = {0};
@@ -30,7 +30,7 @@ static enum pk_code set_up(struct bench *b, const struct pk_counter_env *env, bo
     return b->from && b->to ? PK_OK : pk_device_oom(&b->dev, err);
 }
 
-static void tear_down(struct bench *b)
+static void tear_down(struct selftest_device *b)
 {
     if (!b->open)
         return;
@@ -39,7 +39,7 @@ static void tear_down(struct bench *b)
     pk_device_close(&b->dev);
 }
 
-static enum pk_code copy(struct bench *b, struct pk_err *err)
+static enum pk_code copy(struct selftest_device *b, struct pk_err *err)
 {
     return pk_device_copy(&b->dev, PK_LANE_COMPUTE, PK_COPY_ON_DEVICE, b->to, b->from, COPY_BYTES, err);
 }
@@ -54,8 +54,9 @@ static struct pk_source_found judge(double counted, double expected, const char 
 }
 
 /* One iteration, as often as the source wants it. */
-static enum pk_code count(struct bench *b, const struct pk_source_plan *p, const struct pk_counter_env *env,
-                          struct pk_reading *out, struct pk_arena *a, struct pk_err *err)
+static enum pk_code count(struct selftest_device *b, const struct pk_source_plan *p,
+                          const struct pk_counter_env *env, struct pk_reading *out, struct pk_arena *a,
+                          struct pk_err *err)
 {
     void *h = NULL;
     bool again = true;
@@ -78,7 +79,7 @@ struct pk_source_found pk_gpu_counters_selftest(const struct pk_source *s, const
     size_t n;
     struct pk_reading r = {0};
     struct pk_err err;
-    struct bench b = {0};
+    struct selftest_device b = {0};
     enum pk_code rc =
         pk_source_gpu_counters.plan(&pk_source_gpu_counters, env, events, 1, a, &plans, &n, &err);
     if (!rc)
@@ -97,7 +98,7 @@ struct pk_source_found pk_gpu_trace_selftest(const struct pk_source *s, const st
     struct pk_tracing *t = NULL;
     const struct pk_trace *trace = NULL;
     struct pk_err err;
-    struct bench b = {0};
+    struct selftest_device b = {0};
     double bytes = 0;
     enum pk_code rc = set_up(&b, env, false, a, &err);
     if (!rc)

@@ -30,7 +30,7 @@ static const struct pk_event events[EVENTS] = {
                      "of everything that ran there"),
 };
 
-struct counts {
+struct fake_counts {
     double flops, bytes;
     int64_t works, now_ns;
 };
@@ -40,7 +40,7 @@ struct handle {
     const size_t *index;
     struct pk_device *dev;
     unsigned pass;
-    struct counts sums[SPANS];
+    struct fake_counts sums[SPANS];
     bool used[SPANS];
 };
 
@@ -95,10 +95,10 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
 static void add(struct handle *h, unsigned span, int times)
 {
     const struct pk_null_counts c = pk_null_counted(h->dev);
-    struct counts *sum = &h->sums[span];
+    struct fake_counts *sum = &h->sums[span];
     pk_assert(span < SPANS);
     if (!h->used[span])
-        *sum = (struct counts){0};
+        *sum = (struct fake_counts){0};
     sum->flops += times * c.flops;
     sum->bytes += times * c.bytes;
     sum->works += times * (int64_t)c.works;
@@ -132,7 +132,7 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
 {
     const struct handle *h = handle;
     const unsigned span = region < 0 ? WHOLE : (unsigned)region;
-    const struct counts *c = &h->sums[span];
+    const struct fake_counts *c = &h->sums[span];
     const int64_t values[EVENTS] = {
         [WORKS] = c->works, [FLOPS] = (int64_t)c->flops,  [BYTES] = (int64_t)c->bytes,
         [TIME] = c->now_ns, [SCALED] = (int64_t)c->flops, [ABSENT] = 0,

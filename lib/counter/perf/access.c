@@ -144,6 +144,6 @@ enum pk_code pk_perf_refuse(const struct pk_counter_env *env, const char *event,
 {
     const struct pk_perf_refusal r = pk_perf_refusal(pk_counter_root(env), error, scope, a);
     pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", event);
-    pk_why(err, "%s", r.absent);
+    pk_why(err, "%s", r.reason);
     return r.advice ? pk_fix(err, "%s", r.advice) : pk_fix(err, PK_PERF_OMIT);
 }

@@ -84,7 +84,7 @@ struct pk_event pk_preset_event(const struct pk_processor *cpu, const struct pk_
  * here too. Not thread safe. */
 
 /* NULL when libpfm4 is there, else why not. */
-const char *pk_pfm_absent(void);
+const char *pk_pfm_unavailable(void);
 const char *pk_pfm_advice(void); /* the command that brings it */
 /* "4.13"; "" when it is not there. */
 const char *pk_pfm_version(struct pk_arena *a);

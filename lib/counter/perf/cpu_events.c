@@ -44,10 +44,11 @@ static struct pk_source_found found_working(const struct pk_counter_env *env, co
             pk_printf(a, "use --bind %s to measure and count only on those", cpu->cores[0].cpus));
     if (user_only) {
         const struct pk_perf_refusal r = pk_perf_refusal(root, EACCES, PK_PERF_KERNEL, a);
-        return pk_found(PK_SOURCE_DEGRADED, pk_printf(a, "user mode only: %s", r.absent), r.advice);
+        return pk_found(PK_SOURCE_DEGRADED, pk_printf(a, "user mode only: %s", r.reason), r.advice);
     }
-    if (pk_pfm_absent())
-        return pk_found(PK_SOURCE_DEGRADED, pk_printf(a, "only the kernel's own events: %s", pk_pfm_absent()),
+    if (pk_pfm_unavailable())
+        return pk_found(PK_SOURCE_DEGRADED,
+                        pk_printf(a, "only the kernel's own events: %s", pk_pfm_unavailable()),
                         pk_pfm_advice());
     if (!cpu->pmu)
         return pk_found(
@@ -71,7 +72,7 @@ static struct pk_source_found check(const struct pk_source *s, const struct pk_c
     if (!error)
         return found_working(env, &cpu, user_only, a);
     const struct pk_perf_refusal r = pk_perf_refusal(pk_counter_root(env), error, PK_PERF_USER, a);
-    return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, error, r.absent, r.advice};
+    return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, error, r.reason, r.advice};
 }
 
 /* In user mode the loop's counts are known: what else a counter shows is what it takes to read it. */
@@ -98,8 +99,8 @@ static struct pk_source_found selftest(const struct pk_source *s, const struct p
         pk_printf(a, "a loop of %d instructions and %d branches gave %lld and %lld", 2 * PK_KNOWN_LOOPS,
                   PK_KNOWN_LOOPS, (long long)n[0].value, (long long)n[1].value);
     for (int i = 0; counted && i < 2; i++) {
-        const int64_t known = (2 - i) * (int64_t)PK_KNOWN_LOOPS;
-        counted = n[i].value >= known && n[i].value <= known + known / 100;
+        const int64_t least = (2 - i) * (int64_t)PK_KNOWN_LOOPS;
+        counted = n[i].value >= least && n[i].value <= least + least / 100;
     }
     if (counted)
         return pk_found(found.state, pk_printf(a, "%s; %s", found.why, what), found.fix);
@@ -128,7 +129,7 @@ static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const s
 /* --- planning ------------------------------------------------------------------------------------------------------- */
 
 /* A plan that grows event by event, as long as the processor has counters. */
-struct growing {
+struct plan_builder {
     const struct pk_cores *cores;
     struct pk_perf_plan *perf;
     struct pk_event *events;
@@ -139,7 +140,7 @@ struct growing {
 };
 
 /* 0: it is in. Else an errno, and the plan is as it was. */
-static int add_event(const struct pk_counter_env *env, struct growing *g, const struct pk_encoded *e,
+static int add_event(const struct pk_counter_env *env, struct plan_builder *g, const struct pk_encoded *e,
                      struct pk_arena *a)
 {
     struct pk_perf_group *group = &g->perf->group;
@@ -162,7 +163,7 @@ static enum pk_code pack(const struct pk_counter_env *env, const struct pk_encod
                          bool user_only, struct pk_arena *a, struct pk_source_plan *plans, size_t *n_plans,
                          struct pk_err *err)
 {
-    struct growing g = {0};
+    struct plan_builder g = {0};
     size_t codes = 0;
     for (size_t i = 0; i < n; i++)
         codes += all[i].n;
@@ -170,12 +171,12 @@ static enum pk_code pack(const struct pk_counter_env *env, const struct pk_encod
     for (size_t i = 0; i < n; i++) {
         int error = g.n && g.cores == all[i].cores ? add_event(env, &g, &all[i], a) : ENOSPC;
         if (error) {
-            g = (struct growing){.cores = all[i].cores,
-                                 .perf = pk_new(a, struct pk_perf_plan),
-                                 .events = pk_new_n(a, struct pk_event, n),
-                                 .codes = pk_new_n(a, struct pk_perf_code, codes),
-                                 .factors = pk_new_n(a, double, codes),
-                                 .ends = pk_new_n(a, size_t, n)};
+            g = (struct plan_builder){.cores = all[i].cores,
+                                      .perf = pk_new(a, struct pk_perf_plan),
+                                      .events = pk_new_n(a, struct pk_event, n),
+                                      .codes = pk_new_n(a, struct pk_perf_code, codes),
+                                      .factors = pk_new_n(a, double, codes),
+                                      .ends = pk_new_n(a, size_t, n)};
             *g.perf = (struct pk_perf_plan){
                 .group = {.codes = g.codes, .user_only = user_only, .pinned = true, .part = all[i].cores},
                 .factors = g.factors,

@@ -101,7 +101,7 @@ static enum pk_code encode_preset(const struct pk_processor *cpu, const struct p
     } else {
         pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->name);
         if (native_of(cpu, p->name)) {
-            pk_why(err, "this name needs libpfm4: %s", pk_pfm_absent());
+            pk_why(err, "this name needs libpfm4: %s", pk_pfm_unavailable());
             return pk_fix(err, "%s", pk_pfm_advice());
         }
         if (cpu->pmu)
@@ -135,9 +135,9 @@ static enum pk_code encode_raw(const struct pk_processor *cpu, const char *name,
     struct pk_perf_code code;
     if (!full && !cpu->pmu)
         return unknown(name, a, err);
-    if (full && pk_pfm_absent()) {
+    if (full && pk_pfm_unavailable()) {
         pk_fail(err, PK_E_UNAVAILABLE, "%.200s cannot be counted", name);
-        pk_why(err, "a raw name needs libpfm4: %s", pk_pfm_absent());
+        pk_why(err, "a raw name needs libpfm4: %s", pk_pfm_unavailable());
         return pk_fix(err, "%s", pk_pfm_advice());
     }
     const char *native = full ? pk_strdup(a, name) : pk_printf(a, "%s::%s", cpu->pmu->pmu, name);

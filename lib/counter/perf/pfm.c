@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 static struct {
-    bool asked;
-    const char *absent;
+    bool opened;
+    const char *unavailable;
     __typeof__(pfm_initialize) *initialize;
     __typeof__(pfm_get_version) *version;
     __typeof__(pfm_get_os_event_encoding) *encode;
@@ -45,13 +45,13 @@ static const char *open_library(void)
     return initialize() == PFM_SUCCESS ? NULL : "libpfm4 cannot be initialised";
 }
 
-const char *pk_pfm_absent(void)
+const char *pk_pfm_unavailable(void)
 {
-    if (!lib.asked) {
-        lib.asked = true;
-        lib.absent = open_library();
+    if (!lib.opened) {
+        lib.opened = true;
+        lib.unavailable = open_library();
     }
-    return lib.absent;
+    return lib.unavailable;
 }
 
 const char *pk_pfm_advice(void)
@@ -61,7 +61,7 @@ const char *pk_pfm_advice(void)
 
 const char *pk_pfm_version(struct pk_arena *a)
 {
-    if (pk_pfm_absent())
+    if (pk_pfm_unavailable())
         return "";
     const int v = lib.version();
     return pk_printf(a, "%d.%d", PFM_MAJ_VERSION(v), PFM_MIN_VERSION(v));
@@ -71,7 +71,7 @@ bool pk_pfm_encode(const char *name, struct pk_perf_code *out)
 {
     struct perf_event_attr attr = {0};
     pfm_perf_encode_arg_t arg = {.attr = &attr, .size = sizeof arg};
-    if (pk_pfm_absent() || lib.encode(name, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT, &arg) != PFM_SUCCESS)
+    if (pk_pfm_unavailable() || lib.encode(name, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT, &arg) != PFM_SUCCESS)
         return false;
     *out = (struct pk_perf_code){attr.type, attr.config, attr.config1, attr.config2};
     return true;
@@ -79,7 +79,7 @@ bool pk_pfm_encode(const char *name, struct pk_perf_code *out)
 
 #else
 
-const char *pk_pfm_absent(void)
+const char *pk_pfm_unavailable(void)
 {
     return "perfkit was built without the header of libpfm4";
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-struct planned {
+struct open_plan {
     const struct pk_source_plan *plan;
     const struct pk_perf_plan *perf;
     const char *root;
@@ -14,9 +14,9 @@ struct planned {
 enum pk_code pk_perf_planned_open_command(const struct pk_counter_env *env, const struct pk_source_plan *p,
                                           pid_t pid, struct pk_arena *a, void **handle, struct pk_err *err)
 {
-    struct planned *h = *handle = pk_new(a, struct planned);
+    struct open_plan *h = *handle = pk_new(a, struct open_plan);
     size_t which, e = 0;
-    *h = (struct planned){.plan = p, .perf = p->state, .root = pk_counter_root(env), .arena = a};
+    *h = (struct open_plan){.plan = p, .perf = p->state, .root = pk_counter_root(env), .arena = a};
     const int error = pk_perf_reader_open(env, &h->perf->group, pid, a, &h->reader, &which);
     if (!error)
         return PK_OK;
@@ -34,14 +34,14 @@ enum pk_code pk_perf_planned_open(const struct pk_counter_env *env, const struct
 
 enum pk_code pk_perf_planned_start(void *handle, struct pk_err *err)
 {
-    struct planned *h = handle;
+    struct open_plan *h = handle;
     pk_perf_reader_start(h->reader);
     return PK_OK;
 }
 
 enum pk_code pk_perf_planned_stop(void *handle, bool *again, struct pk_err *err)
 {
-    struct planned *h = handle;
+    struct open_plan *h = handle;
     pk_perf_reader_stop(h->reader);
     *again = false;
     return PK_OK;
@@ -49,7 +49,7 @@ enum pk_code pk_perf_planned_stop(void *handle, bool *again, struct pk_err *err)
 
 void pk_perf_planned_mark(void *handle, unsigned region, bool end)
 {
-    struct planned *h = handle;
+    struct open_plan *h = handle;
     pk_perf_reader_mark(h->reader, region, end);
 }
 
@@ -68,7 +68,7 @@ static bool stood_still(const struct pk_event *e, const struct pk_reading *sum)
 }
 
 /* The sum that an event is. Its counts ran together, being of one group. */
-static struct pk_reading event_of(const struct planned *h, int region, size_t from, size_t to, int *error)
+static struct pk_reading event_of(const struct open_plan *h, int region, size_t from, size_t to, int *error)
 {
     struct pk_reading sum = {.is_real = h->perf->real};
     for (size_t k = from; k < to; k++) {
@@ -90,7 +90,7 @@ static struct pk_reading event_of(const struct planned *h, int region, size_t fr
 
 enum pk_code pk_perf_planned_read(void *handle, int region, struct pk_reading *out, struct pk_err *err)
 {
-    const struct planned *h = handle;
+    const struct open_plan *h = handle;
     int error = 0;
     for (size_t e = 0, from = 0; e < h->plan->n; from = h->perf->ends[e++]) {
         out[e] = event_of(h, region, from, h->perf->ends[e], &error);
@@ -103,13 +103,13 @@ enum pk_code pk_perf_planned_read(void *handle, int region, struct pk_reading *o
         return PK_OK;
     const struct pk_perf_refusal r = pk_perf_refusal(h->root, error, h->perf->scope, h->arena);
     pk_fail(err, PK_E_UNAVAILABLE, "the counters of %s could not be read", h->plan->source->name);
-    pk_why(err, "%s", r.absent);
+    pk_why(err, "%s", r.reason);
     return r.advice ? pk_fix(err, "%s", r.advice) : pk_fix(err, "omit %s", h->plan->events[0].name);
 }
 
 void pk_perf_planned_close(void *handle)
 {
-    struct planned *h = handle;
+    struct open_plan *h = handle;
     pk_perf_reader_close(h->reader);
 }
 

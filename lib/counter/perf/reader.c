@@ -51,7 +51,7 @@ void pk_perf_reader_close(struct pk_perf_reader *r)
 }
 
 /* Where a group counts: a thread, or a CPU and perhaps a unit beside it. */
-struct place {
+struct counting_place {
     pid_t thread;
     int cpu;
     const uint32_t *type; /* NULL = the code's */
@@ -77,8 +77,8 @@ static struct perf_event_attr attributes(const struct pk_perf_reader *r, size_t 
 }
 
 /* 0 or an errno; *which is the event. On failure nothing of it is open. */
-static int open_events(const struct pk_perf_reader *r, const struct opened *o, const struct place *at,
-                       size_t *which)
+static int open_events(const struct pk_perf_reader *r, const struct opened *o,
+                       const struct counting_place *at, size_t *which)
 {
     for (size_t i = 0; i < r->n; i++) {
         struct perf_event_attr attr = attributes(r, i, at->type);
@@ -93,7 +93,7 @@ static int open_events(const struct pk_perf_reader *r, const struct opened *o, c
     return 0;
 }
 
-static int open_group(struct pk_perf_reader *r, const struct place *at, size_t *which)
+static int open_group(struct pk_perf_reader *r, const struct counting_place *at, size_t *which)
 {
     struct opened o = {.thread = at->thread, .fd = pk_new_n(r->arena, int, r->n)};
     for (size_t i = 0; i < r->n; i++)
@@ -142,7 +142,7 @@ static int open_threads(struct pk_perf_reader *r, const char *root, size_t *whic
         for (struct dirent *e; d && !error && (e = readdir(d));) {
             pid_t thread = (pid_t)strtol(e->d_name, NULL, 10);
             if (thread > 0 && thread != gettid() && !has_thread(r, thread))
-                error = open_group(r, &(struct place){thread, -1, NULL}, which);
+                error = open_group(r, &(struct counting_place){thread, -1, NULL}, which);
             error = error == ESRCH ? 0 : error;
         }
         if (d)
@@ -167,13 +167,14 @@ static int open_cpus(struct pk_perf_reader *r, size_t *which)
     int error = 0;
     for (size_t i = 0; !error && i < g->n_cpus * units; i++)
         error = open_group(
-            r, &(struct place){-1, g->cpus[i / units], g->n_types ? &g->types[i % units] : NULL}, which);
+            r, &(struct counting_place){-1, g->cpus[i / units], g->n_types ? &g->types[i % units] : NULL},
+            which);
     return error;
 }
 
 static int open_process(struct pk_perf_reader *r, const char *root, size_t *which)
 {
-    int error = open_group(r, &(struct place){0, -1, NULL}, which);
+    int error = open_group(r, &(struct counting_place){0, -1, NULL}, which);
     /* opened is not counting: the kernel's watchdog or somebody else may hold a counter */
     if (!error && r->group->pinned) {
         const uint64_t until = pk_clock_ns() + TRY_NS;
@@ -207,7 +208,7 @@ int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_g
     *which = 0;
     r->command = command != 0;
     const int error = g->n_cpus ? open_cpus(r, which)
-                      : command ? open_group(r, &(struct place){command, -1, NULL}, which)
+                      : command ? open_group(r, &(struct counting_place){command, -1, NULL}, which)
                                 : open_process(r, pk_counter_root(env), which);
     if (error)
         pk_perf_reader_close(r);
@@ -220,7 +221,7 @@ bool pk_perf_inherits(const struct pk_counter_env *env, struct pk_arena *a)
     const struct pk_perf_group g = {.codes = &code, .n = 1, .user_only = true};
     struct pk_perf_reader *r = new_reader(env, &g, a);
     size_t which = 0;
-    if (open_group(r, &(struct place){0, -1, NULL}, &which))
+    if (open_group(r, &(struct counting_place){0, -1, NULL}, &which))
         return true; /* something else is wrong, and said elsewhere */
     pk_perf_reader_close(r);
     return r->inherit;

@@ -35,7 +35,7 @@ enum pk_perf_scope { PK_PERF_USER, PK_PERF_KERNEL, PK_PERF_SYSTEM };
 bool pk_perf_in_guest(const char *root, struct pk_arena *a);
 
 struct pk_perf_refusal {
-    const char *absent; /* why */
+    const char *reason;
     const char *advice; /* NULL = nothing to do, or nothing can be done */
 };
 

@@ -28,8 +28,8 @@ static const uint64_t configs[EVENTS] = {
 };
 
 /* The kernel's events by its numbers, which are also asked for by libpfm's names: perf::minor-faults. */
-static const struct row {
-    bool known;
+static const struct event_row {
+    bool exists;
     bool in_kernel; /* happens in kernel mode only: of user mode alone it would read 0 */
     bool split;     /* user mode and kernel mode are counted apart */
     const char *unit;
@@ -61,11 +61,11 @@ static struct pk_source_found check(const struct pk_source *s, const struct pk_c
     const struct pk_perf_refusal r =
         pk_perf_refusal(pk_counter_root(env), user ? user : kernel, user ? PK_PERF_USER : PK_PERF_KERNEL, a);
     if (user)
-        return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, user, r.absent, r.advice};
+        return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, user, r.reason, r.advice};
     if (kernel)
         return (struct pk_source_found){
             PK_SOURCE_DEGRADED, kernel,
-            pk_printf(a, "user mode only, without context_switches and cpu_migrations: %s", r.absent),
+            pk_printf(a, "user mode only, without context_switches and cpu_migrations: %s", r.reason),
             r.advice};
     const struct pk_source_found all = {PK_SOURCE_OK, 0, "time on CPUs, page faults, switches and migrations",
                                         NULL};
@@ -73,13 +73,13 @@ static struct pk_source_found check(const struct pk_source *s, const struct pk_c
 }
 
 /* Work whose counts are known, and what else may happen meanwhile: a fault here and there, switches because others run. */
-static const struct known {
+static const struct known_count {
     size_t event;
     void (*work)(void *);
     int64_t done, least, most;
     const char *words; /* of what was done and counted */
     double scale;
-} knowns[] = {
+} known_counts[] = {
     {FAULTS, pk_known_pages, PK_KNOWN_PAGES, PK_KNOWN_PAGES, PK_KNOWN_PAGES + PK_KNOWN_PAGES / 10,
      "%g touched pages gave %g page faults", 1},
     {SWITCHES, pk_known_sleeps, PK_KNOWN_SLEEPS, PK_KNOWN_SLEEPS, 2 * PK_KNOWN_SLEEPS,
@@ -87,7 +87,7 @@ static const struct known {
     {CLOCK, pk_known_cpu_time, PK_KNOWN_CPU_NS, PK_KNOWN_CPU_NS - PK_KNOWN_CPU_NS / 100,
      PK_KNOWN_CPU_NS + PK_KNOWN_CPU_NS / 10, "%g ms on a CPU %.4g ms of task clock", 1e6},
 };
-enum { KNOWNS = sizeof knowns / sizeof *knowns };
+enum { KNOWNS = sizeof known_counts / sizeof *known_counts };
 
 static struct pk_source_found selftest(const struct pk_source *s, const struct pk_counter_env *env,
                                        struct pk_arena *a)
@@ -96,7 +96,7 @@ static struct pk_source_found selftest(const struct pk_source *s, const struct p
     const bool user_only = try_event(env, SWITCHES, false, a) != 0;
     struct pk_buf results = {.arena = a};
     for (size_t i = 0; i < KNOWNS; i++) {
-        const struct known *k = &knowns[i];
+        const struct known_count *k = &known_counts[i];
         const struct pk_perf_code code = {.type = PERF_TYPE_SOFTWARE, .config = configs[k->event]};
         const struct pk_perf_group g = {.codes = &code, .n = 1, .user_only = user_only};
         struct pk_perf_count n;
@@ -119,18 +119,18 @@ static enum pk_code find_event(const char *name, struct pk_arena *a, struct pk_e
                                struct pk_err *err)
 {
     struct pk_perf_code code;
-    struct pk_event *known;
+    struct pk_event *found;
     size_t i;
     if (strstr(name, "::") && pk_pfm_encode(name, &code) && code.type == PERF_TYPE_SOFTWARE &&
-        code.config < sizeof rows / sizeof *rows && rows[code.config].known) {
+        code.config < sizeof rows / sizeof *rows && rows[code.config].exists) {
         *config = code.config;
         *out = (struct pk_event)EVENT(pk_strdup(a, name), rows[code.config].unit, "event by its raw name");
         return PK_OK;
     }
-    if (pk_events_find(&pk_source_sw_events, &name, 1, a, &known, &i, err))
+    if (pk_events_find(&pk_source_sw_events, &name, 1, a, &found, &i, err))
         return err->code;
     *config = configs[i];
-    *out = *known;
+    *out = *found;
     return PK_OK;
 }
 
@@ -139,7 +139,7 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
                          const char *const *names, size_t n, struct pk_arena *a,
                          const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
 {
-    struct pk_event *asked = pk_new_n(a, struct pk_event, n);
+    struct pk_event *requested = pk_new_n(a, struct pk_event, n);
     struct pk_perf_plan *p = pk_new(a, struct pk_perf_plan);
     struct pk_perf_code *codes = pk_new_n(a, struct pk_perf_code, n);
     double *factors = pk_new_n(a, double, n);
@@ -148,17 +148,17 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
         codes[k] = (struct pk_perf_code){.type = PERF_TYPE_SOFTWARE};
         factors[k] = 1;
         ends[k] = k + 1;
-        if (find_event(names[k], a, &asked[k], &codes[k].config, err))
+        if (find_event(names[k], a, &requested[k], &codes[k].config, err))
             return err->code;
     }
     int kernel = try_event(env, SWITCHES, false, a), user = kernel ? try_event(env, FAULTS, true, a) : 0;
     if (user || (kernel && !(kernel == EACCES || kernel == EPERM)))
         return pk_perf_refuse(env, names[0], user ? user : kernel, PK_PERF_USER, a, err);
     for (size_t k = 0; k < n; k++) {
-        const struct row *row = &rows[codes[k].config];
+        const struct event_row *row = &rows[codes[k].config];
         if (kernel && row->in_kernel)
             return pk_perf_refuse(env, names[k], kernel, PK_PERF_KERNEL, a, err);
-        asked[k].modes = kernel && row->split ? "user" : "user+kernel";
+        requested[k].modes = kernel && row->split ? "user" : "user+kernel";
     }
     *p = (struct pk_perf_plan){.group = {.codes = codes, .n = n, .user_only = kernel != 0},
                                .factors = factors,
@@ -166,8 +166,8 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
                                .scope = kernel ? PK_PERF_USER : PK_PERF_KERNEL};
     const bool later = pk_perf_inherits(env, a);
     for (size_t k = 0; k < n && !later; k++)
-        pk_perf_note_threads(&asked[k], a);
-    pk_plan_one(&pk_source_sw_events, asked, n, p, a, plans, n_plans);
+        pk_perf_note_threads(&requested[k], a);
+    pk_plan_one(&pk_source_sw_events, requested, n, p, a, plans, n_plans);
     return PK_OK;
 }
 

@@ -17,7 +17,7 @@ enum { SYSTEM_EVENTS_MAX = 4 };
 struct system {
     const char *units;                     /* pattern */
     const char *module;                    /* that provides them on Intel's processors, on bare metal */
-    const char *absent;                    /* when there is no such unit */
+    const char *reason;                    /* when there is no such unit */
     const char *unit;                      /* of the events in sysfs */
     double base;                           /* how many of perfkit's base units that is */
     uint64_t least_ns;                     /* see struct pk_perf_plan */
@@ -43,7 +43,7 @@ static const struct pk_event uncore_events[] = {
 static const struct system energy = {
     .units = "power",
     .module = "rapl",
-    .absent = "no energy counters: this kernel exposes no power unit",
+    .reason = "no energy counters: this kernel exposes no power unit",
     .unit = "Joules",
     .base = 1,
     .least_ns = 100 * PK_MS,
@@ -53,7 +53,7 @@ static const struct system energy = {
 static const struct system uncore = {
     .units = "uncore_imc*",
     .module = "intel_uncore",
-    .absent = "no counters of memory controllers: this kernel exposes none",
+    .reason = "no counters of memory controllers: this kernel exposes none",
     .unit = "MiB",
     .base = 1 << 20,
     .native = {"cas_count_read", "cas_count_write"},
@@ -117,7 +117,7 @@ static struct obstacle describe(const struct system *s, const char *root, const 
         return (struct obstacle){.event = index[0],
                                  .why = n_units ? pk_printf(a, "%s shows no %s in %s%s", units[0],
                                                             s->native[index[0]], s->unit, guest)
-                                                : pk_printf(a, "%s%s", s->absent, guest),
+                                                : pk_printf(a, "%s%s", s->reason, guest),
                                  .fix = module   ? module
                                         : *guest ? "use bare metal"
                                                  : NULL};
@@ -140,7 +140,7 @@ static struct obstacle count_load(const struct system *s, const struct pk_counte
     const int error = pk_perf_try(env, &p->group, a);
     if (error) {
         const struct pk_perf_refusal r = pk_perf_refusal(pk_counter_root(env), error, PK_PERF_SYSTEM, a);
-        return (struct obstacle){index[0], r.absent, r.advice, PK_PERF_OMIT,
+        return (struct obstacle){index[0], r.reason, r.advice, PK_PERF_OMIT,
                                  error == EACCES || error == EPERM};
     }
     const bool counted = pk_perf_count_work(env, &p->group, pk_known_load, &load_ns, a, counts);

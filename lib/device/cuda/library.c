@@ -30,7 +30,7 @@ static const struct sibling {
                       {"libcudnn_engines_runtime_compiled", PK_CUDNN_MAJOR},
                       {0}};
 
-static const struct row {
+static const struct library_row {
     const char *name, *stem;
     int major,
         minor; /* what perfkit was built against; the major is in the file's name; 0: its headers were not there */
@@ -70,14 +70,14 @@ struct library_files {
     const char *looked; /* "the loader's paths, /usr/local/cuda/lib64": what to say when none fits */
 };
 
-struct search {
+struct file_search {
     const char *stem;
     int major;
     struct pk_arena *a;
     struct library_files *out;
 };
 
-static void add(struct search *s, const char *path)
+static void add(struct file_search *s, const char *path)
 {
     struct library_files *f = s->out;
     f->v = pk_grow(s->a, f->v, sizeof *f->v, f->n, &f->cap);
@@ -85,7 +85,7 @@ static void add(struct search *s, const char *path)
 }
 
 /* Every file of the pattern, which the shell's rules expand. */
-static size_t add_matches(struct search *s, const char *pattern)
+static size_t add_matches(struct file_search *s, const char *pattern)
 {
     glob_t found;
     if (glob(pattern, GLOB_NOSORT, NULL, &found))
@@ -97,29 +97,29 @@ static size_t add_matches(struct search *s, const char *pattern)
     return n;
 }
 
-static void add_searched(struct search *s, const char *where)
+static void add_searched(struct file_search *s, const char *where)
 {
     s->out->looked = *s->out->looked ? pk_printf(s->a, "%s, %s", s->out->looked, where) : where;
 }
 
 /* The right major if there is one, else whatever is there, to be refused by name. */
-static void look_in(struct search *s, const char *folder)
+static void look_in(struct file_search *s, const char *folder)
 {
     if (!add_matches(s, pk_printf(s->a, "%s/%s.so.%d", folder, s->stem, s->major)))
         add_matches(s, pk_printf(s->a, "%s/%s.so.[0-9]*", folder, s->stem));
 }
 
 /* As pip lays NVIDIA's packages out below a Python's prefix. */
-static void look_below_prefix(struct search *s, const char *said, const char *prefix)
+static void look_below_prefix(struct file_search *s, const char *place, const char *prefix)
 {
     static const char *const layouts[] = {"lib/python3*/site-packages", "lib/python3*/dist-packages",
                                           "local/lib/python3*/dist-packages"};
-    add_searched(s, said);
+    add_searched(s, place);
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         look_in(s, pk_printf(s->a, "%s/%s/nvidia/*/lib", prefix, layouts[i]));
 }
 
-static void look_in_list(struct search *s, const char *list)
+static void look_in_list(struct file_search *s, const char *list)
 {
     for (const char *at = list; *at;) {
         size_t n = strcspn(at, ":");
@@ -144,7 +144,7 @@ static const char *python_prefix(struct pk_arena *a)
     return NULL;
 }
 
-static void look_everywhere_else(struct search *s)
+static void look_everywhere_else(struct file_search *s)
 {
     static const char *const prefixes[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
     const char *home = secure_getenv("CUDA_HOME"), *prefix;
@@ -170,7 +170,7 @@ static void look_everywhere_else(struct search *s)
 static void search_library(const char *stem, int major, struct pk_arena *a, struct library_files *out)
 {
     *out = (struct library_files){.looked = ""};
-    struct search s = {stem, major, a, out};
+    struct file_search s = {stem, major, a, out};
     const char *list = secure_getenv("PERFKIT_CUDA_LIBS");
     if (list)
         look_in_list(&s, list);
@@ -186,7 +186,7 @@ struct version {
 };
 
 /* False when the library has no such function or does not answer. */
-static bool read_version(const struct row *r, void *handle, struct version *v)
+static bool read_version(const struct library_row *r, void *handle, struct version *v)
 {
     void *f = dlsym(handle, r->version);
     if (!f)
@@ -219,7 +219,7 @@ static bool open_for_good(const char *path)
 
 /* By absolute path: the loader then takes these when the library asks for their names. They stay open. First from its own
  * folder; where every library is a package, those of the toolkit are in another. */
-static void open_siblings(const struct row *r, const char *path, struct pk_arena *a)
+static void open_siblings(const struct library_row *r, const char *path, struct pk_arena *a)
 {
     const char *slash = strrchr(path, '/'),
                *folder = slash ? pk_strndup(a, path, (size_t)(slash - path)) : "";
@@ -236,7 +236,7 @@ static void open_siblings(const struct row *r, const char *path, struct pk_arena
 }
 
 /* NULL when the library is taken, else why not. */
-static const char *judge(const struct row *r, const struct pk_symbol *symbols, struct pk_arena *a,
+static const char *judge(const struct library_row *r, const struct pk_symbol *symbols, struct pk_arena *a,
                          struct pk_library *l)
 {
     struct version v = {0};
@@ -254,7 +254,7 @@ static const char *judge(const struct row *r, const struct pk_symbol *symbols, s
 }
 
 /* The name of another major is enough to refuse it: nothing of it is run. */
-static const char *wrong_name(const struct row *r, const char *path, struct pk_arena *a)
+static const char *wrong_name(const struct library_row *r, const char *path, struct pk_arena *a)
 {
     const char *so = strstr(path, ".so."), *wanted = pk_printf(a, ".so.%d", r->major);
     return so && strcmp(so, wanted) != 0
@@ -263,7 +263,7 @@ static const char *wrong_name(const struct row *r, const char *path, struct pk_a
 }
 
 /* NULL when it is taken, "" when the loader knows no such file, else why it is refused. */
-static const char *try_file(const struct row *r, const char *path, const struct pk_symbol *symbols,
+static const char *try_file(const struct library_row *r, const char *path, const struct pk_symbol *symbols,
                             struct pk_arena *a, struct pk_library *l)
 {
     const char *why = wrong_name(r, path, a);
@@ -285,7 +285,7 @@ enum pk_code pk_library_open(enum pk_cuda_library which, const struct pk_symbol 
                              struct pk_library *out, struct pk_err *err)
 {
     pk_assert(which < PK_CUDA_LIBRARIES);
-    const struct row *r = &rows[which];
+    const struct library_row *r = &rows[which];
     const char *refused = NULL;
     struct library_files files;
     *out = (struct pk_library){.which = which};

@@ -43,12 +43,12 @@ static bool same_row(const struct pk_calibration *x, const struct pk_calibration
 size_t pk_calibrations_here(const struct pk_calibration *all, size_t n, const char *machine,
                             const char *settings, struct pk_arena *a, struct pk_calibration **here)
 {
-    const struct pk_run_facts now = {.machine = machine, .settings = settings, .said = "{}"};
+    const struct pk_run_facts now = {.machine = machine, .settings = settings, .worker_facts = "{}"};
     size_t kept = 0;
     *here = pk_new_n(a, struct pk_calibration, n + 1);
     for (size_t i = 0; i < n; i++) {
         const struct pk_run_facts then = {
-            .machine = all[i].machine, .settings = all[i].settings, .said = "{}"};
+            .machine = all[i].machine, .settings = all[i].settings, .worker_facts = "{}"};
         const char *const *differences;
         size_t k = 0;
         while (k < kept && !same_row(&(*here)[k], &all[i], a))
@@ -86,11 +86,11 @@ static size_t case_of(const struct pk_noise_of *of, const struct pk_calibration 
     return SIZE_MAX;
 }
 
-size_t pk_noise_known(const struct pk_calibration *all, size_t n, const struct pk_noise_of *of,
-                      struct pk_arena *a, struct pk_row_noise **rows)
+size_t pk_calibrated_noise(const struct pk_calibration *all, size_t n, const struct pk_noise_of *of,
+                           struct pk_arena *a, struct pk_row_noise **rows)
 {
     struct pk_calibration *v = pk_new_n(a, struct pk_calibration, n + 1);
-    size_t known = 0;
+    size_t n_rows = 0;
     if (!of->cases) {
         n = of_these_commands(all, n, of, a, v);
         all = v;
@@ -102,13 +102,13 @@ size_t pk_noise_known(const struct pk_calibration *all, size_t n, const struct p
         if (at == SIZE_MAX || (of->metrics->n && !pk_texts_has(of->metrics, v[i].of.metric)))
             continue;
         const struct pk_case_info *shown = of->cases ? &of->cases[at].info : NULL;
-        (*rows)[known++] = (struct pk_row_noise){
+        (*rows)[n_rows++] = (struct pk_row_noise){
             .of = v[i],
             .variant = shown ? shown->variant : v[i].of.variant,
             .axes = shown ? shown->axes : v[i].of.axes,
         };
     }
-    return known;
+    return n_rows;
 }
 
 /* --- thresholds ------------------------------------------------------------------------------------------------------- */

@@ -31,8 +31,8 @@ struct pk_noise_of {
 };
 
 /* The noise of its rows, by those of `all`, the newest first, that hold for it: either side may be what was calibrated. Returns how many. */
-size_t pk_noise_known(const struct pk_calibration *all, size_t n, const struct pk_noise_of *of,
-                      struct pk_arena *a, struct pk_row_noise **rows);
+size_t pk_calibrated_noise(const struct pk_calibration *all, size_t n, const struct pk_noise_of *of,
+                           struct pk_arena *a, struct pk_row_noise **rows);
 
 /* How many rows have noise above changes of this size. */
 size_t pk_rows_below_noise(const struct pk_row_noise *k, size_t n, double size);

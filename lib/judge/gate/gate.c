@@ -67,7 +67,7 @@ static bool is_over(const struct gate_run *g, size_t c)
 }
 
 /* What is wanted next: pairs per case, and of which stage. The screening of all comes first. */
-static enum pk_stage next_wants(struct gate_run *g, size_t *wants)
+static enum pk_stage next_pairs(struct gate_run *g, size_t *pairs)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_compared *rows;
@@ -79,8 +79,8 @@ static enum pk_stage next_wants(struct gate_run *g, size_t *wants)
             stage = rows[i].decision.stage;
     for (size_t i = 0; i < n; i++) {
         const struct pk_decision *d = &rows[i].decision;
-        if (rows[i].judged && d->stage == stage && d->wanted > wants[case_of[i]])
-            wants[case_of[i]] = d->wanted;
+        if (rows[i].judged && d->stage == stage && d->wanted > pairs[case_of[i]])
+            pairs[case_of[i]] = d->wanted;
     }
     return stage;
 }
@@ -142,20 +142,20 @@ static enum pk_code measure_pair(struct gate_run *g, const struct round *r, stru
 }
 
 /* Pairs until every case has what it wants. */
-static enum pk_code measure_round(struct gate_run *g, const size_t *wants, struct pk_err *err)
+static enum pk_code measure_round(struct gate_run *g, const size_t *pairs, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const size_t n = g->samples->n_cases;
     const struct round r = {pk_new_n(&a, bool, n + 1), n};
     size_t most = 0;
     for (size_t i = 0; i < n; i++)
-        most = wants[i] > most ? wants[i] : most;
+        most = pairs[i] > most ? pairs[i] : most;
     for (size_t pair = 0; pair < most && !stopped(g) && g->out->pairs < g->most_pairs; pair++) {
         bool any = false;
         for (size_t i = 0; i < g->n_parts; i++)
             look_at_budget(g, &g->spent[i], g->parts[i].budget_ns);
         for (size_t i = 0; i < n; i++)
-            any |= r.wanted[i] = wants[i] > pair && !g->samples->cases[i].closed && !is_over(g, i);
+            any |= r.wanted[i] = pairs[i] > pair && !g->samples->cases[i].closed && !is_over(g, i);
         if (!any)
             return PK_OK;
         look_at_budget(g, &g->all, g->o->budget_ns);
@@ -190,7 +190,7 @@ static enum pk_code check_comparable(const struct gate_run *g, struct pk_err *er
     return PK_OK;
 }
 
-static bool is_known(const struct gate_run *g, size_t part)
+static bool has_cases(const struct gate_run *g, size_t part)
 {
     for (size_t i = 0; i < g->samples->n_cases; i++)
         if (g->samples->cases[i].part == part && g->samples->cases[i].closed)
@@ -204,40 +204,40 @@ static enum pk_code check_criteria(struct gate_run *g, struct pk_err *err)
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_expected_rows *parts = pk_new_n(&a, struct pk_expected_rows, g->n_parts);
     struct pk_compare_side *sides = pk_new_n(&a, struct pk_compare_side, g->n_parts);
-    size_t *case_of = pk_new_n(&a, size_t, g->samples->n_rows + 1), known = 0;
+    size_t *case_of = pk_new_n(&a, size_t, g->samples->n_rows + 1), n = 0;
     for (size_t i = 0; i < g->n_parts; i++) {
         const struct pk_gate_part *p = &g->parts[i];
-        if (!is_known(g, i))
+        if (!has_cases(g, i))
             continue;
         struct pk_compared *rows = pk_new_n(&a, struct pk_compared, g->samples->n_rows + 1);
-        sides[known] = measured(g, i, &a);
-        parts[known] = (struct pk_expected_rows){.place = p->name ? pk_printf(&a, "[%s]", p->name) : NULL,
-                                                 .side = &sides[known],
-                                                 .what = &p->what,
-                                                 .rows = rows,
-                                                 .n = rows_of(g, i, &a, rows, case_of),
-                                                 .criteria = p->criteria};
-        known++;
+        sides[n] = measured(g, i, &a);
+        parts[n] = (struct pk_expected_rows){.place = p->name ? pk_printf(&a, "[%s]", p->name) : NULL,
+                                             .side = &sides[n],
+                                             .what = &p->what,
+                                             .rows = rows,
+                                             .n = rows_of(g, i, &a, rows, case_of),
+                                             .criteria = p->criteria};
+        n++;
     }
-    return pk_expected_rows_check(parts, known, known == g->n_parts, &g->out->wrong, err);
+    return pk_expected_rows_check(parts, n, n == g->n_parts, &g->out->wrong, err);
 }
 
 static enum pk_code measure(struct gate_run *g, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    size_t *wants = pk_new_n(&a, size_t, g->samples->n_cases + 1);
+    size_t *pairs = pk_new_n(&a, size_t, g->samples->n_cases + 1);
     for (size_t i = 0; i < g->samples->n_cases; i++)
-        wants[i] = FIRST_PAIRS;
-    if (measure_round(g, wants, err) || check_comparable(g, err) || check_criteria(g, err))
+        pairs[i] = FIRST_PAIRS;
+    if (measure_round(g, pairs, err) || check_comparable(g, err) || check_criteria(g, err))
         return err->code;
     while (!stopped(g) && !g->all.over && g->out->pairs < g->most_pairs) {
-        wants = pk_new_n(&a, size_t, g->samples->n_cases + 1);
-        enum pk_stage stage = next_wants(g, wants);
+        pairs = pk_new_n(&a, size_t, g->samples->n_cases + 1);
+        enum pk_stage stage = next_pairs(g, pairs);
         if (stage == PK_STAGE_DONE)
             break;
         if (stage == PK_STAGE_CONFIRM && !g->out->screened)
             g->out->screened = (int64_t)g->out->pairs;
-        if (measure_round(g, wants, err) || check_comparable(g, err))
+        if (measure_round(g, pairs, err) || check_comparable(g, err))
             return err->code;
     }
     return PK_OK;

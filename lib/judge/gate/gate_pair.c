@@ -75,7 +75,7 @@ bool pk_gate_pair_read(const struct pk_run_facts *base, const struct pk_run_fact
                        struct pk_gate_pair *out)
 {
     PK_JSON_CLEANUP json_t *b = json_loads(base->settings, 0, NULL), *w = json_loads(new_->settings, 0, NULL),
-                           *said = json_loads(new_->said, 0, NULL);
+                           *worker_facts = json_loads(new_->worker_facts, 0, NULL);
     const json_t *gb = json_object_get(b, "gate"), *gw = json_object_get(w, "gate");
     if (!gb || !gw || strcmp(pk_json_str(gb, "id", "b"), pk_json_str(gw, "id", "w")) != 0)
         return false;
@@ -98,7 +98,7 @@ bool pk_gate_pair_read(const struct pk_run_facts *base, const struct pk_run_fact
     k->typed = pk_json_bool(recorded, "typed", false);
     out->judging.equal = pk_json_bool(gw, "equal", false);
     out->judging.design = PK_DESIGN_GATE;
-    out->judging.screened = strtoll(pk_json_str(said, "gate_screened", "0"), NULL, 10);
+    out->judging.screened = strtoll(pk_json_str(worker_facts, "gate_screened", "0"), NULL, 10);
     return true;
 }
 

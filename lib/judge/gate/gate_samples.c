@@ -164,7 +164,7 @@ enum pk_code pk_gate_samples_check(const struct pk_gate_samples *l, size_t part,
     for (size_t i = 0; i < l->n_rows; i++) {
         const struct pk_gate_row *r = &l->rows[i];
         const char *why = r->conflict ? r->conflict : no_number(r, &a);
-        if (!why || !of_part(l, r, part) || !pk_compare_wants(&side, r->f, o, &a))
+        if (!why || !of_part(l, r, part) || !pk_compare_selects(&side, r->f, o, &a))
             continue;
         pk_fail(err, PK_E_NOT_COMPARABLE, "the two sides cannot be compared");
         pk_why(err, "%s", why);
@@ -185,7 +185,7 @@ size_t pk_gate_samples_compared(struct pk_gate_samples *l, size_t part, const st
     for (size_t i = 0; i < l->n_rows; i++) {
         const struct pk_figures *f = l->rows[i].f;
         wanted[i] = of_part(l, &l->rows[i], part) && !l->cases[l->rows[i].c].closed && f[PK_BASE].n &&
-                    f[PK_NEW].n && pk_compare_wants(&side, f, o, a);
+                    f[PK_NEW].n && pk_compare_selects(&side, f, o, a);
         others |= wanted[i] && !pk_is_own_time(f->metric);
     }
     for (size_t i = 0; i < l->n_rows; i++) {

@@ -39,7 +39,7 @@ static bool same_setup(const struct pk_run_facts *x, const struct pk_run_facts *
 {
     const char *const *differences;
     return (!strcmp(x->machine, y->machine) && !strcmp(x->settings, y->settings) &&
-            !strcmp(x->said, y->said)) ||
+            !strcmp(x->worker_facts, y->worker_facts)) ||
            !pk_compare_setups(x, y, a, &differences);
 }
 
@@ -68,7 +68,7 @@ static size_t setups_of(const struct pk_history_run *runs, size_t n, size_t *set
 
 /* --- series --- */
 
-struct growing {
+struct series_builder {
     const char *key;
     struct pk_history_series s;
     struct pk_history_point *points; /* newest first */
@@ -78,30 +78,30 @@ struct growing {
 struct gathering {
     struct pk_arena *a;
     struct pk_index index;
-    struct growing *v;
+    struct series_builder *v;
     size_t n, cap;
 };
 
-struct wanted {
+struct series_key {
     const struct gathering *g;
     const char *key;
 };
 
 static bool same_series(const void *wanted, uint32_t row)
 {
-    const struct wanted *w = wanted;
+    const struct series_key *w = wanted;
     return strcmp(w->g->v[row].key, w->key) == 0;
 }
 
-static struct growing *series_of(struct gathering *g, const struct pk_figures *f, size_t setup)
+static struct series_builder *series_of(struct gathering *g, const struct pk_figures *f, size_t setup)
 {
     const char *key = pk_printf(g->a, "%zu\x1f%s", setup, pk_key_between_runs(f, g->a));
-    const struct wanted w = {g, key};
+    const struct series_key w = {g, key};
     uint32_t row =
         pk_index_row(&g->index, pk_hash_bytes(0, key, strlen(key)), same_series, &w, (uint32_t)g->n);
     if (row == g->n) {
         g->v = pk_grow(g->a, g->v, sizeof *g->v, g->n, &g->cap);
-        g->v[g->n++] = (struct growing){
+        g->v[g->n++] = (struct series_builder){
             .key = key, .s = {.newest = f, .place = "", .setup = setup, .exact = pk_figures_exact(f)}};
     }
     return &g->v[row];
@@ -121,9 +121,9 @@ static void gather_run(struct gathering *g, const struct pk_history_run *run, si
 {
     for (size_t i = 0; i < run->figures.n; i++) {
         const struct pk_figures *f = &run->figures.v[i];
-        if (!pk_compare_wants(&run->figures, f, &o->what, g->a) || !pk_case_wanted(filter, f, g->a))
+        if (!pk_compare_selects(&run->figures, f, &o->what, g->a) || !pk_case_wanted(filter, f, g->a))
             continue;
-        struct growing *s = series_of(g, f, setup);
+        struct series_builder *s = series_of(g, f, setup);
         if (s->s.n && s->points[s->s.n - 1].run == index)
             continue; /* the same case on another device of one class: the first counts */
         s->points = pk_grow(g->a, s->points, sizeof *s->points, s->s.n, &s->cap);
@@ -142,7 +142,7 @@ static double uncertainty(const struct pk_figures *f, struct pk_arena *a)
 }
 
 /* Points into time order, then what follows from their values. */
-static void finish_series(struct growing *g, double min_effect, struct pk_arena *a)
+static void finish_series(struct series_builder *g, double min_effect, struct pk_arena *a)
 {
     struct pk_history_series *s = &g->s;
     double *v = pk_new_n(a, double, s->n);
@@ -276,7 +276,7 @@ static const struct pk_run_facts *run_at(const struct pk_history_series *s, cons
 }
 
 /* "+7.2 %, worse", or the two levels where a change has no ratio. */
-static void say_change(struct pk_buf *b, const struct pk_history_series *s, const struct pk_step *step)
+static void put_change(struct pk_buf *b, const struct pk_history_series *s, const struct pk_step *step)
 {
     if (isnan(step->change)) {
         pk_buf_printf(b, "%.6g to %.6g", step->before, step->after);
@@ -317,7 +317,7 @@ const char *pk_history_words(const struct pk_history_series *s, const struct pk_
         if (run->git_commit)
             pk_buf_printf(&b, " (commit %s)", run->git_commit);
         pk_buf_str(&b, ": ");
-        say_change(&b, s, step);
+        put_change(&b, s, step);
         if (step->until < s->n)
             pk_buf_printf(&b, ", until run %" PRId64, run_at(s, runs, step->until - 1)->run_id);
         else if (s->creep != 0)

@@ -10,13 +10,13 @@
 
 static const double credible = 0.001;
 
-struct pieces {
+struct step_pieces {
     const double *v;
     size_t *starts, n; /* starts[n] is the number of values */
     double *scratch;
 };
 
-static double level(const struct pieces *p, size_t i)
+static double level(const struct step_pieces *p, size_t i)
 {
     size_t n = p->starts[i + 1] - p->starts[i];
     memcpy(p->scratch, p->v + p->starts[i], n * sizeof *p->v);
@@ -24,7 +24,7 @@ static double level(const struct pieces *p, size_t i)
 }
 
 /* p of "pieces i - 1 and i are of one level"; 1 when they differ by less than is of interest. */
-static double doubt(const struct pieces *p, size_t i, double min_effect)
+static double doubt(const struct step_pieces *p, size_t i, double min_effect)
 {
     double before = level(p, i - 1), after = level(p, i);
     if (!(fabs(after - before) >= min_effect * fabs(before)))
@@ -34,7 +34,7 @@ static double doubt(const struct pieces *p, size_t i, double min_effect)
         .p;
 }
 
-static void merge(struct pieces *p, double min_effect)
+static void merge(struct step_pieces *p, double min_effect)
 {
     while (p->n > 1) {
         size_t worst = 0;
@@ -57,7 +57,8 @@ size_t pk_find_steps(const double *v, size_t n, double min_effect, bool exact, s
                      const struct pk_step **steps)
 {
     enum { LEAST = 3 };
-    struct pieces p = {.v = v, .starts = pk_new_n(a, size_t, n + 2), .scratch = pk_new_n(a, double, n + 1)};
+    struct step_pieces p = {
+        .v = v, .starts = pk_new_n(a, size_t, n + 2), .scratch = pk_new_n(a, double, n + 1)};
     double *logs = pk_new_n(a, double, n + 1);
     if (!n)
         return 0;

@@ -52,11 +52,11 @@ struct value {
 };
 
 /* Values [from, from + n) are a row's. */
-struct span {
+struct value_range {
     size_t from, n;
 };
 
-struct reading {
+struct axis_reader {
     struct pk_arena *a;
     struct axis *axes;
     size_t n_axes, axes_cap;
@@ -66,7 +66,7 @@ struct reading {
     size_t begin;
 };
 
-static size_t axis_of(struct reading *r, const char *name, size_t bytes)
+static size_t axis_of(struct axis_reader *r, const char *name, size_t bytes)
 {
     size_t i = 0;
     while (i < r->n_axes && (strncmp(r->axes[i].name, name, bytes) != 0 || r->axes[i].name[bytes]))
@@ -78,14 +78,14 @@ static size_t axis_of(struct reading *r, const char *name, size_t bytes)
     return i;
 }
 
-static const char *text_of(struct reading *r, const struct pk_json_member *m)
+static const char *text_of(struct axis_reader *r, const struct pk_json_member *m)
 {
     const char *json = pk_strndup(r->a, m->value, m->value_bytes);
     PK_JSON_CLEANUP json_t *v = json_loads(json, JSON_DECODE_ANY, NULL);
     return v ? value_text(v, r->a) : json;
 }
 
-static void add_value(struct reading *r, const struct pk_json_member *m)
+static void add_value(struct axis_reader *r, const struct pk_json_member *m)
 {
     const size_t i = axis_of(r, m->name, m->name_bytes);
     struct axis *axis = &r->axes[i];
@@ -102,7 +102,7 @@ static void add_value(struct reading *r, const struct pk_json_member *m)
 }
 
 /* Axes that a stranger wrote. */
-static void read_parsed(struct reading *r, const char *axes)
+static void read_parsed(struct axis_reader *r, const char *axes)
 {
     PK_JSON_CLEANUP json_t *j = json_loads(axes, 0, NULL);
     const char *name;
@@ -115,12 +115,12 @@ static void read_parsed(struct reading *r, const char *axes)
 }
 
 /* The metrics of one case have one text, and are read once. */
-static struct span read_axes(struct reading *r, const char *axes)
+static struct value_range read_axes(struct axis_reader *r, const char *axes)
 {
     struct pk_json_member m;
     const char *at = axes;
     if (axes == r->text)
-        return (struct span){r->begin, r->n_values - r->begin};
+        return (struct value_range){r->begin, r->n_values - r->begin};
     r->text = axes;
     r->begin = r->n_values;
     while (pk_json_next_member(&at, &m))
@@ -129,12 +129,12 @@ static struct span read_axes(struct reading *r, const char *axes)
         r->n_values = r->begin;
         read_parsed(r, axes);
     }
-    return (struct span){r->begin, r->n_values - r->begin};
+    return (struct value_range){r->begin, r->n_values - r->begin};
 }
 
 size_t pk_axes_of(const struct pk_figures *v, size_t n, struct pk_arena *a, const char *const **names)
 {
-    struct reading r = {.a = a};
+    struct axis_reader r = {.a = a};
     for (size_t i = 0; i < n; i++)
         read_axes(&r, v[i].axes);
     const char **list = pk_new_n(a, const char *, r.n_axes + 1);
@@ -145,7 +145,7 @@ size_t pk_axes_of(const struct pk_figures *v, size_t n, struct pk_arena *a, cons
 }
 
 /* "seq_len=256 ...": the axes of a row that vary, or that do not, but for `by`. */
-static const char *axes_that(bool vary, const struct reading *r, struct span row, const char *by,
+static const char *axes_that(bool vary, const struct axis_reader *r, struct value_range row, const char *by,
                              struct pk_buf *b, struct pk_arena *a)
 {
     pk_buf_clear(b);
@@ -165,14 +165,14 @@ static const char *axes_that(bool vary, const struct reading *r, struct span row
 const char *pk_axes_words(const char *axes, struct pk_arena *a)
 {
     PK_ARENA_CLEANUP struct pk_arena own = {0};
-    struct reading r = {.a = &own};
+    struct axis_reader r = {.a = &own};
     struct pk_buf b = {.arena = &own};
-    const struct span row = read_axes(&r, axes);
+    const struct value_range row = read_axes(&r, axes);
     return axes_that(false, &r, row, NULL, &b, a);
 }
 
 /* Of figures read before, the axes in which they differ, or that some lack. */
-static void mark_missing(struct reading *r, size_t n)
+static void mark_missing(struct axis_reader *r, size_t n)
 {
     size_t *of = pk_new_n(r->a, size_t, r->n_axes + 1);
     for (size_t i = 0; i < r->n_values; i++)
@@ -182,7 +182,7 @@ static void mark_missing(struct reading *r, size_t n)
 }
 
 /* Texts that were read: the metrics of one case have one. */
-static size_t texts_of(const struct span *rows, size_t n)
+static size_t texts_of(const struct value_range *rows, size_t n)
 {
     size_t texts = 0;
     for (size_t i = 0; i < n; i++)
@@ -193,9 +193,9 @@ static size_t texts_of(const struct span *rows, size_t n)
 const char *const *pk_axes_differing(const struct pk_figures *const *v, size_t n, struct pk_arena *a)
 {
     PK_ARENA_CLEANUP struct pk_arena own = {0};
-    struct reading r = {.a = &own};
+    struct axis_reader r = {.a = &own};
     struct pk_buf b = {.arena = &own};
-    struct span *rows = pk_new_n(&own, struct span, n + 1);
+    struct value_range *rows = pk_new_n(&own, struct value_range, n + 1);
     const char **words = pk_new_n(a, const char *, n + 1);
     for (size_t i = 0; i < n; i++)
         rows[i] = read_axes(&r, v[i]->axes);
@@ -208,9 +208,9 @@ const char *const *pk_axes_differing(const struct pk_figures *const *v, size_t n
 const char *pk_compare_places(struct pk_compared *v, size_t n, const char *by, struct pk_arena *a)
 {
     PK_ARENA_CLEANUP struct pk_arena own = {0};
-    struct reading r = {.a = &own};
+    struct axis_reader r = {.a = &own};
     struct pk_buf b = {.arena = &own};
-    struct span *rows = pk_new_n(&own, struct span, n);
+    struct value_range *rows = pk_new_n(&own, struct value_range, n);
     for (size_t i = 0; i < n; i++)
         rows[i] = read_axes(&r, v[i].new_->axes);
     for (size_t i = 0; i < n; i++)

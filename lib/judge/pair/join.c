@@ -18,14 +18,14 @@ struct joining {
     size_t n, cap;
 };
 
-struct wanted {
+struct join_key {
     const struct joining *j;
     const char *key;
 };
 
 static bool same_key(const void *wanted, uint32_t row)
 {
-    const struct wanted *w = wanted;
+    const struct join_key *w = wanted;
     return strcmp(w->j->v[row].key, w->key) == 0;
 }
 
@@ -33,7 +33,7 @@ static struct joined *joined_row(struct joining *j, struct pk_index *x, const st
                                  size_t runs, struct pk_arena *a)
 {
     const char *key = pk_key_between_runs(f, a);
-    const struct wanted w = {j, key};
+    const struct join_key w = {j, key};
     uint32_t row = pk_index_row(x, pk_hash_bytes(0, key, strlen(key)), same_key, &w, (uint32_t)j->n);
     if (row < j->n)
         return &j->v[row];

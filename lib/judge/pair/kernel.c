@@ -17,13 +17,13 @@ static bool is_region(const struct pk_kernel_figure *k, const struct pk_figures 
 }
 
 /* What is known of a name in a region of a side's traced case: its time, or, where it is not listed, the most that it can have taken. */
-struct found {
+struct kernel_time {
     double ns;
     bool listed;
 };
 
-static struct found find_kernel(const char *name, const struct pk_figures *f,
-                                const struct pk_compare_kernels *side)
+static struct kernel_time find_kernel(const char *name, const struct pk_figures *f,
+                                      const struct pk_compare_kernels *side)
 {
     size_t n = 0;
     double least = INFINITY;
@@ -32,11 +32,12 @@ static struct found find_kernel(const char *name, const struct pk_figures *f,
         if (strcmp(k->variant, f->variant) != 0 || strcmp(k->axes, f->axes) != 0)
             continue;
         if (is_region(k, f) && !strcmp(k->name, name))
-            return (struct found){(double)k->time_ns, true};
+            return (struct kernel_time){(double)k->time_ns, true};
         n++;
         least = fmin(least, (double)k->time_ns);
     }
-    return (struct found){n < PK_KERNELS_NOTED ? 0 : least, false}; /* a full list leaves out the shortest */
+    return (struct kernel_time){n < PK_KERNELS_NOTED ? 0 : least,
+                                false}; /* a full list leaves out the shortest */
 }
 
 static bool traced(const struct pk_figures *f, const struct pk_compare_kernels *side)
@@ -49,7 +50,7 @@ static bool traced(const struct pk_figures *f, const struct pk_compare_kernels *
 
 struct change {
     const char *name; /* NULL = none */
-    struct found before, after;
+    struct kernel_time before, after;
     double ns; /* at least so much more, in the direction of the time */
 };
 
@@ -57,7 +58,7 @@ static const char *change_text(const struct change *c, struct pk_arena *a)
 {
     char ns[32], share[64];
     const bool more = c->after.ns > c->before.ns;
-    const struct found *unlisted = c->before.listed ? &c->after : &c->before;
+    const struct kernel_time *unlisted = c->before.listed ? &c->after : &c->before;
     const bool at_least = !unlisted->listed && unlisted->ns > 0;
     if (c->before.listed && c->after.listed)
         snprintf(share, sizeof share, "%+.0f %%", 100 * (c->after.ns / c->before.ns - 1));
@@ -82,8 +83,8 @@ const char *pk_compare_kernel(const struct pk_compared *row, const struct pk_com
         const struct pk_kernel_figure *k = of_base ? &base->v[i] : &new_->v[i - base->n];
         if (!is_region(k, of_base ? row->base : row->new_))
             continue;
-        const struct found before = find_kernel(k->name, row->base, base),
-                           after = find_kernel(k->name, row->new_, new_);
+        const struct kernel_time before = find_kernel(k->name, row->base, base),
+                                 after = find_kernel(k->name, row->new_, new_);
         const double ns = (after.ns - before.ns) * direction;
         if (ns > most.ns)
             most = (struct change){k->name, before, after, ns};

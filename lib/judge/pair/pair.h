@@ -187,8 +187,8 @@ struct pk_compare_side pk_compare_select(const struct pk_compare_side *side,
                                          const struct pk_compare_options *o, struct pk_arena *a);
 
 /* Whether the options select this figure of a side. */
-bool pk_compare_wants(const struct pk_compare_side *side, const struct pk_figures *f,
-                      const struct pk_compare_options *o, struct pk_arena *a);
+bool pk_compare_selects(const struct pk_compare_side *side, const struct pk_figures *f,
+                        const struct pk_compare_options *o, struct pk_arena *a);
 
 /* PK_E_USAGE for a selected metric that the side does not have. */
 enum pk_code pk_compare_check_metrics(const struct pk_compare_side *side, const struct pk_compare_options *o,

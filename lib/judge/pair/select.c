@@ -22,8 +22,8 @@ static bool is_host_twin(const struct pk_compare_side *side, const char *metric,
            pk_figures_of_metric(side, pk_printf(a, "%.*s_ns", (int)(n - t), metric));
 }
 
-bool pk_compare_wants(const struct pk_compare_side *side, const struct pk_figures *f,
-                      const struct pk_compare_options *o, struct pk_arena *a)
+bool pk_compare_selects(const struct pk_compare_side *side, const struct pk_figures *f,
+                        const struct pk_compare_options *o, struct pk_arena *a)
 {
     for (size_t i = 0; i < o->n_metrics && !o->all_metrics; i++)
         if (strcmp(f->metric, o->metrics[i]) == 0)
@@ -111,7 +111,7 @@ struct pk_compare_side pk_compare_select(const struct pk_compare_side *side,
     out.v = v;
     out.n = 0;
     for (size_t i = 0; i < side->n; i++)
-        if (pk_compare_wants(side, &side->v[i], o, a))
+        if (pk_compare_selects(side, &side->v[i], o, a))
             v[out.n++] = side->v[i];
     return out;
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-struct differences {
+struct setup_differences {
     struct pk_arena *a;
     const char **v;
     size_t n, cap;
@@ -14,7 +14,8 @@ struct differences {
 typedef size_t diff_fn(const char *base, const char *new_, struct pk_arena *a, const char *const **words);
 
 /* what: before each of them; "" = nothing. */
-static void add(struct differences *d, const char *what, diff_fn *diff, const char *base, const char *new_)
+static void add(struct setup_differences *d, const char *what, diff_fn *diff, const char *base,
+                const char *new_)
 {
     const char *const *words;
     const size_t n = diff(base, new_, d->a, &words);
@@ -42,9 +43,9 @@ static const char *only(const char *object, const char *const *names, struct pk_
 }
 
 /* Of what is recorded with a run, what is about judging it and changes no time: where a gate's screening ended. */
-static const char *conditions(const char *said, struct pk_arena *a)
+static const char *conditions(const char *worker_facts, struct pk_arena *a)
 {
-    PK_JSON_CLEANUP json_t *all = json_loads(said, 0, NULL);
+    PK_JSON_CLEANUP json_t *all = json_loads(worker_facts, 0, NULL);
     json_object_del(all, "gate_screened");
     return pk_json_text(a, all, PK_JSON_CANON);
 }
@@ -52,11 +53,11 @@ static const char *conditions(const char *said, struct pk_arena *a)
 size_t pk_compare_setups(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
                          const char *const **differences)
 {
-    struct differences d = {.a = a};
+    struct setup_differences d = {.a = a};
     add(&d, "", pk_machine_diff, base->machine, new_->machine);
     add(&d, "setting ", pk_facts_diff, only(base->settings, run_settings, a),
         only(new_->settings, run_settings, a));
-    add(&d, "worker ", pk_facts_diff, conditions(base->said, a), conditions(new_->said, a));
+    add(&d, "worker ", pk_facts_diff, conditions(base->worker_facts, a), conditions(new_->worker_facts, a));
     *differences = d.v;
     return d.n;
 }

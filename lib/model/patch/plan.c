@@ -35,7 +35,7 @@ const struct pk_globs *pk_patch_plan_globs(const struct pk_patch_plan *p, struct
     return pk_globs_new(pattern, p->n, a);
 }
 
-struct reader {
+struct plan_reader {
     struct pk_arena *a;
     struct pk_err *err;
     struct pk_patch_rule *rules;
@@ -52,11 +52,11 @@ static enum pk_code write_it_so(struct pk_err *err)
 
 static bool same_pattern(const void *wanted, uint32_t row)
 {
-    const struct reader *r = wanted;
+    const struct plan_reader *r = wanted;
     return !strcmp(r->rules[row].pattern, r->rules[r->n].pattern);
 }
 
-static enum pk_code add_rule(struct reader *r, const char *pattern, enum pk_transform transform)
+static enum pk_code add_rule(struct plan_reader *r, const char *pattern, enum pk_transform transform)
 {
     r->rules = pk_grow(r->a, r->rules, sizeof *r->rules, r->n, &r->cap);
     r->rules[r->n] = (struct pk_patch_rule){pattern, transform, r->line};
@@ -71,7 +71,7 @@ static enum pk_code add_rule(struct reader *r, const char *pattern, enum pk_tran
     return pk_fix(r->err, "delete one of the two lines");
 }
 
-static enum pk_code read_rule(struct reader *r, const char *pattern, const char *transform)
+static enum pk_code read_rule(struct plan_reader *r, const char *pattern, const char *transform)
 {
     const char *fault = pk_glob_fault(pattern, r->a);
     if (fault) {
@@ -110,7 +110,7 @@ static bool printable(const char *text, size_t n)
 }
 
 /* The last '=' divides: a set may hold others. */
-static enum pk_code read_line(struct reader *r, const char *text, size_t n)
+static enum pk_code read_line(struct plan_reader *r, const char *text, size_t n)
 {
     const char *line = trimmed(r->a, text, n), *equals = strrchr(line, '=');
     if (!n || (!*line && printable(text, n)) || *line == '#')
@@ -127,7 +127,7 @@ static enum pk_code read_line(struct reader *r, const char *text, size_t n)
 enum pk_code pk_patch_plan_parse(const char *name, const char *text, size_t n, struct pk_arena *a,
                                  struct pk_patch_plan *out, struct pk_err *err)
 {
-    struct reader r = {.a = a, .err = err, .index = {.arena = a}};
+    struct plan_reader r = {.a = a, .err = err, .index = {.arena = a}};
     for (const char *end = text + n, *next; text < end; text = next) {
         const char *nl = memchr(text, '\n', (size_t)(end - text));
         next = nl ? nl + 1 : end;

@@ -19,7 +19,7 @@ static const char *rule_text(const struct pk_patch_plan *p, uint32_t rule, struc
 
 /* ---- parameters that match ---------------------------------------------------------------------------- */
 
-struct search {
+struct example_search {
     const struct pk_globs *globs;
     const struct pk_tree *tree;
     struct pk_arena *a;
@@ -27,7 +27,7 @@ struct search {
     uint32_t depth; /* of step; of the leaf when one was found */
 };
 
-static bool matches(const struct search *s, const char *path)
+static bool matches(const struct example_search *s, const char *path)
 {
     size_t bytes = s->globs->words * sizeof *s->globs->start;
     uint64_t *set = memcpy(pk_alloc(s->a, bytes), s->globs->start, bytes);
@@ -37,7 +37,7 @@ static bool matches(const struct search *s, const char *path)
     return pk_globs_matched(s->globs, set) != PK_NO_RULE;
 }
 
-static bool find_leaf(struct search *s, const struct pk_node *n)
+static bool find_leaf(struct example_search *s, const struct pk_node *n)
 {
     if (n->type->kind == PK_NODE_LEAF)
         return matches(s, pk_tree_path(s->tree, s->step, s->depth, s->a));
@@ -54,7 +54,7 @@ static bool find_leaf(struct search *s, const struct pk_node *n)
 /* The path of a parameter that the plan matches, or NULL. */
 static const char *matched_leaf(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a)
 {
-    struct search s = {.globs = pk_patch_plan_globs(p, a), .tree = t, .a = a};
+    struct example_search s = {.globs = pk_patch_plan_globs(p, a), .tree = t, .a = a};
     return find_leaf(&s, t->root) ? pk_tree_path(t, s.step, s.depth, a) : NULL;
 }
 

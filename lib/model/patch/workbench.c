@@ -51,14 +51,14 @@ void pk_subject_make(const struct pk_subject *s, bool divided, struct pk_bump *b
 }
 
 /* A walk in the order of children and the target it comes to next: targets are places, in the order of a walk, none below another. */
-struct walk {
+struct target_walk {
     const struct pk_subject *s;
     size_t next;
     uint32_t step[PK_TREE_DEPTH_MAX];
 };
 
 /* The target at the place that the walk has come to, `depth` steps from the root; NULL when nothing is replaced there. */
-static const struct pk_target *arrived(struct walk *w, uint32_t depth)
+static const struct pk_target *arrived(struct target_walk *w, uint32_t depth)
 {
     const struct pk_target *t = w->next < w->s->n ? &w->s->match.v[w->next] : NULL;
     if (!t || t->depth != depth || memcmp(t->step, w->step, depth * sizeof *w->step))
@@ -67,8 +67,8 @@ static const struct pk_target *arrived(struct walk *w, uint32_t depth)
     return t;
 }
 
-static void choose_leaves(struct walk *w, const struct pk_node *n, uint32_t depth, bool inside, bool *chosen,
-                          size_t *leaf)
+static void choose_leaves(struct target_walk *w, const struct pk_node *n, uint32_t depth, bool inside,
+                          bool *chosen, size_t *leaf)
 {
     inside = inside || arrived(w, depth);
     if (n->type->kind == PK_NODE_LEAF)
@@ -119,7 +119,7 @@ void pk_workbench_for_merge(struct pk_workbench *w, enum pk_patch_way way, struc
     size_t leaf = 0;
     bool *chosen = pk_new_n(a, bool, w->s.count.leaves);
     prepare(w, way, a);
-    choose_leaves(&(struct walk){.s = &w->s}, w->s.tree.root, 0, false, chosen, &leaf);
+    choose_leaves(&(struct target_walk){.s = &w->s}, w->s.tree.root, 0, false, chosen, &leaf);
     w->chosen = chosen;
     pk_bump_init(&w->halves, a, 2 * w->s.count.bytes);
     pk_bump_init(&w->results, a, w->s.count.bytes);
@@ -202,7 +202,8 @@ struct pk_allocated pk_workbench_allocated(const struct pk_workbench *w)
 }
 
 /* Every node made anew; targets replaced where they stand. */
-static const struct pk_node *plain(struct walk *w, const struct pk_node *n, uint32_t depth, struct pk_bump *b)
+static const struct pk_node *plain(struct target_walk *w, const struct pk_node *n, uint32_t depth,
+                                   struct pk_bump *b)
 {
     const struct pk_target *target = arrived(w, depth);
     if (target)
@@ -232,7 +233,7 @@ enum pk_code pk_workbench_check(const struct pk_workbench *w, struct pk_arena *a
     pk_bump_init(&b, a, 2 * w->s.count.bytes);
     got.root = w->result;
     if (w->patcher)
-        want.root = plain(&(struct walk){.s = &w->s}, w->s.tree.root, 0, &b);
+        want.root = plain(&(struct target_walk){.s = &w->s}, w->s.tree.root, 0, &b);
     if (check_equal_trees("the new tree", &got, &want, a, err))
         return err->code;
     const bool old_is_gone = w->way == PK_PATCH_IN_PLACE || w->way == PK_PATCH_BUILT_IN;

@@ -76,12 +76,13 @@ struct pk_attention_shape pk_transformer_attention(const struct pk_transformer_c
                                        .math = c->math};
 }
 
-struct maker {
+struct parameter_builder {
     struct pk_parameter *v;
     size_t n, end;
 };
 
-static void add_tensor(struct maker *m, const char *name, size_t rows, size_t cols, bool starts_group)
+static void add_tensor(struct parameter_builder *m, const char *name, size_t rows, size_t cols,
+                       bool starts_group)
 {
     if (starts_group)
         m->end = (m->end + PK_LAYOUT_STEP - 1) / PK_LAYOUT_STEP * PK_LAYOUT_STEP;
@@ -89,7 +90,7 @@ static void add_tensor(struct maker *m, const char *name, size_t rows, size_t co
     m->end += rows * cols;
 }
 
-static void put_block(struct maker *m, const struct pk_transformer_config *c, size_t layer,
+static void put_block(struct parameter_builder *m, const struct pk_transformer_config *c, size_t layer,
                       struct pk_arena *a)
 {
     const size_t d = c->width, f = c->ff;
@@ -112,7 +113,7 @@ static void put_block(struct maker *m, const struct pk_transformer_config *c, si
 void pk_layout_make(struct pk_layout *l, const struct pk_transformer_config *c, struct pk_arena *a)
 {
     l->n = 3 + c->layers * PK_BLOCK_PARAMETERS;
-    struct maker m = {.v = pk_new_n(a, struct pk_parameter, l->n)};
+    struct parameter_builder m = {.v = pk_new_n(a, struct pk_parameter, l->n)};
     add_tensor(&m, "token_embeddings.weight", c->vocab, c->width, true);
     for (size_t i = 0; i < c->layers; i++)
         put_block(&m, c, i, a);
@@ -170,22 +171,22 @@ static enum pk_code check_tensor(const struct pk_safetensors *f, const struct pk
 {
     const bool matrix = p->rows > 1;
     const struct pk_tensor *has = pk_safetensors_find(f, p->name),
-                           wants = {.name = p->name,
-                                    .dimensions = matrix ? 2 : 1,
-                                    .shape = {matrix ? p->rows : p->cols, p->cols}};
+                           expected = {.name = p->name,
+                                       .dimensions = matrix ? 2 : 1,
+                                       .shape = {matrix ? p->rows : p->cols, p->cols}};
     if (!has) {
         pk_fail(err, PK_E_USAGE, "%s has no tensor %s", f->path, p->name);
-        pk_why(err, "this model needs one of %s; the file has %zu tensors", pk_tensor_shape_text(&wants, a),
-               f->n);
+        pk_why(err, "this model needs one of %s; the file has %zu tensors",
+               pk_tensor_shape_text(&expected, a), f->n);
         return how_to_fit(f, c, "save it with this tensor, too", err);
     }
-    if (has->dimensions != wants.dimensions ||
-        memcmp(has->shape, wants.shape, wants.dimensions * sizeof *wants.shape)) {
+    if (has->dimensions != expected.dimensions ||
+        memcmp(has->shape, expected.shape, expected.dimensions * sizeof *expected.shape)) {
         pk_fail(err, PK_E_USAGE, "%s: %s is of %s", f->path, p->name, pk_tensor_shape_text(has, a));
-        pk_why(err, "this model needs %s", pk_tensor_shape_text(&wants, a));
+        pk_why(err, "this model needs %s", pk_tensor_shape_text(&expected, a));
         return how_to_fit(f, c,
-                          (has->dimensions == 2 && wants.dimensions == 2 && has->shape[0] == wants.shape[1] &&
-                           has->shape[1] == wants.shape[0])
+                          (has->dimensions == 2 && expected.dimensions == 2 &&
+                           has->shape[0] == expected.shape[1] && has->shape[1] == expected.shape[0])
                               ? "save it transposed, as [out, in], as PyTorch's Linear has it"
                               : "save it in that shape",
                           err);
@@ -208,10 +209,10 @@ enum pk_code pk_transformer_weights_fit(const struct pk_safetensors *f, const st
         if (check_tensor(f, c, &l.v[i], &a, err))
             return err->code;
     for (size_t i = 0; f->n > l.n && i < f->n; i++) {
-        size_t known = 0;
-        while (known < l.n && strcmp(l.v[known].name, f->v[i].name))
-            known++;
-        if (known == l.n) {
+        size_t at = 0;
+        while (at < l.n && strcmp(l.v[at].name, f->v[i].name))
+            at++;
+        if (at == l.n) {
             pk_fail(err, PK_E_USAGE, "%s has a tensor %.200s", f->path, f->v[i].name);
             pk_why(err, "this model has no such parameter: it has %zu, the file %zu tensors", l.n, f->n);
             return how_to_fit(f, c, "save it without this tensor", err);

@@ -3,7 +3,7 @@
 
 enum { FIELDS = 5 }; /* of the widest module */
 
-enum type {
+enum part_type {
     ARRAY,
     DARRAY, /* an array and its sharding */
     LAYERS,
@@ -62,14 +62,14 @@ static const struct {
 enum size { NONE, H, I, V, P, T, SIZES };
 
 /* A position in the model: its type, and its children or its shape. */
-struct part {
-    enum type type;
-    const struct part *child[FIELDS];
+struct model_part {
+    enum part_type type;
+    const struct model_part *child[FIELDS];
     enum size dim[2];          /* of an array */
     enum pk_sharding sharding; /* of a parameter that the reports' plan divides */
 };
 
-#define PART(...)                        &(const struct part)__VA_ARGS__
+#define PART(...)                        &(const struct model_part)__VA_ARGS__
 #define ARRAY_OF(...)                    PART({.type = ARRAY, .dim = {__VA_ARGS__}})
 #define PARAMETER(divided, ...)          PART({.type = DARRAY, .child = {ARRAY_OF(__VA_ARGS__)}, .sharding = divided})
 #define MODULE(what, ...)                PART({.type = what, .child = {__VA_ARGS__}})
@@ -81,7 +81,7 @@ struct part {
 #define LAYER_NORM                       MODULE(NORM, PARAMETER(PK_WHOLE, H), PARAMETER(PK_WHOLE, H))
 #define EMBEDDING_OF(rows)               MODULE(EMBEDDING, PARAMETER(PK_WHOLE, rows, H))
 
-static const struct part *const layer = MODULE(
+static const struct model_part *const layer = MODULE(
     LAYER,
     MODULE(ATTENTION,
            MODULE(SELF_ATTENTION, COLUMN_LINEAR(H, H), COLUMN_LINEAR(H, H), COLUMN_LINEAR(H, H),
@@ -90,7 +90,7 @@ static const struct part *const layer = MODULE(
     MODULE(INTERMEDIATE, COLUMN_LINEAR(I, H)), MODULE(OUTPUT, ROW_LINEAR(H, I), LAYER_NORM, EMPTY(DROPOUT)));
 
 /* LAYERS is where the layers hang. */
-static const struct part *const model = MODULE(
+static const struct model_part *const model = MODULE(
     MASKED_LM,
     MODULE(MODEL,
            MODULE(EMBEDDINGS, EMBEDDING_OF(V), EMBEDDING_OF(P), EMBEDDING_OF(T), LAYER_NORM, EMPTY(DROPOUT)),
@@ -107,7 +107,7 @@ struct pk_bert_plan {
     struct pk_shape *shapes;
 };
 
-static void add_shapes(struct pk_bert_plan *p, const struct part *part)
+static void add_shapes(struct pk_bert_plan *p, const struct model_part *part)
 {
     if (part->type == ARRAY) {
         struct pk_shape *s = &p->shapes[p->n_leaves++];
@@ -142,7 +142,7 @@ struct pk_bert_plan *pk_bert_prepare(const struct pk_bert *config, struct pk_are
         .names = pk_names_new(a),
         .shapes = pk_new_n(a, struct pk_shape, 16 * (size_t)config->layers + 10),
     };
-    for (enum type type = 0; type < TYPES; type++) {
+    for (enum part_type type = 0; type < TYPES; type++) {
         uint32_t n = 0;
         if (type == LAYERS)
             n = p->layers;
@@ -159,14 +159,14 @@ struct pk_bert_plan *pk_bert_prepare(const struct pk_bert *config, struct pk_are
     return p;
 }
 
-struct maker {
+struct tree_builder {
     const struct pk_bert_plan *plan;
     bool sharded;
     struct pk_bump *bump;
     uint32_t leaves; /* made so far */
 };
 
-static const struct pk_node *make(struct maker *m, const struct part *part)
+static const struct pk_node *make(struct tree_builder *m, const struct model_part *part)
 {
     const struct pk_node_type *type = &m->plan->type[part->type];
     uint32_t arity = type->kind == PK_NODE_PARAMETER ? 1 : type->n_fields;
@@ -179,6 +179,6 @@ static const struct pk_node *make(struct maker *m, const struct part *part)
 
 void pk_bert_make(const struct pk_bert_plan *p, bool sharded, struct pk_bump *b, struct pk_tree *out)
 {
-    struct maker m = {p, sharded, b, 0};
+    struct tree_builder m = {p, sharded, b, 0};
     *out = (struct pk_tree){make(&m, model), p->names, p->n_leaves, p->shapes};
 }

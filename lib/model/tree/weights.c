@@ -164,7 +164,7 @@ void pk_slices_free(struct pk_device *dev, struct pk_slices *s)
 
 enum { STRETCH = 1 << 16 }; /* floats */
 
-struct checker {
+struct weights_check {
     struct pk_device *dev;
     const struct pk_tree *t;
     struct pk_arena *a;
@@ -186,8 +186,8 @@ static uint32_t find_leaf(const struct pk_node *n, uint32_t leaf, uint32_t *step
 }
 
 /* Elements `at` to `at + n` of a leaf's piece, n <= STRETCH. */
-static enum pk_code check_stretch(const struct checker *c, size_t leaf, const struct pk_fill *f, size_t at,
-                                  size_t n)
+static enum pk_code check_stretch(const struct weights_check *c, size_t leaf, const struct pk_fill *f,
+                                  size_t at, size_t n)
 {
     if (pk_device_copy_now(c->dev, PK_COPY_DEVICE_TO_HOST, c->got, f->dst + at, n * sizeof *c->got, c->err))
         return c->err->code;
@@ -207,7 +207,7 @@ static enum pk_code check_stretch(const struct checker *c, size_t leaf, const st
 }
 
 /* All of a leaf's piece; or its first element, its last one, and so many others. */
-static enum pk_code check_leaf(const struct checker *c, size_t leaf, const struct pk_fill *f, bool full,
+static enum pk_code check_leaf(const struct weights_check *c, size_t leaf, const struct pk_fill *f, bool full,
                                size_t samples, struct pk_rng *rng)
 {
     const size_t elements = f->rows * f->cols;
@@ -226,7 +226,7 @@ enum pk_code pk_weights_check(struct pk_device *dev, const struct pk_tree *t, co
                               bool full, size_t samples, uint64_t seed, struct pk_arena *a,
                               struct pk_err *err)
 {
-    struct checker c = {dev, t, a, err, pk_new_n(a, float, STRETCH)};
+    struct weights_check c = {dev, t, a, err, pk_new_n(a, float, STRETCH)};
     struct pk_rng rng = {seed};
     for (size_t i = 0; i < w->n_leaves; i++)
         if (w->fill[i].rows && check_leaf(&c, i, &w->fill[i], full, samples, &rng))

@@ -24,7 +24,7 @@ struct fused_job {
 };
 
 /* Rows r0 .. r0+rows-1 of one problem against keys k0 .. k1-1. */
-struct block {
+struct score_block {
     size_t problem, r0, rows, k0, k1;
     const float *q;     /* [rows, dim] */
     const float *k, *v; /* [k1 - k0, dim] */
@@ -47,11 +47,11 @@ static size_t scratch_floats(const struct pk_attention *at, bool backward)
 }
 
 /* scratch: room for the block's probabilities when they are stored in bf16. */
-static struct block block_at(const struct fused_job *j, size_t problem, size_t r0, size_t k0, size_t k1,
-                             float *scratch)
+static struct score_block block_at(const struct fused_job *j, size_t problem, size_t r0, size_t k0, size_t k1,
+                                   float *scratch)
 {
     const struct pk_attention *at = j->at;
-    struct block b = {.problem = problem, .r0 = r0, .k0 = k0, .k1 = k1};
+    struct score_block b = {.problem = problem, .r0 = r0, .k0 = k0, .k1 = k1};
     b.rows = at->seq - r0 < j->rows ? at->seq - r0 : j->rows;
     if (at->causal && b.k1 > r0 + b.rows)
         b.k1 = r0 + b.rows;
@@ -67,7 +67,7 @@ static struct block block_at(const struct fused_job *j, size_t problem, size_t r
     return b;
 }
 
-static void softmax_block(const struct fused_job *j, const struct block *b)
+static void softmax_block(const struct fused_job *j, const struct score_block *b)
 {
     const size_t seq = j->at->seq;
     for (size_t i = 0; i < b->rows; i++) {
@@ -86,8 +86,8 @@ static void forward_task(void *arg, size_t task, unsigned thread)
     const struct pk_attention *at = j->at;
     const size_t seq = at->seq, dim = at->dim;
     float *o = at->o;
-    struct block b = block_at(j, task / j->blocks, (j->blocks - 1 - task % j->blocks) * j->rows, 0, seq,
-                              pk_cpu_scratch(j->run, thread));
+    struct score_block b = block_at(j, task / j->blocks, (j->blocks - 1 - task % j->blocks) * j->rows, 0, seq,
+                                    pk_cpu_scratch(j->run, thread));
     pk_cpu_sgemm(j->run, thread,
                  &(struct pk_sgemm){.m = b.rows,
                                     .n = b.k1,
@@ -129,20 +129,21 @@ static enum pk_code forward(struct pk_device *dev, const struct pk_attention *at
 }
 
 /* dS of a block from its P and dP, in ds. Right of the diagonal P is 0, so dS is. */
-static void softmax_backward_block(const struct fused_job *j, const struct block *b, float *ds, size_t keys)
+static void softmax_backward_block(const struct fused_job *j, const struct score_block *b, float *ds,
+                                   size_t keys)
 {
     const struct pk_attention *at = j->at;
     const float *d_o = at->d_o, *o = at->o;
     for (size_t i = 0; i < b->rows; i++) {
         size_t row = (b->problem * at->seq + b->r0 + i) * at->dim;
         float delta = j->run->kernels->dot(d_o + row, o + row, at->dim);
-        j->run->kernels->softmax_backward_known(b->p + i * b->p_ld, ds + i * keys, delta, ds + i * keys,
+        j->run->kernels->softmax_backward_delta(b->p + i * b->p_ld, ds + i * keys, delta, ds + i * keys,
                                                 keys);
     }
 }
 
 /* A block's rows of dq, and what it adds to dk and dv. */
-static void backward_block(const struct fused_job *j, const struct block *b, float *dq, unsigned thread)
+static void backward_block(const struct fused_job *j, const struct score_block *b, float *dq, unsigned thread)
 {
     const struct pk_attention *at = j->at;
     const size_t dim = at->dim, keys = b->k1 - b->k0;
@@ -214,7 +215,8 @@ static void backward_task(void *arg, size_t task, unsigned thread)
     memset(dv + (problem * seq + k0) * dim, 0, (k1 - k0) * dim * sizeof(float));
     for (size_t r0 = 0; r0 < seq; r0 += j->rows) {
         /* behind dS */
-        struct block b = block_at(j, problem, r0, k0, k1, pk_cpu_scratch(j->run, thread) + j->rows * seq);
+        struct score_block b =
+            block_at(j, problem, r0, k0, k1, pk_cpu_scratch(j->run, thread) + j->rows * seq);
         if (b.k1 > b.k0)
             backward_block(j, &b, dq, thread);
         else

@@ -33,7 +33,7 @@ struct pk_kernels {
     /* ds = p * (dp - sum(dp * p)), one row; ds may be dp */
     void (*softmax_backward)(enum pk_dtype type, const void *p, const void *dp, void *ds, size_t n);
     /* ds = p * (dp - delta), one row, for when delta = sum(dp * p) is known; ds may be dp */
-    void (*softmax_backward_known)(const float *p, const float *dp, float delta, float *ds, size_t n);
+    void (*softmax_backward_delta)(const float *p, const float *dp, float delta, float *ds, size_t n);
     float (*dot)(const float *a, const float *b, size_t n);
     /* y += x, which is of the type */
     void (*add)(enum pk_dtype type, const void *x, float *y, size_t n);

@@ -9,7 +9,7 @@ enum {
     SHARE_UNIT = 64        /* shares are whole multiples: of cache lines, when rectangles are */
 };
 
-struct job {
+struct rects_job {
     const struct pk_kernels *kernels;
     const struct pk_copy2d *copies; /* units are bytes */
     const struct pk_fill *fills;    /* units are floats */
@@ -17,13 +17,13 @@ struct job {
     size_t total, share; /* units */
 };
 
-static size_t units(const struct job *j, size_t i)
+static size_t units(const struct rects_job *j, size_t i)
 {
     return j->copies ? j->copies[i].rows * j->copies[i].row_bytes : j->fills[i].rows * j->fills[i].cols;
 }
 
 /* From byte `from` to byte `to` of a rectangle: the end of a row, whole rows, the beginning of one. */
-static void copy_part(const struct job *j, const struct pk_copy2d *c, size_t from, size_t to)
+static void copy_part(const struct rects_job *j, const struct pk_copy2d *c, size_t from, size_t to)
 {
     while (from < to) {
         size_t row = from / c->row_bytes, column = from % c->row_bytes, left = to - from;
@@ -40,7 +40,7 @@ static void copy_part(const struct job *j, const struct pk_copy2d *c, size_t fro
     }
 }
 
-static void fill_part(const struct job *j, const struct pk_fill *f, size_t from, size_t to)
+static void fill_part(const struct rects_job *j, const struct pk_fill *f, size_t from, size_t to)
 {
     while (from < to) {
         size_t row = from / f->cols, column = from % f->cols, left = to - from;
@@ -52,7 +52,7 @@ static void fill_part(const struct job *j, const struct pk_fill *f, size_t from,
 
 static void share_task(void *arg, size_t task, unsigned thread)
 {
-    const struct job *j = arg;
+    const struct rects_job *j = arg;
     size_t begin = task * j->share, end = begin + j->share, at = 0;
     for (size_t i = 0; i < j->n && at < end; i++) {
         size_t n = units(j, i), from = begin > at ? begin - at : 0, to = end - at < n ? end - at : n;
@@ -66,7 +66,7 @@ static void share_task(void *arg, size_t task, unsigned thread)
     }
 }
 
-static enum pk_code run(struct pk_device *dev, struct job j)
+static enum pk_code run(struct pk_device *dev, struct rects_job j)
 {
     j.kernels = pk_kernels_of(pk_cpu_isa(dev));
     for (size_t i = 0; i < j.n; i++)
@@ -80,12 +80,12 @@ static enum pk_code run(struct pk_device *dev, struct job j)
 
 enum pk_code pk_cpu_copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err)
 {
-    return run(dev, (struct job){.copies = v, .n = n});
+    return run(dev, (struct rects_job){.copies = v, .n = n});
 }
 
 enum pk_code pk_cpu_fill(struct pk_device *dev, const struct pk_fill *v, size_t n, struct pk_err *err)
 {
-    return run(dev, (struct job){.fills = v, .n = n});
+    return run(dev, (struct rects_job){.fills = v, .n = n});
 }
 
 /* One after the other: there are thousands at most, less than it takes to wake a thread for. */

@@ -20,7 +20,7 @@ enum {
     TENSOR_CORES = 80    /* from this capability on they take tf32 and bf16 */
 };
 
-struct bench {
+struct ceiling_run {
     struct pk_device *dev;
     pk_stream s;
     float *sink;
@@ -31,47 +31,47 @@ struct bench {
     struct pk_gemm product;
 };
 
-typedef enum pk_code launch_fn(const struct bench *b, struct pk_err *err);
+typedef enum pk_code launch_fn(const struct ceiling_run *b, struct pk_err *err);
 
-static enum pk_code fma_peak(const struct bench *b, struct pk_err *err)
+static enum pk_code fma_peak(const struct ceiling_run *b, struct pk_err *err)
 {
     return pk_cuda_check(b->dev, pk_k_fma_peak(b->s, b->sink, b->steps, b->blocks), "launching multiply-adds",
                          err);
 }
 
-static enum pk_code exp_peak(const struct bench *b, struct pk_err *err)
+static enum pk_code exp_peak(const struct ceiling_run *b, struct pk_err *err)
 {
     return pk_cuda_check(b->dev, pk_k_exp_peak(b->s, b->sink, b->steps, b->blocks), "launching exponentials",
                          err);
 }
 
-static enum pk_code update(const struct bench *b, struct pk_err *err)
+static enum pk_code update(const struct ceiling_run *b, struct pk_err *err)
 {
     return pk_op_scale(b->dev, PK_FP32, 1.0f, b->x, b->x, b->n, err);
 }
 
-static enum pk_code copy(const struct bench *b, struct pk_err *err)
+static enum pk_code copy(const struct ceiling_run *b, struct pk_err *err)
 {
     return pk_cuda_check(b->dev, pk_k_copy(b->s, b->x, b->y, b->n), "launching a copy", err);
 }
 
-static enum pk_code triad(const struct bench *b, struct pk_err *err)
+static enum pk_code triad(const struct ceiling_run *b, struct pk_err *err)
 {
     return pk_cuda_check(b->dev, pk_k_triad(b->s, b->x, b->y, b->z, 0.5f, b->n), "launching a triad", err);
 }
 
-static enum pk_code product(const struct bench *b, struct pk_err *err)
+static enum pk_code product(const struct ceiling_run *b, struct pk_err *err)
 {
     return pk_op_gemm(b->dev, &b->product, err);
 }
 
-static enum pk_code copy2d(const struct bench *b, struct pk_err *err)
+static enum pk_code copy2d(const struct ceiling_run *b, struct pk_err *err)
 {
     const size_t bytes = b->n * sizeof(float);
     return pk_op_copy2d(b->dev, &(struct pk_copy2d){b->x, b->y, 1, bytes, bytes, bytes}, 1, err);
 }
 
-static enum pk_code timed(const struct bench *b, launch_fn *launch, double *ns, struct pk_err *err)
+static enum pk_code timed(const struct ceiling_run *b, launch_fn *launch, double *ns, struct pk_err *err)
 {
     pk_marks_clear(&b->dev->marks);
     pk_mark_begin(b->dev, 0, PK_LANE_COMPUTE);
@@ -84,7 +84,7 @@ static enum pk_code timed(const struct bench *b, launch_fn *launch, double *ns, 
 }
 
 /* Raises *rate to the best of RUNS; the first also makes what is only needed once. */
-static enum pk_code best(const struct bench *b, launch_fn *launch, double work, double *rate,
+static enum pk_code best(const struct ceiling_run *b, launch_fn *launch, double work, double *rate,
                          struct pk_err *err)
 {
     double ns;
@@ -98,7 +98,7 @@ static enum pk_code best(const struct bench *b, launch_fn *launch, double work, 
 }
 
 /* `each` of what is counted a thread and step. */
-static enum pk_code best_peak(struct bench *b, launch_fn *launch, double each, double *rate,
+static enum pk_code best_peak(struct ceiling_run *b, launch_fn *launch, double each, double *rate,
                               struct pk_err *err)
 {
     double ns = 0;
@@ -108,7 +108,7 @@ static enum pk_code best_peak(struct bench *b, launch_fn *launch, double each, d
     return best(b, launch, each * (double)b->steps * b->blocks * PK_PEAK_THREADS, rate, err);
 }
 
-static enum pk_code measure_compute(struct bench *b, struct pk_ceilings *out, struct pk_err *err)
+static enum pk_code measure_compute(struct ceiling_run *b, struct pk_ceilings *out, struct pk_err *err)
 {
     b->blocks = pk_cuda_traits(b->dev)->multiprocessors * BLOCKS_EACH;
     b->sink =
@@ -123,7 +123,7 @@ static enum pk_code measure_compute(struct bench *b, struct pk_ceilings *out, st
 }
 
 /* Of numbers that differ, as a case's do: what bits change has a part in how fast memory is. */
-static enum pk_code stream(const struct bench *b, struct pk_ceilings *out, struct pk_err *err)
+static enum pk_code stream(const struct ceiling_run *b, struct pk_ceilings *out, struct pk_err *err)
 {
     const struct pk_fill v[] = {{b->x, 1, b->n, b->n, 1}, {b->y, 1, b->n, b->n, 2}, {b->z, 1, b->n, b->n, 3}};
     const double bytes = (double)b->n * sizeof(float);
@@ -142,14 +142,14 @@ static enum pk_code stream(const struct bench *b, struct pk_ceilings *out, struc
 }
 
 /* *rate stays 0 without cuBLASLt. */
-static enum pk_code best_product(struct bench *b, double *rate, struct pk_err *err)
+static enum pk_code best_product(struct ceiling_run *b, double *rate, struct pk_err *err)
 {
     const enum pk_code rc = best(b, product, pk_work_gemm(&b->product).flops, rate, err);
     return rc == PK_E_UNAVAILABLE ? PK_OK : rc;
 }
 
 /* z = x y of the streamed arrays, then x = x y of both in bf16, which have room in z. */
-static enum pk_code measure_products(struct bench *b, struct pk_ceilings *out, struct pk_err *err)
+static enum pk_code measure_products(struct ceiling_run *b, struct pk_ceilings *out, struct pk_err *err)
 {
     size_t side = SIDE_MOST;
     while (side * side > b->n)
@@ -178,7 +178,7 @@ static enum pk_code measure_products(struct bench *b, struct pk_ceilings *out, s
     return best_product(b, &out->bf16_flops_per_s, err);
 }
 
-static enum pk_code measure_arrays(struct bench *b, struct pk_ceilings *out, struct pk_err *err)
+static enum pk_code measure_arrays(struct ceiling_run *b, struct pk_ceilings *out, struct pk_err *err)
 {
     b->n = CACHE_MULTIPLE * (size_t)out->cache_bytes / sizeof(float);
     float **const arrays[] = {&b->x, &b->y, &b->z};
@@ -196,7 +196,7 @@ static enum pk_code measure_arrays(struct bench *b, struct pk_ceilings *out, str
 
 enum pk_code pk_cuda_ceilings(struct pk_device *dev, struct pk_ceilings *out, struct pk_err *err)
 {
-    struct bench b = {.dev = dev, .s = pk_cuda_stream(dev, PK_LANE_COMPUTE)};
+    struct ceiling_run b = {.dev = dev, .s = pk_cuda_stream(dev, PK_LANE_COMPUTE)};
     out->cache_bytes = (double)pk_cuda_traits(dev)->l2_bytes;
     enum pk_code rc = measure_compute(&b, out, err);
     return rc ? rc : measure_arrays(&b, out, err);

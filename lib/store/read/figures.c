@@ -80,8 +80,8 @@ enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_ar
     struct pk_run_facts *f = facts;
     *f = (struct pk_run_facts){0};
     pk_db_row(&r, 0, "ittootttottti", &f->run_id, &f->uuid, &f->experiment, &f->label, &f->entry,
-              &f->started_at, &f->status, &f->version, &f->git_commit, &f->machine, &f->settings, &f->said,
-              &f->cases);
+              &f->started_at, &f->status, &f->version, &f->git_commit, &f->machine, &f->settings,
+              &f->worker_facts, &f->cases);
     return PK_OK;
 }
 

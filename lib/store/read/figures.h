@@ -77,7 +77,7 @@ struct pk_run_facts {
     const char *git_commit;         /* 12 digits, '+' behind a dirty one; NULL = none */
     const char *machine, *settings; /* JSON objects */
     const char *
-        said; /* JSON object of what its workers said: the values of each key, " | " between different ones */
+        worker_facts; /* JSON object of what its workers said: the values of each key, " | " between different ones */
     int64_t cases;
     int64_t cases_ok; /* the caller's: pk_store_figures or pk_store_cases_ok */
 };

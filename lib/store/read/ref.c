@@ -47,12 +47,12 @@ enum pk_code pk_store_open_ref(const char *own_path, const char *ref, const stru
     return err->code;
 }
 
-struct list {
+struct id_list {
     int64_t *ids;
     size_t n, cap;
 };
 
-static void add(struct list *l, int64_t id, struct pk_arena *a)
+static void add(struct id_list *l, int64_t id, struct pk_arena *a)
 {
     for (size_t i = 0; i < l->n; i++)
         if (l->ids[i] == id)
@@ -62,8 +62,8 @@ static void add(struct list *l, int64_t id, struct pk_arena *a)
 }
 
 /* Every run of what stands for several, in pk_store_resolve's order and of the first that has any; and the newest, which it resolved to. */
-static enum pk_code add_meant(struct pk_store *s, const char *ref, int64_t newest, struct list *l,
-                              struct pk_arena *a, struct pk_err *err)
+static enum pk_code add_matches(struct pk_store *s, const char *ref, int64_t newest, struct id_list *l,
+                                struct pk_arena *a, struct pk_err *err)
 {
     static const char *const meanings[] = {"runs_of_baseline", "runs_of_commit", "runs_of_label"};
     const struct pk_param params[] = {pk_param_text(":ref", ref), pk_param_int(":newest", newest)};
@@ -80,19 +80,19 @@ static enum pk_code add_meant(struct pk_store *s, const char *ref, int64_t newes
 enum pk_code pk_store_refs(struct pk_store *s, const char *ref, struct pk_arena *a, int64_t **ids, size_t *n,
                            struct pk_err *err)
 {
-    struct list l = {0};
+    struct id_list l = {0};
     struct pk_err whole;
     int64_t id;
     enum pk_code rc = pk_store_resolve(s, ref, &id, &whole); /* a label may have commas */
     if (!rc) {
-        rc = add_meant(s, ref, id, &l, a, err);
+        rc = add_matches(s, ref, id, &l, a, err);
     } else if (!strchr(ref, ',')) {
         *err = whole;
     } else {
         rc = PK_OK;
         for (const char *rest = ref, *part; !rc && (part = pk_next_part(&rest, ',', a));) {
             rc = pk_store_resolve(s, part, &id, err);
-            rc = rc ? rc : add_meant(s, part, id, &l, a, err);
+            rc = rc ? rc : add_matches(s, part, id, &l, a, err);
         }
     }
     *ids = l.ids;

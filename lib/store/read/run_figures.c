@@ -39,7 +39,7 @@ struct of_case {
     size_t ok, spoiled, unstable; /* slices */
 };
 
-struct reading {
+struct figure_reader {
     struct pk_arena *a;  /* of the answer */
     struct pk_arena own; /* of what is put together */
     struct pk_param run[5];
@@ -66,20 +66,20 @@ static const char *column(sqlite3_stmt *stmt, int i)
     return s ? s : "";
 }
 
-struct wanted {
-    const struct reading *r;
+struct text_key {
+    const struct figure_reader *r;
     const char *text;
 };
 
 static bool same_text(const void *wanted, uint32_t row)
 {
-    const struct wanted *w = wanted;
+    const struct text_key *w = wanted;
     return strcmp(w->r->texts[row], w->text) == 0;
 }
 
-static const char *shared(struct reading *r, const char *s)
+static const char *shared(struct figure_reader *r, const char *s)
 {
-    const struct wanted w = {r, s};
+    const struct text_key w = {r, s};
     uint32_t row =
         pk_index_row(&r->index, pk_hash_bytes(0, s, strlen(s)), same_text, &w, (uint32_t)r->n_texts);
     if (row == r->n_texts) {
@@ -91,7 +91,7 @@ static const char *shared(struct reading *r, const char *s)
 
 /* --- metrics -------------------------------------------------------------------------------------------------------- */
 
-static enum pk_code read_metrics(struct pk_store *s, struct reading *r, struct pk_err *err)
+static enum pk_code read_metrics(struct pk_store *s, struct figure_reader *r, struct pk_err *err)
 {
     struct pk_rows rows;
     if (pk_query(s, "metrics", NULL, 0, r->a, &rows, err))
@@ -110,7 +110,7 @@ static enum pk_code read_metrics(struct pk_store *s, struct reading *r, struct p
 /* --- cases ---------------------------------------------------------------------------------------------------------- */
 
 /* Sets two parameters to the ends of a range; to an empty one when there are no rows. */
-static enum pk_code find_range(struct pk_store *s, struct reading *r, const char *query, size_t first,
+static enum pk_code find_range(struct pk_store *s, struct figure_reader *r, const char *query, size_t first,
                                struct pk_err *err)
 {
     static const char *const names[PARAMS] = {":run", ":first_case", ":last_case", ":first_slice",
@@ -124,7 +124,7 @@ static enum pk_code find_range(struct pk_store *s, struct reading *r, const char
     return PK_OK;
 }
 
-static void take_case(struct reading *r, sqlite3_stmt *c)
+static void take_case(struct figure_reader *r, sqlite3_stmt *c)
 {
     const size_t id = (size_t)(sqlite3_column_int64(c, CASE_ID) - r->run[FIRST_CASE].value.i);
     pk_assert(id < r->n_at);
@@ -139,7 +139,7 @@ static void take_case(struct reading *r, sqlite3_stmt *c)
     r->at[id] = (uint32_t)r->n_cases;
 }
 
-static enum pk_code read_cases(struct pk_store *s, struct reading *r, struct pk_err *err)
+static enum pk_code read_cases(struct pk_store *s, struct figure_reader *r, struct pk_err *err)
 {
     sqlite3_stmt *c;
     int rc;
@@ -157,7 +157,7 @@ static enum pk_code read_cases(struct pk_store *s, struct reading *r, struct pk_
 
 /* --- slices --------------------------------------------------------------------------------------------------------- */
 
-static struct gathered *gathered_of(struct reading *r, struct of_case *c, int64_t metric)
+static struct gathered *gathered_of(struct figure_reader *r, struct of_case *c, int64_t metric)
 {
     struct gathered **at = &c->metrics;
     while (*at && (*at)->metric != metric)
@@ -170,7 +170,7 @@ static struct gathered *gathered_of(struct reading *r, struct of_case *c, int64_
     return *at;
 }
 
-static void take_figure(struct reading *r, struct of_case *c, int64_t invocation, sqlite3_stmt *f)
+static void take_figure(struct figure_reader *r, struct of_case *c, int64_t invocation, sqlite3_stmt *f)
 {
     if (!c || sqlite3_column_type(f, FIGURE) == SQLITE_NULL)
         return;
@@ -183,7 +183,7 @@ static void take_figure(struct reading *r, struct of_case *c, int64_t invocation
 }
 
 /* Two statements in step: slices, and what is summed up of each. */
-static enum pk_code read_slices(struct pk_store *s, struct reading *r, struct pk_err *err)
+static enum pk_code read_slices(struct pk_store *s, struct figure_reader *r, struct pk_err *err)
 {
     sqlite3_stmt *l = NULL, *f = NULL;
     enum pk_code code = pk_db_prepare(s, pk_db_statement("slices_of_range"), r->run, PARAMS, &l, err);
@@ -215,7 +215,8 @@ static enum pk_code read_slices(struct pk_store *s, struct reading *r, struct pk
 
 /* --- the answer ----------------------------------------------------------------------------------------------------- */
 
-static struct pk_figures figures_of(struct reading *r, const struct of_case *c, const struct gathered *g)
+static struct pk_figures figures_of(struct figure_reader *r, const struct of_case *c,
+                                    const struct gathered *g)
 {
     struct pk_figures f = c->f;
     const struct pk_figures *m = &r->metrics[g->metric];
@@ -260,7 +261,7 @@ static int by_ordinal(const void *x, const void *y)
     return (a->f.ordinal > b->f.ordinal) - (a->f.ordinal < b->f.ordinal);
 }
 
-static struct pk_figures *put_together(struct reading *r, size_t *n, int64_t *cases_ok)
+static struct pk_figures *put_together(struct figure_reader *r, size_t *n, int64_t *cases_ok)
 {
     struct pk_figures *v = pk_new_n(r->a, struct pk_figures, r->n_figures + 1);
     bool in_order = true;
@@ -284,7 +285,7 @@ static struct pk_figures *put_together(struct reading *r, size_t *n, int64_t *ca
 enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                               struct pk_figures **figures, size_t *n, int64_t *cases_ok, struct pk_err *err)
 {
-    struct reading r = {.a = a, .index = {.arena = a}, .run = {pk_param_int(":run", run_id)}};
+    struct figure_reader r = {.a = a, .index = {.arena = a}, .run = {pk_param_int(":run", run_id)}};
     *figures = NULL;
     *n = 0;
     *cases_ok = 0;

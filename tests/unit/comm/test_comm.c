@@ -74,7 +74,7 @@ static void test_serial_and_overlapped(void **state)
     for (int i = 0; i < 3; i++)
         wait_for(&b, &r[i]);
     assert_int_equal(r[0].ended_ns, 14000);
-    assert_int_equal(r[1].asked_ns, 5000);
+    assert_int_equal(r[1].queued_ns, 5000);
     assert_int_equal(r[1].began_ns, 14000);
     assert_int_equal(r[1].ended_ns, 26000);
     assert_int_equal(r[2].began_ns, 50000);
@@ -127,11 +127,11 @@ static void test_overlap_on_the_cpu(void **state)
     open_both(&b, "cpu", PK_COMM_LINK,
               (struct pk_comm_options){.link = {.latency_ns = 20 * PK_NS_PER_MS, .bytes_per_s = 1e9}});
     start(&b, &r, &x, 1);
-    pk_pause_until(&b.dev, r.asked_ns + 25 * PK_NS_PER_MS);
+    pk_pause_until(&b.dev, r.queued_ns + 25 * PK_NS_PER_MS);
     const uint64_t before = pk_device_now_ns(&b.dev);
     wait_for(&b, &r);
     assert_true(pk_device_now_ns(&b.dev) - before < 20 * PK_NS_PER_MS);
-    assert_true(before - r.asked_ns >= 25 * PK_NS_PER_MS);
+    assert_true(before - r.queued_ns >= 25 * PK_NS_PER_MS);
     assert_int_equal(r.ended_ns - r.began_ns, 20 * PK_NS_PER_MS + 4);
     assert_true(x == 3); /* the mean of equal ranks */
     close_both(&b);

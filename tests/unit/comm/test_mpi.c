@@ -51,7 +51,7 @@ static void works(void **state)
         assert_int_equal(pk_comm_start(&b.comm, &r, x, 3, PK_FP32, &err), PK_OK);
         assert_int_equal(pk_comm_wait(&b.comm, &r, &err), PK_OK);
     }
-    assert_true(r.began_ns <= r.ended_ns && r.asked_ns <= r.began_ns);
+    assert_true(r.began_ns <= r.ended_ns && r.queued_ns <= r.began_ns);
     const struct pk_part parts[] = {{&y, 1}, {NULL, 0}};
     assert_int_equal(pk_comm_start_group(&b.comm, &r, parts, 2, PK_BF16, &err), PK_OK);
     assert_int_equal(pk_comm_wait(&b.comm, &r, &err), PK_OK);

@@ -134,10 +134,10 @@ static void one_rank_needs_nobody(void **state)
     assert_int_equal(fake_cuda.host_waits, 0);
     assert_int_equal(pk_comm_settle(&comm, &err), PK_OK);
     assert_int_equal(fake_cuda.host_waits, 0); /* it looks, and naps */
-    const uint64_t at = r[0].asked_ns;
+    const uint64_t at = r[0].queued_ns;
     assert_int_equal(r[0].began_ns - at, 0);
     assert_true(fake_cuda_agrees(r[0].ended_ns - at, 3000, 1)); /* a latency, and a ns a byte */
-    assert_true(fake_cuda_agrees(r[1].asked_ns - at, 1000, 1));
+    assert_true(fake_cuda_agrees(r[1].queued_ns - at, 1000, 1));
     assert_int_equal(r[1].began_ns, r[0].ended_ns); /* one at a time */
     assert_true(fake_cuda_agrees(r[1].ended_ns - at, 3000 + 1600, 1));
     assert_true(nccl->groups == 2 && nccl->reduces == 3 && nccl->elements == 800 && !nccl->outside);

@@ -40,13 +40,13 @@ static void who_hangs_is_behind(void **state)
     call(&r, 1, 4);
     call(&r, 2, 3);
     pk_rank_heartbeats_enter(&r, 0);
-    pk_rank_heartbeats_enter(&r, 2);                /* an earlier call than rank 0's, but it is there */
-    assert_null(pk_rank_heartbeats_absent(&r, &a)); /* not for long yet */
+    pk_rank_heartbeats_enter(&r, 2);                 /* an earlier call than rank 0's, but it is there */
+    assert_null(pk_rank_heartbeats_missing(&r, &a)); /* not for long yet */
     wait_awake(&r, 5);
-    assert_string_equal(pk_rank_heartbeats_absent(&r, &a),
+    assert_string_equal(pk_rank_heartbeats_missing(&r, &a),
                         "rank 1 did not answer: rank 0 has waited for it for 1.1 s");
     call(&r, 1, 1); /* it came */
-    assert_null(pk_rank_heartbeats_absent(&r, &a));
+    assert_null(pk_rank_heartbeats_missing(&r, &a));
     pk_rank_heartbeats_close(&r);
 }
 
@@ -58,14 +58,14 @@ static void who_is_stopped_goes_silent(void **state)
     for (unsigned i = 0; i < RANKS; i++)
         pk_rank_heartbeats_enter(&r, i);
     wait_awake(&r, 7);
-    assert_null(pk_rank_heartbeats_absent(&r, &a)); /* all wait, awake: a library that hangs, and no rank */
+    assert_null(pk_rank_heartbeats_missing(&r, &a)); /* all wait, awake: a library that hangs, and no rank */
     wait_awake(&r, 2);
-    assert_string_equal(pk_rank_heartbeats_absent(&r, &a),
+    assert_string_equal(pk_rank_heartbeats_missing(&r, &a),
                         "ranks 0, 2 did not answer: rank 1 has waited for them for 2.2 s");
     wait_awake(&r, 0);
-    assert_string_equal(pk_rank_heartbeats_absent(&r, &a), "ranks 0, 1, 2 did not answer");
+    assert_string_equal(pk_rank_heartbeats_missing(&r, &a), "ranks 0, 1, 2 did not answer");
     pk_rank_heartbeats_clear(&r);
-    assert_null(pk_rank_heartbeats_absent(&r, &a));
+    assert_null(pk_rank_heartbeats_missing(&r, &a));
     pk_rank_heartbeats_close(&r);
 }
 
@@ -78,13 +78,13 @@ static void nobody_to_blame(void **state)
     call(&r, 0, 1);
     call(&r, 1, 2);
     wait_awake(&r, 0);
-    assert_null(pk_rank_heartbeats_absent(&r, &a));
+    assert_null(pk_rank_heartbeats_missing(&r, &a));
     pk_rank_heartbeats_enter(&r, 0);
     call(&r, 1, 1);
     wait_awake(&r, 1);
-    assert_null(pk_rank_heartbeats_absent(&r, &a)); /* rank 0 waits for one on another host */
-    assert_null(pk_rank_heartbeats_absent(NULL, &a));
-    assert_null(pk_rank_heartbeats_absent(&(struct pk_rank_heartbeats){0}, &a));
+    assert_null(pk_rank_heartbeats_missing(&r, &a)); /* rank 0 waits for one on another host */
+    assert_null(pk_rank_heartbeats_missing(NULL, &a));
+    assert_null(pk_rank_heartbeats_missing(&(struct pk_rank_heartbeats){0}, &a));
     pk_rank_heartbeats_close(&r);
 }
 
@@ -100,7 +100,7 @@ static void is_joined_by_its_path(void **state)
     pk_rank_heartbeats_leave(&other, 0);
     pk_rank_heartbeats_enter(&other, 0);
     wait_awake(&other, 1);
-    assert_string_equal(pk_rank_heartbeats_absent(&r, &a),
+    assert_string_equal(pk_rank_heartbeats_missing(&r, &a),
                         "rank 1 did not answer: rank 0 has waited for it for 1.1 s");
     pk_rank_heartbeats_close(&other);
     pk_rank_heartbeats_join(&other, pk_rank_heartbeats_path(&r, &a), RANKS + 1);

@@ -139,10 +139,10 @@ static void kernels_to_regions(void **state)
     enum { N = sizeof expect / sizeof *expect };
     struct pk_kernel v[N];
     for (size_t i = 0; i < N; i++)
-        v[N - 1 - i] = (struct pk_kernel){.asked_ns = expect[i].asked, .begin_ns = 5000, .end_ns = 6000};
+        v[N - 1 - i] = (struct pk_kernel){.launched_ns = expect[i].asked, .begin_ns = 5000, .end_ns = 6000};
     pk_breakdown_regions(v, N, &marks);
     for (size_t i = 0; i < N; i++) {
-        assert_int_equal(v[i].asked_ns, expect[i].asked);
+        assert_int_equal(v[i].launched_ns, expect[i].asked);
         assert_int_equal(v[i].region, expect[i].region);
         assert_int_equal(v[i].occurrence, expect[i].occurrence);
     }
@@ -160,7 +160,7 @@ static void regions_with_what_is_inside(void **state)
     const struct pk_trace t = {.v = v, .n = sizeof v / sizeof *v};
     for (size_t i = 0; i < t.n; i++) {
         v[i] = piece(PK_NO_REGION, 0, PK_FAMILY_GEMM, 1000 * asked[i], 1000 * asked[i] + 60000);
-        v[i].asked_ns = asked[i];
+        v[i].launched_ns = asked[i];
     }
     pk_breakdown_regions(v, t.n, &marks);
     const struct pk_region_time step = pk_breakdown_within(&t, &marks, STEP),
@@ -233,7 +233,7 @@ static struct pk_kernel op(int region, enum pk_kernel_family family, uint64_t be
     return (struct pk_kernel){.name = "op",
                               .region = region,
                               .family = family,
-                              .asked_ns = begin,
+                              .launched_ns = begin,
                               .begin_ns = begin,
                               .end_ns = end,
                               .declared = {flops, flops / 10}};
@@ -246,7 +246,7 @@ static struct pk_kernel launched(int region, enum pk_kernel_family by_name, uint
     return (struct pk_kernel){.name = "kernel",
                               .region = region,
                               .family = by_name,
-                              .asked_ns = asked,
+                              .launched_ns = asked,
                               .begin_ns = begin,
                               .end_ns = end};
 }

@@ -647,7 +647,7 @@ static void clocks_of_events_and_records_may_drift(void **state)
             pk_mark_end(&dev, i, PK_LANE_COMPUTE);
             dev.marks.v[i].begin_host_ns = 1000;
             dev.marks.v[i].end_host_ns = 2000;
-            v[i] = (struct pk_kernel){.asked_ns = 1500,
+            v[i] = (struct pk_kernel){.launched_ns = 1500,
                                       .begin_ns = 7000000000 + (uint64_t)begin,
                                       .end_ns = 7000000000 + (uint64_t)end};
             at += length;

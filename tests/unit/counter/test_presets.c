@@ -19,8 +19,8 @@ static struct pk_err err;
 
 static void needs_libpfm(void)
 {
-    if (pk_pfm_absent()) {
-        print_message("%s\n", pk_pfm_absent());
+    if (pk_pfm_unavailable()) {
+        print_message("%s\n", pk_pfm_unavailable());
         skip();
     }
 }

@@ -3,20 +3,20 @@
 #include <stdio.h>
 #include <string.h>
 
-char nvtx_heard[4096];
+char nvtx_ranges[4096];
 
 static nvtxRangeId_t begin(const char *name)
 {
     static nvtxRangeId_t last;
-    const size_t n = strlen(nvtx_heard);
-    snprintf(nvtx_heard + n, sizeof nvtx_heard - n, "+%s ", name);
+    const size_t n = strlen(nvtx_ranges);
+    snprintf(nvtx_ranges + n, sizeof nvtx_ranges - n, "+%s ", name);
     return ++last;
 }
 
 static void end(nvtxRangeId_t range)
 {
-    const size_t n = strlen(nvtx_heard);
-    snprintf(nvtx_heard + n, sizeof nvtx_heard - n, "-%d ", (int)range);
+    const size_t n = strlen(nvtx_ranges);
+    snprintf(nvtx_ranges + n, sizeof nvtx_ranges - n, "-%d ", (int)range);
 }
 
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);

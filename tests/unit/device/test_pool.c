@@ -143,23 +143,23 @@ static void reclaims_what_leaked(void **state)
     pk_device_free(dev, kept);
 }
 
-static int64_t ledger[4];
-static size_t ledger_n;
+static int64_t observed[4];
+static size_t observed_n;
 
-static void on_ledger(void *user, int64_t bytes, enum pk_tag tag, size_t current)
+static void observe(void *user, int64_t bytes, enum pk_tag tag, size_t current)
 {
     assert_int_equal(tag, PK_TAG_GRADIENTS);
-    ledger[ledger_n++] = bytes;
-    ledger[ledger_n++] = (int64_t)current;
+    observed[observed_n++] = bytes;
+    observed[observed_n++] = (int64_t)current;
 }
 
-static void ledger_hears_everything(void **state)
+static void observer_sees_everything(void **state)
 {
     struct pk_device *dev = *state;
-    dev->pool.ledger = on_ledger;
+    dev->pool.observer = observe;
     pk_device_free(dev, pk_device_alloc(dev, 300, PK_TAG_GRADIENTS));
     const int64_t expected[] = {512, 512, -512, 0};
-    assert_memory_equal(ledger, expected, sizeof expected);
+    assert_memory_equal(observed, expected, sizeof expected);
 }
 
 static void tags_have_names(void **state)
@@ -173,9 +173,9 @@ static void tags_have_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_NULL(rounds_and_accounts),     ON_NULL(warm_takes_nothing_new),   ON_NULL(limit_is_of_live_bytes),
-        ON_NULL(many_sizes_and_blocks),   ON_NULL(nth_allocation_fails),     ON_NULL(reclaims_what_leaked),
-        ON_NULL(ledger_hears_everything), cmocka_unit_test(tags_have_names),
+        ON_NULL(rounds_and_accounts),      ON_NULL(warm_takes_nothing_new),   ON_NULL(limit_is_of_live_bytes),
+        ON_NULL(many_sizes_and_blocks),    ON_NULL(nth_allocation_fails),     ON_NULL(reclaims_what_leaked),
+        ON_NULL(observer_sees_everything), cmocka_unit_test(tags_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

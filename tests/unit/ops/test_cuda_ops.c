@@ -218,7 +218,7 @@ static void hear(void *user, const char *key, const char *value)
 static void listen(void)
 {
     n_told = 0;
-    pk_choices_tell(&dev, hear, NULL);
+    pk_choices_report(&dev, hear, NULL);
 }
 
 /* Another process of the same run. */

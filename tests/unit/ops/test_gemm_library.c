@@ -38,7 +38,7 @@ static void take(void *user, const char *key, const char *value)
 static struct told told(void)
 {
     struct told t = {0};
-    pk_choices_tell(&dev, take, &t);
+    pk_choices_report(&dev, take, &t);
     return t;
 }
 

@@ -109,7 +109,7 @@ static const struct pk_opt other_rows[] = {{.name = "preset", .type = PK_OPT_TEX
 static const struct pk_opt_section sections[] = {{"run", rows}, {"list", NULL}, {"other", other_rows}};
 static const char *const wires[] = {"copper", "glass", NULL};
 static const struct pk_opt_variable variables[] = {{"PERFKIT_WIRE_FD"}, {"PERFKIT_WIRE", wires}, {0}};
-static const struct pk_opt_known known = {sections, 3, global_rows, variables};
+static const struct pk_opt_program program = {sections, 3, global_rows, variables};
 
 /* One call of the parser and what it gave. */
 struct call {
@@ -161,7 +161,8 @@ static enum pk_code parse(struct call *c, const char *args, const char *env)
     int argc = 0;
     while (argv[argc])
         argc++;
-    struct pk_opt_input in = {"run", argc, (const char *const *)argv, (const char *const *)environ_, &known};
+    struct pk_opt_input in = {"run", argc, (const char *const *)argv, (const char *const *)environ_,
+                              &program};
     enum pk_code rc = pk_opt_parse(&in, c->tables, 3, &c->arena, &c->rest, &c->help, &c->err);
     assert_int_equal(rc ? c->err.code : PK_OK, rc);
     return rc;

@@ -3,20 +3,20 @@
 #include "ops/cpu/isa/table.h"
 
 /* What is the same for all values of one step. */
-struct factors {
+struct step_factors {
     float keep, first, second, denom, eps, rate;
 };
 
-static struct factors factors_of(const struct pk_adamw_state *s)
+static struct step_factors factors_of(const struct pk_adamw_state *s)
 {
     if (!s) /* what only narrows has none */
-        return (struct factors){0};
-    return (struct factors){.keep = 1.0f - s->lr * s->decay,
-                            .first = 1.0f - s->beta1,
-                            .second = 1.0f - s->beta2,
-                            .denom = 1.0f / (1.0f - s->beta2_t),
-                            .eps = s->eps,
-                            .rate = s->lr / (1.0f - s->beta1_t)};
+        return (struct step_factors){0};
+    return (struct step_factors){.keep = 1.0f - s->lr * s->decay,
+                                 .first = 1.0f - s->beta1,
+                                 .second = 1.0f - s->beta2,
+                                 .denom = 1.0f / (1.0f - s->beta2_t),
+                                 .eps = s->eps,
+                                 .rate = s->lr / (1.0f - s->beta1_t)};
 }
 
 enum {
@@ -28,7 +28,7 @@ enum {
 };
 
 PK_INLINE void values_at(const unsigned passes, const enum pk_dtype g_type, const struct pk_adamw *a,
-                         const struct factors *f, size_t i, const size_t lanes)
+                         const struct step_factors *f, size_t i, const size_t lanes)
 {
     const vf none = {0};
     vf p = passes & READS_P ? get(PK_FP32, a->p, i, lanes) : none;
@@ -57,7 +57,7 @@ PK_INLINE void values_at(const unsigned passes, const enum pk_dtype g_type, cons
 PK_INLINE void values_of(const unsigned passes, const enum pk_dtype g_type, const struct pk_adamw *a,
                          size_t begin, size_t end)
 {
-    const struct factors f = factors_of(a->state);
+    const struct step_factors f = factors_of(a->state);
     size_t i = begin;
     for (; i + VL <= end; i += VL)
         values_at(passes, g_type, a, &f, i, VL);

@@ -12,7 +12,7 @@ enum { QUERIES = PK_FLASH_ROWS, KEYS = 64 };
 
 static const float log2_e = 0x1.715476p+0f;
 
-struct block {
+struct backward_block {
     const struct pk_flash *f;
     size_t q0, queries;
     size_t width;          /* queries in whole vectors */
@@ -34,9 +34,9 @@ size_t PK_ISA(pk_flash_backward_scratch_floats)(size_t dim)
     return 3 * dim * QUERIES + 2 * QUERIES * pad(dim) + 2 * QUERIES + 2 * KEYS * QUERIES + KEYS * pad(dim);
 }
 
-static struct block lay_out(const struct pk_flash *f, float *scratch)
+static struct backward_block lay_out(const struct pk_flash *f, float *scratch)
 {
-    struct block b = {.f = f, .padded = pad(f->dim)};
+    struct backward_block b = {.f = f, .padded = pad(f->dim)};
     b.qt = scratch;
     b.dot = b.qt + f->dim * QUERIES;
     b.dqt = b.dot + f->dim * QUERIES;
@@ -51,8 +51,8 @@ static struct block lay_out(const struct pk_flash *f, float *scratch)
 }
 
 /* Rows of x as they lie and transposed, each with its own factor. */
-static void pack(const struct block *b, const float *x, float *rows, float row_factor, float *columns_,
-                 float factor)
+static void pack(const struct backward_block *b, const float *x, float *rows, float row_factor,
+                 float *columns_, float factor)
 {
     const size_t dim = b->f->dim;
     memset(rows, 0, QUERIES * b->padded * sizeof *rows);
@@ -63,7 +63,7 @@ static void pack(const struct block *b, const float *x, float *rows, float row_f
             columns_[d * QUERIES + i] = i < b->queries ? x[(b->q0 + i) * dim + d] * factor : 0;
 }
 
-static void start(struct block *b, size_t q0)
+static void start(struct backward_block *b, size_t q0)
 {
     const struct pk_flash *f = b->f;
     b->q0 = q0;
@@ -90,14 +90,14 @@ static __attribute__((noinline)) void product_add(size_t n_vec, struct product p
 }
 
 /* Keys `first` .. see nothing of queries before them: those probabilities are 0. */
-static void mask(const struct block *b, size_t k0, size_t keys)
+static void mask(const struct backward_block *b, size_t k0, size_t keys)
 {
     for (size_t j = 0; j < keys; j++)
         for (size_t i = 0; i < b->width && b->q0 + i < k0 + j; i++)
             b->pt[j * QUERIES + i] = 0;
 }
 
-static void softmax_tile(const struct block *b, size_t n_vec, size_t k0, size_t keys)
+static void softmax_tile(const struct backward_block *b, size_t n_vec, size_t k0, size_t keys)
 {
     for (size_t v = 0; v < n_vec * VL; v += VL) {
         const vf lse = vload(b->lse + v);
@@ -116,8 +116,8 @@ static void softmax_tile(const struct block *b, size_t n_vec, size_t k0, size_t 
 }
 
 /* to[k0 ..] += W (rows of queries), W = P^T or dS^T of this tile. */
-static void add_to_keys(const struct block *b, const float *w, const float *rows, float *to, size_t k0,
-                        size_t keys)
+static void add_to_keys(const struct backward_block *b, const float *w, const float *rows, float *to,
+                        size_t k0, size_t keys)
 {
     product_store(b->padded / VL, (struct product){.m = keys,
                                                    .k = b->queries,
@@ -132,7 +132,7 @@ static void add_to_keys(const struct block *b, const float *w, const float *rows
         PK_ISA(pk_add)(PK_FP32, b->part + j * b->padded, to + (k0 + j) * b->f->dim, b->f->dim);
 }
 
-static void visit(const struct block *b, size_t k0, size_t keys)
+static void visit(const struct backward_block *b, size_t k0, size_t keys)
 {
     const struct pk_flash *f = b->f;
     const size_t n_vec = b->width / VL;
@@ -164,7 +164,7 @@ static void visit(const struct block *b, size_t k0, size_t keys)
                                         .ldc = QUERIES});
 }
 
-static void finish(const struct block *b)
+static void finish(const struct backward_block *b)
 {
     const size_t dim = b->f->dim;
     float *dq = b->f->dq + b->q0 * dim;
@@ -175,7 +175,7 @@ static void finish(const struct block *b)
 
 void PK_ISA(pk_flash_backward)(const struct pk_flash *f, size_t k0, size_t k1, float *scratch)
 {
-    struct block b = lay_out(f, scratch);
+    struct backward_block b = lay_out(f, scratch);
     memset(f->dk + k0 * f->dim, 0, (k1 - k0) * f->dim * sizeof *f->dk);
     memset(f->dv + k0 * f->dim, 0, (k1 - k0) * f->dim * sizeof *f->dv);
     for (size_t q0 = 0; q0 < f->seq; q0 += QUERIES) {

@@ -17,7 +17,7 @@ enum {
 static const float log2_e = 0x1.715476p+0f, ln_2 = 0x1.62e430p-1f;
 
 /* The scratch, and the running state of a block. */
-struct block {
+struct forward_block {
     const struct pk_flash *f;
     size_t q0, queries;
     size_t width;      /* queries in whole vectors */
@@ -33,9 +33,9 @@ size_t PK_ISA(pk_flash_forward_scratch_floats)(size_t dim)
     return 2 * dim * QUERIES + 2 * QUERIES + GROUP + KEYS * GROUP;
 }
 
-static struct block lay_out(const struct pk_flash *f, size_t q0, float *scratch)
+static struct forward_block lay_out(const struct pk_flash *f, size_t q0, float *scratch)
 {
-    struct block b = {.f = f, .q0 = q0, .queries = f->seq - q0 < QUERIES ? f->seq - q0 : QUERIES};
+    struct forward_block b = {.f = f, .q0 = q0, .queries = f->seq - q0 < QUERIES ? f->seq - q0 : QUERIES};
     b.width = (b.queries + VL - 1) / VL * VL;
     b.qt = scratch;
     b.ot = b.qt + f->dim * QUERIES;
@@ -46,7 +46,7 @@ static struct block lay_out(const struct pk_flash *f, size_t q0, float *scratch)
     return b;
 }
 
-static void start(const struct block *b)
+static void start(const struct forward_block *b)
 {
     const size_t dim = b->f->dim;
     const float *q = b->f->q + b->q0 * dim;
@@ -87,7 +87,7 @@ PK_INLINE vi sees(size_t q, size_t key)
 
 /* Scores of a tile that the diagonal crosses: the masked ones become -inf, and the maxima are taken after
  * that. */
-static void mask(const struct block *b, size_t g, size_t n_vec, size_t k0, size_t keys, float *top)
+static void mask(const struct forward_block *b, size_t g, size_t n_vec, size_t k0, size_t keys, float *top)
 {
     for (size_t v = 0; v < n_vec; v++) {
         vf t = vload(top + v * VL);
@@ -111,8 +111,8 @@ PK_INLINE void fetch(const float *row, size_t dim)
 
 /* P^T = 2^(S^T - top) over a tile, for nv vectors of queries from b->st's column `at` and group g's; their sums go on
  * from the corrected ones. As many rows are fetched from `ahead` on, unless it is NULL. Inlined for a constant nv and masked. */
-PK_INLINE void probabilities(const int nv, const int masked, const struct block *b, size_t g, size_t at,
-                             size_t keys, const float *ahead)
+PK_INLINE void probabilities(const int nv, const int masked, const struct forward_block *b, size_t g,
+                             size_t at, size_t keys, const float *ahead)
 {
     vf m[TILE_NV], l[TILE_NV];
     for (int v = 0; v < nv; v++) {
@@ -143,7 +143,8 @@ static const float *next_rows(const struct pk_flash *f, size_t g, size_t next)
     return (g ? f->v : f->k) + next * f->dim;
 }
 
-static void softmax_tile(const struct block *b, size_t g, size_t n_vec, size_t k0, size_t keys, int masked)
+static void softmax_tile(const struct forward_block *b, size_t g, size_t n_vec, size_t k0, size_t keys,
+                         int masked)
 {
     if (n_vec == TILE_NV && !masked) {
         probabilities(TILE_NV, 0, b, g, 0, keys, next_rows(b->f, g, k0 + KEYS));
@@ -157,7 +158,7 @@ static void softmax_tile(const struct block *b, size_t g, size_t n_vec, size_t k
 }
 
 /* One tile of keys against one group of queries. */
-static void visit(const struct block *b, size_t g, size_t n_vec, size_t k0, size_t keys)
+static void visit(const struct forward_block *b, size_t g, size_t n_vec, size_t k0, size_t keys)
 {
     const struct pk_flash *f = b->f;
     const int masked = f->causal && k0 + keys > b->q0 + g + 1;
@@ -197,7 +198,7 @@ static void visit(const struct block *b, size_t g, size_t n_vec, size_t k0, size
                                        .aux = b->correction});
 }
 
-static void finish(const struct block *b)
+static void finish(const struct forward_block *b)
 {
     const size_t dim = b->f->dim;
     float *o = b->f->o + b->q0 * dim;
@@ -211,7 +212,7 @@ static void finish(const struct block *b)
 
 void PK_ISA(pk_flash_forward)(const struct pk_flash *f, size_t q0, float *scratch)
 {
-    const struct block b = lay_out(f, q0, scratch);
+    const struct forward_block b = lay_out(f, q0, scratch);
     const size_t vectors = b.width / VL, end = f->causal ? q0 + b.queries : f->seq;
     start(&b);
     for (size_t k0 = 0; k0 < end; k0 += KEYS) {

@@ -106,7 +106,7 @@ void PK_ISA(pk_softmax)(enum pk_dtype type, const void *s, void *p, size_t n)
     }
 }
 
-PK_INLINE void backward_known(const enum pk_dtype type, const void *p, const void *dp, float delta, void *ds,
+PK_INLINE void backward_delta(const enum pk_dtype type, const void *p, const void *dp, float delta, void *ds,
                               size_t n)
 {
     size_t i = 0;
@@ -116,9 +116,9 @@ PK_INLINE void backward_known(const enum pk_dtype type, const void *p, const voi
         put(type, ds, i, get(type, p, i, n - i) * (get(type, dp, i, n - i) - delta), n - i);
 }
 
-void PK_ISA(pk_softmax_backward_known)(const float *p, const float *dp, float delta, float *ds, size_t n)
+void PK_ISA(pk_softmax_backward_delta)(const float *p, const float *dp, float delta, float *ds, size_t n)
 {
-    backward_known(PK_FP32, p, dp, delta, ds, n);
+    backward_delta(PK_FP32, p, dp, delta, ds, n);
 }
 
 static float narrow_dot(const uint16_t *a, const uint16_t *b, size_t n)
@@ -138,9 +138,9 @@ static float narrow_dot(const uint16_t *a, const uint16_t *b, size_t n)
 void PK_ISA(pk_softmax_backward)(enum pk_dtype type, const void *p, const void *dp, void *ds, size_t n)
 {
     if (type == PK_BF16)
-        backward_known(PK_BF16, p, dp, narrow_dot(p, dp, n), ds, n);
+        backward_delta(PK_BF16, p, dp, narrow_dot(p, dp, n), ds, n);
     else
-        backward_known(PK_FP32, p, dp, PK_ISA(pk_dot)(p, dp, n), ds, n);
+        backward_delta(PK_FP32, p, dp, PK_ISA(pk_dot)(p, dp, n), ds, n);
 }
 
 /* The gradient of the one entry that the loss names. */

@@ -13,7 +13,7 @@ void PK_ISA(pk_triad)(const float *x, const float *y, float *z, size_t n);
 void PK_ISA(pk_exp)(const float *x, float *y, size_t n);
 void PK_ISA(pk_softmax)(enum pk_dtype type, const void *s, void *p, size_t n);
 void PK_ISA(pk_softmax_backward)(enum pk_dtype type, const void *p, const void *dp, void *ds, size_t n);
-void PK_ISA(pk_softmax_backward_known)(const float *p, const float *dp, float delta, float *ds, size_t n);
+void PK_ISA(pk_softmax_backward_delta)(const float *p, const float *dp, float delta, float *ds, size_t n);
 void PK_ISA(pk_cross_entropy)(const struct pk_cross_entropy *x, size_t row);
 void PK_ISA(pk_log_softmax)(const struct pk_log_softmax *x, size_t row);
 void PK_ISA(pk_nll_backward)(const struct pk_nll_backward *x, size_t row);

@@ -48,7 +48,7 @@ enum pk_code pk_cuda_fused_forward(struct pk_device *dev, const struct pk_attent
 }
 
 /* `problems` problems from `first` on, rows r0 .. r0+rows-1 of each. Whole problems unless there is only one. */
-struct block {
+struct problem_block {
     size_t first, problems, r0, rows;
 };
 
@@ -59,8 +59,8 @@ struct workspace {
 };
 
 /* [m, n] of every problem of a block, of the arrays' own type. */
-static struct pk_lt_gemm product(const struct pk_attention *at, const struct block *b, size_t m, size_t n,
-                                 size_t k)
+static struct pk_lt_gemm product(const struct pk_attention *at, const struct problem_block *b, size_t m,
+                                 size_t n, size_t k)
 {
     return (struct pk_lt_gemm){.m = m,
                                .n = n,
@@ -74,7 +74,8 @@ static struct pk_lt_gemm product(const struct pk_attention *at, const struct blo
 
 /* dP of the block, and dS over it, is w->ds: [problems, rows, seq]. dv and dk gather what the blocks of a problem add. */
 static enum pk_code backward_block(struct pk_device *dev, const struct pk_attention *at,
-                                   const struct block *b, const struct workspace *w, struct pk_err *err)
+                                   const struct problem_block *b, const struct workspace *w,
+                                   struct pk_err *err)
 {
     const enum pk_dtype type = at->dtype;
     const size_t seq = at->seq, dim = at->dim, tokens = seq * dim;
@@ -157,8 +158,9 @@ enum pk_code pk_cuda_fused_backward_by(struct pk_device *dev, const struct pk_at
         return rc;
     for (size_t i = 0; !rc && i < at->batch; i += most->problems) {
         for (size_t r = 0; !rc && r < at->seq; r += most->rows) {
-            const struct block b = {i, at->batch - i < most->problems ? at->batch - i : most->problems, r,
-                                    at->seq - r < most->rows ? at->seq - r : most->rows};
+            const struct problem_block b = {i,
+                                            at->batch - i < most->problems ? at->batch - i : most->problems,
+                                            r, at->seq - r < most->rows ? at->seq - r : most->rows};
             rc = backward_block(dev, at, &b, &w, err);
         }
         if (!rc && w.dk)

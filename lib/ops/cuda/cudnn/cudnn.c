@@ -48,11 +48,11 @@ enum pk_code pk_cudnn_of_device(struct pk_device *dev, struct pk_cudnn **out, st
 enum pk_code pk_cudnn_check(const struct pk_cudnn *lib, cudnnStatus_t rc, const char *what,
                             struct pk_err *err)
 {
-    char said[256] = "";
+    char reason[256] = "";
     if (rc == CUDNN_STATUS_SUCCESS)
         return PK_OK;
-    lib->cudnnGetLastErrorString(said, sizeof said);
+    lib->cudnnGetLastErrorString(reason, sizeof reason);
     pk_fail(err, PK_E_INTERNAL, "cuDNN failed: %s", what);
-    pk_why(err, "%s%s%s", lib->cudnnGetErrorString(rc), *said ? ": " : "", said);
+    pk_why(err, "%s%s%s", lib->cudnnGetErrorString(rc), *reason ? ": " : "", reason);
     return pk_fix(err, "perfkit doctor shows which library is in use");
 }

@@ -145,7 +145,7 @@ static cublasStatus_t multiply(struct pk_device *dev, const struct pk_lt *lt, co
 }
 
 /* Where candidates are tried: memory beside the pool, so that the choice does not show in a case's peak. */
-struct bench {
+struct trial_setup {
     const struct pk_cuda_api *api;
     cudaEvent_t from, to;
     char *workspace;
@@ -153,7 +153,8 @@ struct bench {
 };
 
 /* False when there is no room to try: the library's first proposal is taken. */
-static bool bench_make(struct pk_device *dev, struct bench *b, const struct pk_lt_gemm *g, size_t workspace)
+static bool bench_make(struct pk_device *dev, struct trial_setup *b, const struct pk_lt_gemm *g,
+                       size_t workspace)
 {
     void *memory = NULL;
     const size_t results = (g->batch - 1) * g->stride_c + (g->m - 1) * g->ldc + g->n,
@@ -168,7 +169,7 @@ static bool bench_make(struct pk_device *dev, struct bench *b, const struct pk_l
     return pk_cuda_room(dev, rc, "allocating memory to test products");
 }
 
-static void bench_free(const struct bench *b)
+static void bench_free(const struct trial_setup *b)
 {
     if (b->workspace)
         b->api->cudaFree(b->workspace);
@@ -180,7 +181,7 @@ static void bench_free(const struct bench *b)
 
 /* Milliseconds of one product, or infinity when this candidate cannot do it. */
 static float trial(struct pk_device *dev, const struct pk_lt *lt, const struct pk_lt_plan *p,
-                   const struct pk_lt_gemm *g, const struct bench *b,
+                   const struct pk_lt_gemm *g, const struct trial_setup *b,
                    const cublasLtMatmulHeuristicResult_t *c)
 {
     cudaStream_t stream = pk_cuda_stream(dev, PK_LANE_COMPUTE);
@@ -201,7 +202,7 @@ static enum pk_code choose(struct pk_device *dev, const struct pk_lt *lt, struct
                            const struct pk_lt_gemm *g, const cublasLtMatmulHeuristicResult_t *found, int n,
                            struct pk_err *err)
 {
-    struct bench b = {.api = pk_cuda_api_of(dev)};
+    struct trial_setup b = {.api = pk_cuda_api_of(dev)};
     int best = 0;
     float best_ms = INFINITY;
     if (n > 1 && bench_make(dev, &b, g, p->workspace_bytes))

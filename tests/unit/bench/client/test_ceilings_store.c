@@ -42,9 +42,9 @@ static void add(double flops, double memory)
     OK(pk_store_ceilings(store, "{}", "cpu", v, sizeof v / sizeof *v, &err));
 }
 
-static struct pk_ceilings_known known(const char *key)
+static struct pk_stored_ceilings known(const char *key)
 {
-    struct pk_ceilings_known k;
+    struct pk_stored_ceilings k;
     OK(pk_ceilings_stored(store, "{}", key, &k, &err));
     return k;
 }
@@ -52,7 +52,7 @@ static struct pk_ceilings_known known(const char *key)
 static void nothing_is_known_at_first(void **state)
 {
     add(100, 10);
-    struct pk_ceilings_known other = known("cpu 1 thread");
+    struct pk_stored_ceilings other = known("cpu 1 thread");
     assert_false(other.found);
     assert_true(pk_ceilings_wanting(&other, (int64_t)pk_wall_ns()));
 }
@@ -61,7 +61,7 @@ static void each_rate_is_the_highest_of_its_own(void **state)
 {
     add(100, 20);
     add(200, 10);
-    struct pk_ceilings_known k = known("cpu");
+    struct pk_stored_ceilings k = known("cpu");
     assert_true(k.found && k.top.fp32_flops_per_s == 200 && k.top.memory_bytes_per_s == 20 &&
                 k.top.exp_per_s == 3 && k.top.copy_bytes_per_s == 2 && k.top.cache_bytes == 5);
     assert_string_equal(k.doubtful, "fp32_flops_per_s");
@@ -77,7 +77,7 @@ static void a_repeat_is_wanted_once_a_day_and_while_in_doubt(void **state)
 {
     const int64_t hour = 3600 * (int64_t)PK_NS_PER_S, now = (int64_t)pk_wall_ns();
     add(100, 10);
-    struct pk_ceilings_known k = known("cpu");
+    struct pk_stored_ceilings k = known("cpu");
     assert_true(k.doubtful && pk_ceilings_wanting(&k, now));
     add(100, 10);
     k = known("cpu");

@@ -47,12 +47,12 @@ static void each_channel_is_heard_as_what_it_is(void **state)
     struct pk_process p = start("read word; echo $PERFKIT_WIRE_FD $word >&$PERFKIT_WIRE_FD; echo answer >&0; "
                                 "echo out; echo err >&2");
     char wire[64] = "", answer[64] = "", some[32];
-    enum pk_heard heard;
+    enum pk_process_event event;
     size_t n;
     assert_int_equal(write(p.in_fd, "go\n", 3), 3);
-    while ((heard = pk_process_hear(&p, in_seconds(60), NULL, some, sizeof some, &n)) != PK_HEARD_END) {
-        assert_true(heard == PK_HEARD_BYTES || heard == PK_HEARD_ANSWER);
-        strncat(heard == PK_HEARD_BYTES ? wire : answer, some, n);
+    while ((event = pk_process_wait(&p, in_seconds(60), NULL, some, sizeof some, &n)) != PK_PROCESS_END) {
+        assert_true(event == PK_PROCESS_BYTES || event == PK_PROCESS_ANSWER);
+        strncat(event == PK_PROCESS_BYTES ? wire : answer, some, n);
     }
     assert_string_equal(wire, "3 go\n");
     assert_string_equal(answer, "answer\n");
@@ -68,8 +68,8 @@ static void waiting_ends_at_its_deadline_and_by_the_flag(void **state)
     volatile int stop = 1;
     char some[8];
     size_t n;
-    assert_int_equal(pk_process_hear(&p, pk_clock_ns(), NULL, some, sizeof some, &n), PK_HEARD_DEADLINE);
-    assert_int_equal(pk_process_hear(&p, in_seconds(60), &stop, some, sizeof some, &n), PK_HEARD_STOP);
+    assert_int_equal(pk_process_wait(&p, pk_clock_ns(), NULL, some, sizeof some, &n), PK_PROCESS_DEADLINE);
+    assert_int_equal(pk_process_wait(&p, in_seconds(60), &stop, some, sizeof some, &n), PK_PROCESS_STOP);
     assert_false(pk_process_ended(&p, pk_clock_ns()));
     pk_process_end(&p, 60 * PK_NS_PER_S);
     assert_string_equal(pk_process_fate(&p, &arena), "ended by signal 15 (Terminated)");
@@ -82,7 +82,7 @@ static void the_whole_group_ends(void **state)
     struct pk_process p = start("trap '' TERM; sleep 60 & echo $! >&3; wait");
     char text[32] = "";
     size_t n;
-    assert_int_equal(pk_process_hear(&p, in_seconds(60), NULL, text, sizeof text - 1, &n), PK_HEARD_BYTES);
+    assert_int_equal(pk_process_wait(&p, in_seconds(60), NULL, text, sizeof text - 1, &n), PK_PROCESS_BYTES);
     const pid_t child = (pid_t)strtol(text, NULL, 10), group = p.pid;
     assert_int_equal(getpgid(child), group);
     pk_process_end(&p, 10 * PK_NS_PER_MS);

@@ -41,7 +41,7 @@ static int close_client(void **state)
 static enum pk_reply ask(int64_t id, uint64_t wait_ns, const volatile int *stop, struct pk_slice **slice)
 {
     const struct pk_request r = {.id = id, .experiment = "e", .variant = "v", .device = "null", .axes = axes};
-    return pk_worker_client_ask(&client, &r, pk_clock_ns() + wait_ns, stop, slice);
+    return pk_worker_client_request(&client, &r, pk_clock_ns() + wait_ns, stop, slice);
 }
 
 static struct pk_slice *answer(int64_t id)

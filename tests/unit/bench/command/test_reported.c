@@ -64,7 +64,7 @@ static void samples_go_to_the_case_named_before_them(void **state)
     assert_string_equal(set.v[1].info.axes, "{\"n\":2}");
     assert_string_equal(set.v[2].info.experiment, "exec");
     for (size_t i = 0; i < 3; i++) {
-        assert_true(set.v[i].heard);
+        assert_true(set.v[i].reported);
         assert_int_equal(value(i), i + 1);
     }
     assert_true(!set.v[0].complete && set.v[1].complete && set.v[2].complete);
@@ -77,7 +77,7 @@ static void cases_stay_from_run_to_run(void **state)
     pk_reported_clear(&set);
     assert_null(take(CASE(3) METRIC SAMPLE(4) OK));
     assert_int_equal(set.n, 3);
-    assert_true(!set.v[1].heard && set.v[2].heard);
+    assert_true(!set.v[1].reported && set.v[2].reported);
     assert_int_equal(value(2), 4);
 }
 

@@ -211,11 +211,12 @@ static void refusals_say_why(void **state)
 
 static void differing_setups_are_named(void **state)
 {
-    struct pk_run_facts x = {
-        .machine = "{\"cpu\":\"A\",\"cores\":2}", .settings = "{\"threads\":2,\"seed\":1}", .said = "{}"};
+    struct pk_run_facts x = {.machine = "{\"cpu\":\"A\",\"cores\":2}",
+                             .settings = "{\"threads\":2,\"seed\":1}",
+                             .worker_facts = "{}"};
     struct pk_run_facts y = {.machine = "{\"cpu\":\"B\",\"cores\":2}",
                              .settings = "{\"threads\":4,\"seed\":2}",
-                             .said = "{\"blas\":\"SkylakeX\"}"};
+                             .worker_facts = "{\"blas\":\"SkylakeX\"}"};
     const char *const *d;
     assert_int_equal(pk_compare_setups(&x, &x, &arena, &d), 0);
     assert_int_equal(pk_compare_setups(&x, &y, &arena, &d), 3);
