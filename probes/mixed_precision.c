@@ -242,24 +242,22 @@ static int64_t model_flops(const struct pk_case *c, const struct pk_transformer_
     return flops < 0x1p63 ? (int64_t)flops : -1;
 }
 
+/* Only the peak depends on the device. */
 static int64_t predict(const struct pk_case *c, enum pk_device_kind kind, unsigned gauge)
 {
-    const struct pk_transformer_config m = config_of(c, PK_DEVICE_CPU);
+    const enum pk_device_kind of = gauge == PK_PEAK_BYTES ? kind : PK_DEVICE_CPU;
+    const struct pk_transformer_config m = config_of(c, of);
     struct pk_forecast f;
     struct pk_err err;
-    if (gauge == PK_PEAK_BYTES) {
-        const struct pk_transformer_config model = config_of(c, kind);
-        struct pk_forecast forecast;
-        pk_transformer_forecast(&model, mode_of(c), kind, c->threads, &forecast);
-        return (int64_t)forecast.peak_bytes;
-    }
-    if (gauge == RESERVED || pk_transformer_valid(&m, &err))
+    if (gauge == RESERVED || (gauge != PK_PEAK_BYTES && pk_transformer_valid(&m, &err)))
         return -1;
     if (gauge == PARAMETERS)
         return (int64_t)pk_transformer_parameters(&m);
     if (gauge == MODEL_FLOPS)
         return model_flops(c, &m);
-    pk_transformer_forecast(&m, mode_of(c), PK_DEVICE_CPU, c->threads, &f);
+    pk_transformer_forecast(&m, mode_of(c), of, c->threads, &f);
+    if (gauge == PK_PEAK_BYTES)
+        return (int64_t)f.peak_bytes;
     if (f.peak_bytes == PK_BYTES_BEYOND)
         return -1;
     return (int64_t)(gauge == ALLOCATED ? f.state_bytes : f.forward.after_bytes);

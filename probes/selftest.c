@@ -224,8 +224,7 @@ static const struct behaviour {
 /* All of it is live in an iteration, too. */
 static int64_t predict(const struct pk_case *c, enum pk_device_kind kind, unsigned gauge)
 {
-    const int64_t blocks = (pk_case_int(c, MEMORY) + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN;
-    return 2 * blocks * PK_POOL_ALIGN;
+    return 2 * (int64_t)pk_pool_rounded((size_t)pk_case_int(c, MEMORY));
 }
 
 static int64_t copies(const struct pk_case *c)

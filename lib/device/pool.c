@@ -149,7 +149,7 @@ void *pk_pool_alloc(struct pk_pool *p, size_t bytes, enum pk_tag tag)
     pk_assert(tag < PK_TAGS);
     if (bytes > SIZE_MAX - PK_POOL_ALIGN)
         return refuse(p, bytes);
-    size_t rounded = bytes ? (bytes + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN * PK_POOL_ALIGN : PK_POOL_ALIGN;
+    size_t rounded = pk_pool_rounded(bytes ? bytes : 1);
     if (rounded > p->limit || p->limit - rounded < p->current || (p->fail_at && --p->fail_at == 0))
         return refuse(p, rounded);
     struct pk_pool_block **idle = idle_list(p, rounded);

@@ -27,6 +27,12 @@ enum pk_tag {
 
 enum { PK_POOL_ALIGN = 256 };
 
+/* Bytes in whole units of PK_POOL_ALIGN, as the pool counts them; 0 stays 0. */
+static inline size_t pk_pool_rounded(size_t bytes)
+{
+    return (bytes + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN * PK_POOL_ALIGN;
+}
+
 enum { PK_POOL_BUCKETS = 256 };
 
 struct pk_device;

@@ -41,17 +41,12 @@ bool pk_averaging_has(const struct pk_averaging_options *o, enum pk_averaging_re
     }
 }
 
-static int64_t as_the_pool_counts(size_t bytes)
-{
-    return (int64_t)((bytes + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN * PK_POOL_ALIGN);
-}
-
 int64_t pk_averaging_bytes(const struct pk_averaging_options *o, const struct pk_gradients *g)
 {
     const size_t size = pk_dtype_bytes(o->type);
-    int64_t bytes = has_flat(o) ? as_the_pool_counts(g->elements * size) : 0;
+    int64_t bytes = has_flat(o) ? (int64_t)pk_pool_rounded(g->elements * size) : 0;
     for (size_t t = 0; t < g->n && has_own(o); t++)
-        bytes += as_the_pool_counts(g->v[t].elements * size);
+        bytes += (int64_t)pk_pool_rounded(g->v[t].elements * size);
     return bytes;
 }
 

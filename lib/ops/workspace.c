@@ -24,11 +24,6 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-size_t pk_workspace_rounded(size_t bytes)
-{
-    return (bytes + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN * PK_POOL_ALIGN;
-}
-
 /* A real number: no shape is too large for it. */
 size_t pk_workspace_gemm(const struct pk_gemm *g)
 {
@@ -36,7 +31,7 @@ size_t pk_workspace_gemm(const struct pk_gemm *g)
     const double c = (double)g->m * (double)g->n;
     const double bytes =
         (double)g->batch * (ab * (double)pk_dtype_bytes(g->ab_type) + c * (double)pk_dtype_bytes(g->c_type));
-    return bytes < PK_GEMM_WORKSPACE_MOST ? pk_workspace_rounded((size_t)bytes) : PK_GEMM_WORKSPACE_MOST;
+    return bytes < PK_GEMM_WORKSPACE_MOST ? pk_pool_rounded((size_t)bytes) : PK_GEMM_WORKSPACE_MOST;
 }
 
 struct pk_fused_blocks pk_fused_blocks(const struct pk_attention *at)
@@ -70,9 +65,9 @@ size_t pk_workspace_fused_backward(const struct pk_attention *at)
 {
     const struct pk_fused_blocks b = pk_fused_blocks(at);
     const enum pk_dtype sums = b.sums_apart ? PK_FP32 : at->dtype;
-    size_t bytes = pk_workspace_rounded(b.problems * b.rows * at->seq * pk_dtype_bytes(at->dtype));
+    size_t bytes = pk_pool_rounded(b.problems * b.rows * at->seq * pk_dtype_bytes(at->dtype));
     if (b.sums_apart)
-        bytes += 2 * pk_workspace_rounded(at->seq * at->dim * sizeof(float));
+        bytes += 2 * pk_pool_rounded(at->seq * at->dim * sizeof(float));
     /* of dP (and dQ, which has as many operands), and of dV and dK */
     return bytes + larger(product(at, b.rows, at->seq, at->dim, b.problems, at->dtype),
                           product(at, at->seq, at->dim, b.rows, b.problems, sums));
@@ -98,7 +93,7 @@ struct pk_flash_parts pk_flash_parts(const struct pk_attention *at, bool backwar
 
 static size_t flash_bytes(const struct pk_attention *at, size_t parts, size_t floats)
 {
-    return parts == 1 ? 0 : pk_workspace_rounded(parts * at->batch * at->seq * floats * sizeof(float));
+    return parts == 1 ? 0 : pk_pool_rounded(parts * at->batch * at->seq * floats * sizeof(float));
 }
 
 size_t pk_workspace_flash_forward(const struct pk_attention *at)
@@ -118,11 +113,11 @@ size_t pk_norm_parts(const struct pk_norm_backward *n)
 
 size_t pk_workspace_norm_backward(const struct pk_norm_backward *n)
 {
-    return pk_workspace_rounded(pk_norm_parts(n) * n->cols * sizeof(float));
+    return pk_pool_rounded(pk_norm_parts(n) * n->cols * sizeof(float));
 }
 
 size_t pk_workspace_cudnn_backward(const struct pk_attention *at)
 {
     const size_t rows = at->batch * at->seq;
-    return pk_workspace_rounded(rows * sizeof(float)) + pk_workspace_rounded(rows * at->dim * sizeof(float));
+    return pk_pool_rounded(rows * sizeof(float)) + pk_pool_rounded(rows * at->dim * sizeof(float));
 }

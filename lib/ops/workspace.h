@@ -20,9 +20,6 @@ struct pk_fused_blocks {
 };
 struct pk_fused_blocks pk_fused_blocks(const struct pk_attention *at);
 
-/* In the pool's rounding. */
-size_t pk_workspace_rounded(size_t bytes);
-
 /* At the most at one time. */
 size_t pk_workspace_fused_forward(const struct pk_attention *at);
 size_t pk_workspace_fused_backward(const struct pk_attention *at);

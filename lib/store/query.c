@@ -32,6 +32,13 @@ static void plural(sqlite3_context *to, int n, sqlite3_value **v)
         sqlite3_result_text(to, pk_printf(&a, "%s %s", text_of(v[0]), noun), -1, SQLITE_TRANSIENT);
 }
 
+/* plural_noun(n, noun) */
+static void plural_noun(sqlite3_context *to, int n, sqlite3_value **v)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    sqlite3_result_text(to, pk_plural_noun(number_of(v[0]), text_of(v[1]), &a), -1, SQLITE_TRANSIENT);
+}
+
 /* predicate(n, text) */
 static void predicate(sqlite3_context *to, int n, sqlite3_value **v)
 {
@@ -43,6 +50,7 @@ enum pk_code pk_db_functions(struct pk_store *s, struct pk_err *err)
 {
     const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
     if (sqlite3_create_function(s->db, "plural", 2, flags, NULL, plural, NULL, NULL) != SQLITE_OK ||
+        sqlite3_create_function(s->db, "plural_noun", 2, flags, NULL, plural_noun, NULL, NULL) != SQLITE_OK ||
         sqlite3_create_function(s->db, "predicate", 2, flags, NULL, predicate, NULL, NULL) != SQLITE_OK)
         return pk_db_fail(s, err);
     return PK_OK;

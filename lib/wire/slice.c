@@ -24,14 +24,13 @@ const char *const pk_pass_words[] = {
     [PK_PASS_CALIBRATION + 1] = NULL,
 };
 
-static bool find(const char *const *words, const char *word, unsigned *index)
+/* The index of a word in a list that ends with NULL; -1 = none. */
+static int index_of(const char *const *words, const char *word)
 {
-    for (unsigned i = 0; words[i]; i++)
-        if (!strcmp(words[i], word)) {
-            *index = i;
-            return true;
-        }
-    return false;
+    for (int i = 0; words[i]; i++)
+        if (!strcmp(words[i], word))
+            return i;
+    return -1;
 }
 
 const char *pk_status_name(enum pk_status s)
@@ -51,17 +50,26 @@ const char *pk_pass_name(enum pk_pass p)
 
 bool pk_status_parse(const char *name, enum pk_status *s)
 {
-    return find(pk_status_words, name, (unsigned *)s);
+    const int i = index_of(pk_status_words, name);
+    if (i >= 0)
+        *s = (enum pk_status)i;
+    return i >= 0;
 }
 
 bool pk_phase_parse(const char *name, enum pk_phase *p)
 {
-    return find(pk_phase_words, name, (unsigned *)p);
+    const int i = index_of(pk_phase_words, name);
+    if (i >= 0)
+        *p = (enum pk_phase)i;
+    return i >= 0;
 }
 
 bool pk_pass_parse(const char *name, enum pk_pass *p)
 {
-    return find(pk_pass_words, name, (unsigned *)p);
+    const int i = index_of(pk_pass_words, name);
+    if (i >= 0)
+        *p = (enum pk_pass)i;
+    return i >= 0;
 }
 
 /* A note that is this word, or a list that holds it; NULL: a list of anything. */

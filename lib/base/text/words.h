@@ -20,7 +20,7 @@ const char *pk_plural(size_t n, const char *noun, struct pk_arena *a);
 const char *pk_plural_noun(size_t n, const char *noun, struct pk_arena *a);
 
 /* A text that begins with a verb in the plural, for n subjects: 1, "are not known" -> "is not known"; 2, "are not known" and
- * anything that begins with another word stay. In the arena. SQL has it as predicate(n, text), and plural(n, noun): store/table.h. */
+ * anything that begins with another word stay. In the arena. SQL has it as predicate(n, text), plural(n, noun) and plural_noun(n, noun). */
 const char *pk_predicate(size_t n, const char *text, struct pk_arena *a);
 
 /* The word of words[0..n) nearest to `wrong` (case-folded Damerau-Levenshtein distance of at most a third of the

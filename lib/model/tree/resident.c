@@ -1,15 +1,15 @@
 /* Resident: the table, its patches, and what it must be afterwards. */
 #include "model/tree/resident.h"
 
-static int64_t as_the_pool_counts(size_t bytes)
+static int64_t allocated_bytes(size_t bytes)
 {
-    return (int64_t)(bytes ? (bytes + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN * PK_POOL_ALIGN : PK_POOL_ALIGN);
+    return (int64_t)pk_pool_rounded(bytes ? bytes : 1);
 }
 
 int64_t pk_resident_bytes(size_t leaves, size_t patches)
 {
-    return as_the_pool_counts(leaves * sizeof(uint64_t)) +
-           as_the_pool_counts(patches * sizeof(struct pk_table_patch));
+    return allocated_bytes(leaves * sizeof(uint64_t)) +
+           allocated_bytes(patches * sizeof(struct pk_table_patch));
 }
 
 enum pk_code pk_resident_new(struct pk_device *dev, const struct pk_weights *whole,

@@ -40,7 +40,7 @@ static size_t whole_lines(size_t floats)
 
 size_t pk_cpu_run_bytes(unsigned threads, size_t scratch_floats)
 {
-    return pk_workspace_rounded(whole_lines(scratch_floats) * threads * sizeof(float));
+    return pk_pool_rounded(whole_lines(scratch_floats) * threads * sizeof(float));
 }
 
 enum pk_code pk_cpu_run_begin(struct pk_device *dev, size_t scratch_floats, struct pk_cpu_run *r,

@@ -23,7 +23,7 @@ static size_t ranges_of(const struct pk_attention *at, unsigned threads)
 size_t pk_key_ranges_bytes(const struct pk_attention *at, unsigned threads)
 {
     const struct pk_key_ranges r = {.at = at, .n = ranges_of(at, threads)};
-    return r.n == 1 ? 0 : pk_workspace_rounded((r.n - 1) * dq_floats(&r) * sizeof *r.partial);
+    return r.n == 1 ? 0 : pk_pool_rounded((r.n - 1) * dq_floats(&r) * sizeof *r.partial);
 }
 
 enum pk_code pk_key_ranges_init(struct pk_key_ranges *r, struct pk_device *dev, const struct pk_attention *at,

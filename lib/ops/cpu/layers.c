@@ -49,7 +49,7 @@ static size_t norm_blocks(const struct pk_norm_backward *n)
 
 size_t pk_workspace_cpu_norm_backward(const struct pk_norm_backward *n)
 {
-    return pk_workspace_rounded(norm_blocks(n) * n->cols * sizeof(float));
+    return pk_pool_rounded(norm_blocks(n) * n->cols * sizeof(float));
 }
 
 enum pk_code pk_cpu_norm_backward(struct pk_device *dev, const struct pk_norm_backward *n, struct pk_err *err)

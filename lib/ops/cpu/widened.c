@@ -90,7 +90,7 @@ size_t pk_cpu_widened_bytes(const struct pk_attention *at, bool backward, unsign
     rest.batch = at->batch % group.batch;
     const size_t wide = arrays_of(backward) * group.batch * at->seq * at->dim * sizeof(float);
     const size_t of_group = bytes(&group, threads), of_rest = rest.batch ? bytes(&rest, threads) : 0;
-    return pk_workspace_rounded(wide) + (of_group > of_rest ? of_group : of_rest);
+    return pk_pool_rounded(wide) + (of_group > of_rest ? of_group : of_rest);
 }
 
 enum pk_code pk_cpu_widened(struct pk_device *dev, const struct pk_attention *at, bool backward,

@@ -83,7 +83,7 @@ SELECT count(*) FROM main.baseline_run WHERE baseline_id = ?1;
 -- statement: insert_baseline_change
 INSERT INTO main.baseline_change(baseline_id, changed_ns, who, action, meaning, reason)
 SELECT id, ?2, ?3, ?4, CASE WHEN follows IS NULL THEN
-  (SELECT iif(count(*) = 1, 'run ', 'runs ') || group_concat(run_id, ', ') FROM main.baseline_run WHERE baseline_id = ?1)
+  (SELECT plural_noun(count(*), 'run') || ' ' || group_concat(run_id, ', ') FROM main.baseline_run WHERE baseline_id = ?1)
   ELSE printf('the newest %d with the %s %s', newest, follows, pattern) END, ?5
 FROM main.baseline WHERE id = ?1;
 
@@ -103,11 +103,11 @@ SELECT 1 FROM main.slice WHERE pass = 'trace' AND case_id BETWEEN (SELECT min(id
 SELECT variant, axes, region, name, time_ns FROM v_kernel WHERE run_id = :run;
 
 -- limit_bytes is the memory that happened to be free: it differs between any two runs and changes no time; choices follow from the
--- library, which is there; not_counted is about what was asked beside the times.
+-- library, which is there; not_counted is about requested counters, not about times.
 -- query: run_facts
 SELECT r.run_id, r.uuid, r.experiment, r.label, CASE WHEN json_valid(r.tags) THEN r.tags ->> 'entry' END, r.started_at, r.status, r.version,
   substr(r.git_commit, 1, 12) || CASE r.git_dirty WHEN 1 THEN '+' ELSE '' END, r.machine, r.settings,
-  (SELECT json_group_object(key, said) FROM (SELECT key, group_concat(value, ' | ') AS said FROM
+  (SELECT json_group_object(key, value) FROM (SELECT key, group_concat(value, ' | ') AS value FROM
     (SELECT DISTINCT key, value FROM v_setting WHERE run_id = :run AND key NOT IN ('limit_bytes', 'not_counted', 'uncounted')
      AND key NOT GLOB 'not_*.*' AND key NOT LIKE '%choice:%' ORDER BY key, value) GROUP BY key)),
   (SELECT count(*) FROM main.run_case WHERE run_id = :run)
