@@ -13,7 +13,7 @@
 #include "device/cpu/cpu.h"
 #include "machine/machine.h"
 #include "machine/state.h"
-#include "ops/ceilings.h"
+#include "ops/ceilings/ceilings.h"
 #include "ops/cpu/kernels.h"
 #include "plain.h"
 #include "timed.h"

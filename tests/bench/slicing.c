@@ -10,7 +10,7 @@
 #include "device/cpu/cpu.h"
 #include "model/tree/bert.h"
 #include "model/tree/weights.h"
-#include "ops/ceilings.h"
+#include "ops/ceilings/ceilings.h"
 
 #include "timed.h"
 #include "virtual_machine.h"

@@ -3,7 +3,7 @@
 #include "given.h"
 #include "isolated.h"
 #include "model/tree/weights.h"
-#include "ops/ceilings.h"
+#include "ops/ceilings/ceilings.h"
 #include "ops/ops.h"
 #include "unit/ops/op_checks.h"
 #include "unit/ops/op_checks_layers.h"

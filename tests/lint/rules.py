@@ -132,8 +132,8 @@ def inner_order(src):
         if not quoted or len(here) != 3 or len(there) != 3 or here[0] != there[0]:
             continue
         build = src.files.get("lib/%s/meson.build" % here[0], "")
-        at = {folder: build.find("'%s" % folder) for folder in (here[1], there[1])}
-        if at[there[1]] > at[here[1]] >= 0:
+        at = {folder: re.search("'%s['/]|$" % folder, build).start() for folder in (here[1], there[1])}
+        if len(build) > at[there[1]] > at[here[1]]:
             yield "%s:%d: %s may not include %s: it comes after in lib/%s/meson.build" % (path, line, here[1], header, here[0])
 
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/device.h"
-#include "ops/ceilings.h"
+#include "ops/ceilings/ceilings.h"
 #include "store/store.h"
 
 /* The name under which the ceilings of a device opened in this way are stored: "cpu", or "cpu 1 thread" when threads are set. */

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "bench/plan/plan.h"
-#include "ops/ceilings.h"
+#include "ops/ceilings/ceilings.h"
 #include "store/store.h"
 
 /* Fills floor_ns and least_ns of every case that is not skipped: NaN when top is NULL or has no rates. A region counts once, by itself

@@ -4,7 +4,7 @@
 
 #include "bench/plan/plan.h"
 #include "counter/select.h"
-#include "ops/ceilings.h"
+#include "ops/ceilings/ceilings.h"
 #include "store/store.h"
 #include "store/table.h"
 

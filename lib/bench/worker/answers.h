@@ -3,7 +3,7 @@
 #pragma once
 
 #include "counter/source.h"
-#include "ops/ceilings.h"
+#include "ops/ceilings/ceilings.h"
 #include "wire/slice.h"
 
 /* Experiments of such requests; any other requests the ceilings of the device or, from ranks, a sign that they respond. */

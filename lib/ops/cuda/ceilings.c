@@ -1,6 +1,6 @@
 /* Ceilings: micro-kernels of the GPU, and products of its tensor cores by cuBLASLt, timed by marks on the compute lane, the best of several
  * short runs. */
-#include "ops/ceilings.h"
+#include "ops/ceilings/ceilings.h"
 #include "ops/cuda/cuda_ops.h"
 
 #include "device/cuda/cuda.h"

@@ -1,6 +1,6 @@
 /* The GPU's ceilings on the fake runtime and with a fake cuBLASLt: rates are those at which the stand-ins for the kernels and the library's
  * fastest candidate pass time; nothing is left; refusals. */
-#include "ops/ceilings.h"
+#include "ops/ceilings/ceilings.h"
 
 #include "../device/fake_cuda.h"
 #include "device/cuda/cuda.h"

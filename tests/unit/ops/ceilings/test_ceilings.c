@@ -1,7 +1,7 @@
 /* Ceilings: plausible on the CPU, declared on the null device, and never leaking. */
 #include "device/cpu/cpu.h"
 #include "device/null.h"
-#include "ops/ceilings.h"
+#include "ops/ceilings/ceilings.h"
 
 // clang-format off
 #include <setjmp.h>

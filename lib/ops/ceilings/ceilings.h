@@ -24,3 +24,7 @@ struct pk_ceilings {
  * 48 x its L2 cache and the workspace of a product. */
 enum pk_code pk_ceilings_measure(struct pk_device *dev, struct pk_ceilings *out,
                                  struct pk_err *err) PK_MUST_CHECK;
+
+/* cpu.c: of a CPU */
+enum pk_code pk_cpu_ceilings(struct pk_device *dev, struct pk_ceilings *out,
+                             struct pk_err *err) PK_MUST_CHECK;
