@@ -18,6 +18,8 @@ static const struct pk_opt options[] = {
      .help = "number of pairs of processes"},
     {"budget", 0, PK_OPT_DURATION, AT_RUN(budget_ns), "TIME", 1, 3.1536e16,
      .help = "time for all pairs; at least four pairs are needed"},
+    {"interval", 0, PK_OPT_RATIO, OF(interval), "RATIO", 1e-4, 0.5, .def = "1%",
+     .help = "say how many processes and samples give a median within +- RATIO"},
     {"metric", 'm', PK_OPT_LIST, OF_VERDICT(metrics), "NAME",
      .help = "calibrate this metric (default: times)"},
     {"all-metrics", 0, PK_OPT_FLAG, OF_VERDICT(all_metrics),
@@ -84,7 +86,8 @@ static enum pk_code outcome(struct gate *g, struct pk_err *err)
     struct pk_arena *a = g->app->arena;
     struct pk_err late;
     char took[32];
-    if (pk_gate_print_calibration(&g->entries[0], g->app->out, &late))
+    if (pk_gate_print_calibration(&g->entries[0], g->app->out, &late) ||
+        pk_gate_print_components(&g->entries[0], g->app->out, &late))
         return *err = late, late.code;
     const struct pk_ended_gate ended = pk_gate_as_ended(g);
     if (pk_gate_ended(&ended, err))

@@ -1,4 +1,4 @@
-/* Infer: tests of means, p values of many tests at once, and how many pairs a test takes.
+/* Infer: tests of means, p values of many tests at once, and how many pairs, processes and samples to measure.
  *
  * Student's and Welch's tests and intervals of a mean and of a difference of means, and proof of equivalence, are exact
  * when the values are normal, and close to it from about five values on whatever their shape, as long as they are
@@ -57,3 +57,44 @@ double pk_mde_quick(size_t n, double sd, double alpha, double power);
  * effect is 0. */
 size_t pk_pairs_to_detect(double sd, double effect, double alpha, double power);
 size_t pk_pairs_to_prove(double sd, double margin, double alpha, double power);
+
+/* --- what processes and samples add to the noise, and how many of both to measure --- */
+
+/* A process gives a figure, the median of its samples. Its variance over processes has two parts (a random-effects model of two levels,
+ * as in Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013):
+ *
+ *   figure variance = between^2 + factor within^2 / samples
+ *
+ * factor is 1 where the figure is a mean, and pi / 2 where it is a median of normal samples (Laplace). Samples that are correlated inside
+ * a process make `between` larger, which is right: more of them would not help.
+ *
+ * With costs of process_ns for a process and sample_ns for each of its samples, the samples per process that give the narrowest interval
+ * for a given time are sqrt(process_ns / sample_ns * factor within^2 / between^2), whatever the interval. Here whole numbers are
+ * searched instead, because with few processes, or without noise between them, that formula does not hold. */
+extern const double pk_factor_of_medians; /* pi / 2 */
+
+/* What one process measured: its figure, and the variance of its n samples (not used for n < 2). */
+struct pk_process_samples {
+    double figure, variance;
+    size_t n;
+};
+
+/* Standard deviations. within is NaN when no process has two samples; between is then that of the figures. */
+struct pk_components {
+    double between, within;
+    double factor;
+};
+/* n >= 2 processes. */
+struct pk_components pk_variance_components(const struct pk_process_samples *v, size_t n, double factor);
+
+/* The standard deviation of the figures of processes with so many samples. */
+double pk_figure_sd(const struct pk_components *c, size_t samples);
+
+struct pk_spending {
+    size_t processes, samples; /* of each process; 1 when within is NaN */
+    double ns;                 /* all of it */
+};
+/* The cheapest that makes the interval of the median of the processes (stats.h) reach at most `wanted` to each side, on average over
+ * normal figures: at least six processes, at most max_samples. processes is SIZE_MAX when under ten million do not suffice. */
+struct pk_spending pk_cheapest_spending(const struct pk_components *c, double process_ns, double sample_ns,
+                                        double wanted, double level, size_t max_samples);

@@ -114,8 +114,13 @@ struct pk_interval pk_invocations_interval(double *figures, size_t n, double lev
     return k ? (struct pk_interval){figures[k - 1], figures[n - k]} : approximate(figures, n, level);
 }
 
+size_t pk_invocations_rank(size_t n, double level)
+{
+    return lower_rank(n, (1 - level) / 2);
+}
+
 double pk_invocations_level(size_t n, double level)
 {
-    const size_t k = lower_rank(n, (1 - level) / 2);
+    const size_t k = pk_invocations_rank(n, level);
     return k ? 1 - 2 * pk_binomial_below(k - 1, n, 0.5) : NAN;
 }

@@ -71,6 +71,9 @@ struct pk_interval pk_median_interval(double *v, size_t n, double level);
  * and largest figure by at most their ratio (their difference). NaN under three. */
 struct pk_interval pk_invocations_interval(double *figures, size_t n, double level);
 
+/* Its ends are the k-th smallest and the k-th largest figure; 0 where it is approximate, or where there is none. */
+size_t pk_invocations_rank(size_t n, double level);
+
 /* The exact coverage of that interval; NaN where it is approximate, or where there is none. */
 double pk_invocations_level(size_t n, double level);
 

@@ -1,5 +1,6 @@
 """calibrate: the noise of equal work, and what gates make of it. What is measured is made up, so that the noise is known."""
 import math
+import random
 import shutil
 import sqlite3
 import subprocess
@@ -57,6 +58,33 @@ def test_without_noise_a_percent_is_advised(perfkit):
     row, = r.rows("calibration")
     assert (row["floor"], row["min_effect"], row["pairs"]) == (0, 0.01, 5)
     assert row["within_cv"] is not None
+
+
+@pytest.mark.parametrize("between, within, samples", [(0.02, 0.03, 25), (0.02, 0, 1), (0, 0.05, 40)])
+def test_noise_is_split_into_processes_and_samples(perfkit, between, within, samples):
+    r, lines = random.Random(7), []
+    for _ in range(200):
+        level = r.gauss(0, between)
+        lines.append(",".join(str(round(1e9 * math.exp(level + r.gauss(0, within)))) for _ in range(samples)))
+    one = calibrate(perfkit, "--pairs", "60", "--interval", "0.5%", "--format", "json", values=lines)
+    row, = one.rows("components")
+    assert one.status == 0 and row["metric"] == "made_up_ns", one
+    assert row["between"] == pytest.approx(between, rel=0.25, abs=0.004)
+    if samples == 1:
+        assert row["within"] is None and row["samples"] == 1
+    else:
+        assert row["within"] == pytest.approx(within, rel=0.05)
+    figure_sd = math.hypot(row["between"], (row["within"] or 0) * math.sqrt(math.pi / 2 / row["samples"]))
+    half = 1.96 * math.sqrt(math.pi / 2 / row["processes"]) * figure_sd  # of the median of so many
+    assert half == pytest.approx(0.005, rel=0.15) or row["processes"] == 6
+    assert row["spend_ns"] == pytest.approx(row["processes"] * (row["process_ns"] + row["samples"] * row["sample_ns"]))
+
+
+def test_the_interval_that_is_wanted_is_a_share(perfkit):
+    calibrate(perfkit, "--interval", "0").refused(2, "--interval")
+    wide, narrow = (calibrate(perfkit, "--interval", x, "--format", "json").rows("components")[0] for x in ("10%", "0.2%"))
+    assert wide["processes"] == 6 and narrow["processes"] > 60
+    assert "for a median within ±2 %" in calibrate(perfkit, "--interval", "2%").stdout
 
 
 def test_merge_brings_calibrations_and_prune_takes_them(perfkit, tmp_path):
