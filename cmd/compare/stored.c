@@ -108,12 +108,11 @@ static void print_reasons(const struct pk_stored_pair *p, struct pk_out *out, st
         const char *counts = pk_compare_counts(row, &p->counters, a);
         if (!kernel && !counts)
             continue;
-        pk_out_note(out,
-                    pk_printf(a, "%s of %s%s%s %s %%: %s%s%s%s%s.", row->new_->metric, row->new_->variant,
-                              *row->place ? " " : "", row->place,
-                              pk_format_percent(row->ratio.ratio - 1, percent, sizeof percent),
-                              kernel ? "in the traces " : "", kernel ? kernel : "",
-                              kernel && counts ? "; " : "", counts ? "counted " : "", counts ? counts : ""));
+        pk_out_note(out, pk_printf(a, "%s of %s%s%s %s %%: %s%s%s%s.", row->new_->metric, row->new_->variant,
+                                   *row->place ? " " : "", row->place,
+                                   pk_format_percent(row->ratio.ratio - 1, percent, sizeof percent),
+                                   kernel ? "in the traces " : "", kernel ? kernel : "",
+                                   kernel && counts ? "; " : "", counts ? counts : ""));
         printed++;
     }
 }

@@ -540,6 +540,24 @@ def test_counters_are_compared(perfkit, store):
     assert "counters_ns" not in changed and len(changed["counters"]["rows"]) == 4
 
 
+@pytest.mark.parametrize("cycles, says", [
+    (1003, "counted cycles +0 %: the clock changed, or the time that it waited, not the work."),
+    (1990, "counted cycles +99 %: as the time, so the work changed, not the clock."),
+    (1400, "counted cycles +40 %."), (None, None)])
+def test_cycles_tell_the_clock_from_the_work(perfkit, store, cycles, says):
+    for figures, count in ((FAST, 1000), (SLOW, cycles)):
+        store.counted(store.run([case("vanilla", 256, figures)], settings={"counters": "cpu-basic"}), [("forward", "", "cycles", "1", count), ("backward", "", "cycles", "1", 7)])
+    told = perfkit("compare", "1", "2").stdout
+    assert f"forward_ns of vanilla +99.9 %: {says}" in told if says else ": counted" not in told, told
+
+
+def test_cycles_of_a_command_explain_its_wall_time(perfkit, store):
+    for wall, count in (([1e6] * 6, 1000), ([2e6] * 6, 1001)):
+        store.counted(store.run([("solve", {}, {"wall_ns": wall})], settings={"counters": "cpu-basic"}), [("iteration", "", "cycles", "1", count)])
+    told = perfkit("compare", "1", "2").stdout
+    assert "wall_ns of solve +100.0 %: counted cycles +0 %: the clock changed" in told, told
+
+
 def test_counters_of_several_runs_and_within_one(perfkit, store):
     for faults in (2, 8):
         counted_run(store, FAST, faults, label="main")

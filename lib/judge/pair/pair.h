@@ -143,8 +143,9 @@ const char *pk_compare_kernel(const struct pk_compared *row, const struct pk_com
 void pk_compare_counters(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                          const struct pk_compare_options *o, struct pk_arena *a, struct pk_comparison *out);
 
-/* Which counts of a region's time changed most: "page_faults 3 -> 480, instructions +31 %", at most three; NULL when the row is no region's
- * time, or none of its region changed by 2 %. */
+/* Which counts of a region's time changed most: "counted page_faults 3 -> 480, instructions +31 %", at most three; and what its clock cycles
+ * say of the cause: "cycles +0 %: the clock changed ...". NULL when the row is no region's time, or none of its region
+ * changed by 2 % and cycles say nothing. */
 const char *pk_compare_counts(const struct pk_compared *row, const struct pk_comparison *counters,
                               struct pk_arena *a);
 
