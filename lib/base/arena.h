@@ -39,16 +39,16 @@ char *pk_strndup(struct pk_arena *a, const char *s, size_t n);
 char *pk_printf(struct pk_arena *a, const char *fmt, ...) PK_PRINTF(2, 3);
 char *pk_vprintf(struct pk_arena *a, const char *fmt, va_list ap) PK_PRINTF(2, 0);
 
-/* What happens when the system refuses memory. The handler must not return. Default: abort(). */
+/* The handler for allocations that the system refuses. It must not return. Default: abort(). */
 typedef void pk_oom_fn(size_t bytes);
 void pk_set_oom_handler(pk_oom_fn *fn);
 
-/* Fault injection: the n-th allocation from now is refused (n >= 1; 0 switches off). Returns how many
- * allocations have been made since the last call. */
+/* Fault injection: the n-th allocation from now is refused (n >= 1; 0 switches off). Returns the number of allocations since the last
+ * call. */
 unsigned long pk_arena_fail_after(unsigned long n);
 
-/* Marks the calling thread as inside a timed region: pk_alloc asserts that it is not. Cheap (a thread-local
- * store), so it is on in every build. Returns what it was, so that a cold path can step out and back in. */
+/* Marks the calling thread as inside a timed region: pk_alloc asserts that it is not. Cheap (a thread-local store), so it is on in every
+ * build. Returns the previous state, so that code that may allocate can leave the region and enter it again. */
 bool pk_timed_region(bool inside);
 
 /* All errors of one input, in the order in which they were found, so that they can be printed together. */

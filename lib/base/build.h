@@ -8,7 +8,7 @@ struct pk_feature {
     const char *name;        /* "cuda"; ends the table when NULL */
     const char *summary;     /* what it is for */
     const char *unavailable; /* why it is not in this build; NULL = it is */
-    const char *enable;      /* what would bring it in; NULL = it is in */
+    const char *enable;      /* how to build it in; NULL = it is in */
 };
 
 extern const struct pk_feature pk_features[];

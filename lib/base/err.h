@@ -25,14 +25,14 @@ _Noreturn void pk_assert_fail(const char *cond, const char *file, int line);
 /* Codes name what a caller may act upon; cmd/frame/main.c maps them to the documented exit statuses. */
 enum pk_code {
     PK_OK = 0,
-    PK_E_INTERNAL = -1,       /* a bug or a broken promise of a library      -> exit 1 */
+    PK_E_INTERNAL = -1,       /* a bug, or a library broke its contract      -> exit 1 */
     PK_E_IO = -2,             /* files, pipes, the store                     -> exit 1 */
     PK_E_CHECK = -3,          /* a result did not match its reference        -> exit 1 */
     PK_E_USAGE = -4,          /* options, names, values                      -> exit 2 */
     PK_E_REGRESSION = -5,     /* gate                                        -> exit 3 */
     PK_E_UNDECIDED = -6,      /* gate, compare --exit-code                   -> exit 4 */
     PK_E_NOT_COMPARABLE = -7, /*                                             -> exit 5 */
-    PK_E_NOTHING = -8,        /* nothing measured, or asked-for thing absent -> exit 6 */
+    PK_E_NOTHING = -8,        /* nothing measured, or object not found -> exit 6 */
     PK_E_UNAVAILABLE = -9,    /* this build or machine cannot do it          -> exit 6 */
     PK_E_OOM = -10,           /* device memory limit reached: a row, not an exit        */
     PK_E_TIMEOUT = -11,       /* a case took too long: a row, not an exit               */
@@ -45,21 +45,21 @@ struct pk_err {
     char what[512];
     char why[512];
     char fix[512];
-    int number; /* the errno, or the code of the library that refused, behind it; 0 = none */
+    int number; /* the errno or the library's error code; 0 = none */
 };
 
 /* Starts an error: sets code and what, clears why, fix and number. Returns code, for `return pk_fail(...)`. */
 enum pk_code pk_fail(struct pk_err *err, enum pk_code code, const char *fmt, ...) PK_PRINTF(3, 4);
 
-/* Adds a part to the error begun by pk_fail. Return err->code, so that the last one can be returned. */
+/* Add a part to the error that pk_fail started. Return err->code, so that the last call can be the return value. */
 enum pk_code pk_why(struct pk_err *err, const char *fmt, ...) PK_PRINTF(2, 3);
 enum pk_code pk_fix(struct pk_err *err, const char *fmt, ...) PK_PRINTF(2, 3);
 
-/* Adds why a system call failed: the words of errno value e, and with EFBIG the limit that was met (ulimit -f); e is
- * its number. */
+/* Adds why a system call failed: the text of errno value e, with EFBIG also the limit that was reached (ulimit -f). Sets err->number to
+ * e. */
 enum pk_code pk_why_errno(struct pk_err *err, int e);
 
-/* Puts "prefix: " before `what` when an error is passed on. Returns err->code. */
+/* Puts "prefix: " before `what`. Returns err->code. */
 enum pk_code pk_within(struct pk_err *err, const char *fmt, ...) PK_PRINTF(2, 3);
 
 /* Receives a message that is not an error: one sentence, valid during the call. */

@@ -32,7 +32,7 @@ enum pk_code pk_slurp(const char *path, size_t limit, struct pk_arena *a, char *
 
 enum {
     PK_FILE_MAX = 256 << 10
-}; /* bytes that are read; /proc/cpuinfo can be larger, but its first block suffices */
+}; /* bytes that are read; /proc/cpuinfo can be larger, but its first block is enough */
 
 /* The text of root/path without trailing white space, NULL when it cannot be read. */
 const char *pk_file_text(const char *root, const char *path, struct pk_arena *a);
@@ -42,7 +42,6 @@ bool pk_file_int(const char *root, const char *path, int64_t *value);
 
 bool pk_file_exists(const char *root, const char *path);
 
-/* The value of the first line "key<blanks><sep><blanks>value" of a text, NULL when absent; sep 0 = blanks
- * only. Any value's quotes are removed. "model name", ':' for cpuinfo; "MemTotal", ':' for meminfo;
- * "inactive_file", 0 for memory.stat. */
+/* The value of the first line "key<blanks><sep><blanks>value" of a text, NULL when absent; sep 0 = blanks only. Quotes around the value
+ * are removed. "model name", ':' for cpuinfo; "MemTotal", ':' for meminfo; "inactive_file", 0 for memory.stat. */
 const char *pk_file_field(const char *text, const char *key, char sep, struct pk_arena *a);

@@ -19,12 +19,12 @@ typedef bool pk_index_same_fn(const void *wanted, uint32_t row);
 uint32_t pk_index_row(struct pk_index *x, uint64_t hash, pk_index_same_fn *same, const void *wanted,
                       uint32_t fresh);
 
-/* Folds a number, or bytes and how many there are, into a hash: every bit reaches every bit. Begin with 0. */
+/* Add a number, or n bytes and n, to a hash: every input bit changes every bit of the result. Begin with h = 0. */
 uint64_t pk_hash(uint64_t h, uint64_t x);
 uint64_t pk_hash_bytes(uint64_t h, const void *p, size_t n);
 
-/* FNV-1a, 64 bits: the hash of what is recorded and compared with later versions (digests of axis files). Goes on from h,
- * which is PK_FNV1A_EMPTY or what an earlier call returned. */
+/* FNV-1a, 64 bits: for hashes that are stored and compared with those of later versions (digests of axis files). h is PK_FNV1A_EMPTY or
+ * the result of an earlier call. */
 #define PK_FNV1A_EMPTY 0xcbf29ce484222325u
 
 uint64_t pk_fnv1a(uint64_t h, const void *data, size_t n);

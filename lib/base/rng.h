@@ -9,7 +9,7 @@ struct pk_rng {
     uint64_t state;
 };
 
-/* The finaliser: spreads every bit of x over all 64. */
+/* The finaliser of splitmix64: every bit of x changes every bit of the result. */
 static inline uint64_t pk_rng_mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -2,8 +2,8 @@
  *
  * Gradients come in an order of readiness, the last layer's first, and are put into buckets in that order until the next would make the
  * bucket larger than its cap. They are never split: one that is larger than the cap is a bucket of its own. The first bucket may have a
- * smaller cap, so that the transport starts early. Buckets are started strictly in order, whatever the order in which they fill, because
- * ranks must agree on it. */
+ * smaller cap, so that the transport starts early. Buckets are started in this order, even if they are filled in another one: all ranks
+ * must use the same order. */
 #pragma once
 
 #include "base/arena.h"
@@ -38,7 +38,7 @@ struct pk_bucket_sizes pk_buckets_sizes(const struct pk_buckets *b);
 struct pk_filling {
     const struct pk_buckets *buckets;
     size_t *missing; /* [buckets] gradients */
-    size_t next;     /* the first bucket that was not handed out */
+    size_t next;     /* the first bucket that was not started */
 };
 void pk_filling_init(struct pk_filling *f, const struct pk_buckets *b, struct pk_arena *a);
 void pk_filling_reset(struct pk_filling *f);

@@ -5,10 +5,11 @@
  *   T = c + (n - 1) max(c, m) + m        overhead = T - s/g
  *   m >= c   overhead = b/g + n o + s/w - s/g     least at sqrt(s o g)
  *   m <= c   overhead = o + b/w                   least at the smallest b with m <= c, o / (1/g - 1/w); needs g < w
- * The optimum is the smaller of the two. sqrt(s o w), as reports have it, is the case g = w: gradients produced at the speed of the link.
+ * The optimum is the smaller of the two. sqrt(s o w), the formula of the reports, is the case g = w: gradients are produced at the speed
+ * of the link.
  *
- * Real tensors are unequal and unsplit: pk_buckets_end_ns plays a plan through with the times at which its gradients were ready, and
- * pk_buckets_ideal finds the division into consecutive tensors, whatever their bytes, that no other can beat. */
+ * Real tensors differ in size and are not split: pk_buckets_end_ns simulates a plan with the times at which its gradients were ready,
+ * and pk_buckets_ideal_ns finds the optimal division into groups of consecutive tensors. */
 #pragma once
 
 #include "comm/bucket.h"
@@ -22,8 +23,8 @@ struct pk_bucket_rates {
 };
 
 enum pk_bucket_regime {
-    PK_BUCKET_COMM_BOUND,    /* every bucket waits for the one before: fewer, larger ones */
-    PK_BUCKET_COMPUTE_BOUND, /* all but the last is hidden: the smallest that still are */
+    PK_BUCKET_COMM_BOUND,    /* every bucket waits for the previous one: use fewer, larger ones */
+    PK_BUCKET_COMPUTE_BOUND, /* only the last bucket is exposed: use the smallest buckets for which this is so */
 };
 
 struct pk_bucket_optimum {
@@ -43,21 +44,22 @@ double pk_buckets_end_ns(const struct pk_buckets *b, size_t element_bytes, const
 double pk_buckets_ideal_ns(const size_t *elements, size_t n, size_t element_bytes, const double *ready_ns,
                            double launch_ns, double link_bytes_per_s, struct pk_arena *a, size_t *buckets);
 
-/* The index of the cap, of n_caps caps in elements, that ends first; of equal ones the largest. first: as in pk_buckets_plan. */
+/* The index of the cap (of n_caps caps, in elements) with the earliest end; of equal ones the largest. first: as in pk_buckets_plan. */
 size_t pk_buckets_best(const size_t *elements, size_t n, const size_t *caps, size_t n_caps, size_t first,
                        size_t element_bytes, const double *ready_ns, double launch_ns,
                        double link_bytes_per_s, struct pk_arena *a);
 
-/* The cost of an all-reduce, fitted to measured ones: o and w of o + b/w. Disturbances only add time, so of each size the fastest
- * counts; only sizes within the window of candidate buckets do, because libraries change their algorithm with the size and a single o
- * and w do not hold for all. Theil and Sen's line through them. */
+/* The cost of an all-reduce, fitted to measured times: o and w of o + b/w, by the Theil-Sen line. Disturbances only add time, so the
+ * fastest of each size is used. Only sizes within the window of candidate buckets are used: libraries change their algorithm with the
+ * size, so one o and w do not fit all sizes. */
 struct pk_timed_reduce {
     double bytes, ns;
 };
 
 struct pk_link_fit {
-    size_t sizes;                          /* different ones in the window */
-    double launch_ns, link_bytes_per_s;    /* o, w: NaN without three sizes, or a time that grows */
+    size_t sizes; /* different sizes in the window */
+    double launch_ns,
+        link_bytes_per_s; /* o, w: NaN with fewer than three sizes, or when time does not grow with size */
     struct pk_interval launch_ci, link_ci; /* 95 %; infinite where the slope's interval reaches 0 */
 };
 

@@ -15,11 +15,11 @@
 
 struct pk_rank_heartbeats {
     struct pk_rank_heartbeats_page *page; /* NULL: not open, and nothing happens */
-    unsigned ranks; /* our own copy: of a page that others write, only the entries are used */
-    int fd;         /* the maker's */
+    unsigned ranks; /* our own copy: other processes write to the page, so only its entries are read */
+    int fd;         /* of the creator */
 };
 
-/* The result is not open when there is no memory for it. */
+/* Creates the page. Not open when there is no memory for it. */
 void pk_rank_heartbeats_make(struct pk_rank_heartbeats *r, unsigned ranks);
 /* The path by which other processes of this user on this host can map it while the creator has it open; NULL when it is not open. In the
  * arena. */
@@ -28,7 +28,7 @@ const char *pk_rank_heartbeats_path(const struct pk_rank_heartbeats *r, struct p
 void pk_rank_heartbeats_join(struct pk_rank_heartbeats *r, const char *path, unsigned ranks);
 void pk_rank_heartbeats_close(struct pk_rank_heartbeats *r);
 
-/* Nobody has said anything: for new ranks. */
+/* Clears all entries, for new ranks. */
 void pk_rank_heartbeats_clear(struct pk_rank_heartbeats *r);
 
 /* A rank enters a call, is still in it, has left it: each takes a few stores. */
@@ -36,6 +36,6 @@ void pk_rank_heartbeats_enter(struct pk_rank_heartbeats *r, unsigned rank);
 void pk_rank_heartbeats_beat(struct pk_rank_heartbeats *r, unsigned rank);
 void pk_rank_heartbeats_leave(struct pk_rank_heartbeats *r, unsigned rank);
 
-/* "rank 1 did not answer: rank 0 has waited for it for 3.2 s". NULL when no rank is at fault, because all compute, or wait for each
- * other and respond; a wait of less than a second does not count. In the arena. */
+/* "rank 1 did not answer: rank 0 has waited for it for 3.2 s". NULL when no rank is at fault: all compute, or all wait for each other
+ * and respond. Waits of less than a second do not count. In the arena. */
 const char *pk_rank_heartbeats_missing(const struct pk_rank_heartbeats *r, struct pk_arena *a);

@@ -1,9 +1,9 @@
 /* Device: the hardware, or its simulation, on which work runs.
  *
- * One const vtable per kind (cpu, null, cuda), few hooks in lifecycle order, each marked required or optional and
- * validated once by pk_device_open. Callers use the typed wrappers below, never the hooks: wrappers hold the
- * asserts and the tests' faults. A device owns its memory pool (pool.h), its streams and events (lanes and marks,
- * mark.h). One device is open per worker process; nothing here is thread safe unless said.
+ * One const vtable per kind (cpu, null, cuda): few hooks in lifecycle order, each marked required or optional and validated once by
+ * pk_device_open. Callers use the typed wrappers below, never the hooks: wrappers contain the asserts and the fault injection of tests.
+ * A device owns its memory pool (pool.h), its streams and events (lanes and marks, mark.h). One device is open per worker process;
+ * nothing here is thread safe unless stated.
  *
  * Lanes are ordered queues of work. On the CPU work runs at once on the calling thread and its pool of
  * threads, so every lane is the same; on a GPU a lane is a stream. PK_LANE_HOST is the calling thread itself: no queue, so nothing is
@@ -26,10 +26,10 @@ enum pk_copy { PK_COPY_HOST_TO_DEVICE, PK_COPY_DEVICE_TO_HOST, PK_COPY_ON_DEVICE
 /* How to open a device. Zero means "choose". */
 struct pk_device_options {
     unsigned threads;    /* CPU: worker threads, the calling one included; 0 = one per core we may use */
-    bool no_bind;        /* leave threads where the kernel puts them */
+    bool no_bind;        /* do not bind threads to CPUs */
     const char *cpus;    /* "0-3,8": the CPUs to use, in the order in which threads are bound to them; NULL =
                             choose: of the CPU one per core, of a GPU those nearest to it */
-    unsigned turn;       /* for ranks on one host: cuda without a number means the GPUs in turn */
+    unsigned turn;       /* for ranks on one host: "cuda" without a number is the GPU with this number */
     bool cold;           /* the caches are emptied before every sample: dev->cold */
     int64_t limit_bytes; /* pool limit; 0 = the kind's own rule (CPU: 0.9 * min(cgroup, MemAvailable)) */
     uint64_t seed;       /* null: start of its fake clock's jitter; 0 = exact */
@@ -54,8 +54,8 @@ struct pk_device_ops {
 
     /* required. NULL when this kind works here, else the reason ("built without CUDA"). Must not load anything heavy. */
     const char *(*unavailable)(void);
-    /* required. dev->impl is the kind's own; dev->arena holds what lives as long as the device. Pool and marks are ready;
-     * with opt->limit_bytes 0 the kind's own rule may lower dev->pool.limit. On failure nothing is left behind. */
+    /* required. Sets dev->impl; dev->arena is for data that lives as long as the device. Pool and marks are ready; with opt->limit_bytes
+     * 0 the kind may lower dev->pool.limit. On failure nothing is left behind. */
     enum pk_code (*open)(struct pk_device *dev, const struct pk_device_options *opt, struct pk_err *err);
     /* required. */
     void (*close)(struct pk_device *dev);
@@ -66,24 +66,24 @@ struct pk_device_ops {
     /* required. Backing memory of the pool: 64-byte aligned (256 on a GPU); NULL when refused. */
     void *(*reserve)(struct pk_device *dev, size_t bytes);
     void (*release)(struct pk_device *dev, void *p, size_t bytes);
-    /* required. Asynchronous on `lane` where the kind can. */
+    /* required. Asynchronous on `lane` if the kind supports it. */
     enum pk_code (*copy)(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst,
                          const void *src, size_t bytes, struct pk_err *err);
-    /* optional. Records a point in time on a lane (CUDA event); absent: the host clock is read. */
+    /* optional. Records a point in time on a lane (CUDA event); NULL: the host clock is read. */
     void (*record)(struct pk_device *dev, enum pk_lane lane, size_t slot);
-    /* optional, with record. Lane time in ns between two slots of this iteration, 0 where `to` came first; valid after sync. */
+    /* optional, with record. Lane time in ns between two slots of this iteration, 0 when `to` was first; valid after sync. */
     uint64_t (*elapsed_ns)(struct pk_device *dev, size_t from, size_t to);
-    /* optional. Keeps a lane busy for ns and does nothing else; absent: the host spins on now_ns. */
+    /* optional. Keeps a lane busy for ns and does nothing else; NULL: the host spins on now_ns. */
     void (*delay)(struct pk_device *dev, enum pk_lane lane, uint64_t ns);
-    /* optional. Overwrites what the device's caches hold, outside of the pool; absent: it has none. */
+    /* optional. Overwrites the contents of the device's caches, without memory of the pool; NULL: no caches. */
     enum pk_code (*flush)(struct pk_device *dev, struct pk_err *err);
     /* optional. Capturing and replaying work (lane.h). */
     const struct pk_graph_ops *graphs;
-    /* optional. Lanes are queues, and what goes between them (lane.h). */
+    /* optional. Set when lanes are queues: order between them (lane.h). */
     const struct pk_lane_ops *lanes;
-    /* optional. True after an error that no later work survives: the process has to end, and sync answers with that error. */
+    /* optional. True after an error after which no work is possible: the process has to end, and sync returns that error. */
     bool (*broken)(const struct pk_device *dev);
-    /* optional. Names what was found and chosen (model, threads, BLAS core, ...). */
+    /* optional. Reports properties and choices (model, threads, BLAS core, ...). */
     void (*facts)(struct pk_device *dev, pk_fact_fn *fn, void *user);
 };
 
@@ -97,7 +97,7 @@ struct pk_device {
     struct pk_marks marks;
     struct pk_choice *choices;  /* choices.h */
     struct pk_trace *trace;     /* the log of ops and copies; NULL = none */
-    struct pk_graph *capturing; /* what lane.h records now */
+    struct pk_graph *capturing; /* the graph that is being captured (lane.h) */
     void *impl;
 };
 
@@ -108,7 +108,7 @@ extern const struct pk_device_ops *const pk_device_kinds[];
 enum pk_code pk_device_parse(const char *name, enum pk_device_kind *kind, unsigned *ordinal,
                              struct pk_err *err) PK_MUST_CHECK;
 
-/* NULL when the kind works here, else the reason. Opening such a kind is PK_E_UNAVAILABLE. */
+/* NULL when the kind works here, else the reason. Opening an unavailable kind is PK_E_UNAVAILABLE. */
 const char *pk_device_unavailable(enum pk_device_kind kind);
 
 enum pk_code pk_device_open(struct pk_device *dev, const char *name, const struct pk_device_options *opt,
@@ -123,7 +123,7 @@ enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_co
 /* A copy between host and device on the compute lane, complete when it returns: for set-up and checks. */
 enum pk_code pk_device_copy_now(struct pk_device *dev, enum pk_copy dir, void *dst, const void *src,
                                 size_t bytes, struct pk_err *err) PK_MUST_CHECK;
-/* What a copy declares: bytes read and written in the device's memory. */
+/* The declared work of a copy: bytes read and written in the device's memory. */
 double pk_device_copy_declares(enum pk_copy dir, size_t bytes);
 /* Empties the caches and waits until every lane is idle. */
 enum pk_code pk_device_flush(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
@@ -131,10 +131,10 @@ void pk_device_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns);
 void pk_device_facts(struct pk_device *dev, pk_fact_fn *fn, void *user);
 bool pk_device_broken(const struct pk_device *dev);
 
-/* Memory for probes and ops: from the pool, so it is counted. NULL when the limit is reached; the pool remembers the
- * refused request, and pk_device_oom turns it into PK_E_OOM with sizes; a broken device's answer is its own error, and
- * so is a capture's (lane.h), in which no memory is taken from the device. Contents are not cleared. O(1) once warm;
- * safe inside a timed region. */
+/* Memory for probes and ops: from the pool, so it is counted. NULL when the limit is reached; the pool remembers the refused request,
+ * and pk_device_oom makes it the error PK_E_OOM with sizes. On a broken device, and during a capture (lane.h), which cannot reserve
+ * device memory, pk_device_oom returns the device's or the capture's error. Contents are not cleared. O(1) after warm-up; safe inside a
+ * timed region. */
 void *pk_device_alloc(struct pk_device *dev, size_t bytes, enum pk_tag tag);
 void pk_device_free(struct pk_device *dev, void *p); /* NULL is allowed */
 enum pk_code pk_device_oom(struct pk_device *dev, struct pk_err *err);

@@ -1,9 +1,8 @@
-/* Null: a device that computes nothing and has a simulated clock, so that everything above it is exact.
+/* Null: a device that computes nothing and has a simulated clock, so that all measurements on it are exact.
  *
- * Time starts at 0 and passes only when work is declared: reading the clock costs nothing. Rates are powers of two, so
- * that shapes of powers of two take whole nanoseconds; a part of a nanosecond counts as one.
- * Memory is addresses without anything behind them: touching it from the host is a bug, as it would be on a GPU.
- * With options.seed set, every advance is stretched by log-normal noise: PK_NULL_SD_PROCESS drawn once when
+ * Time starts at 0 and passes only when work is declared: reading the clock costs nothing. Rates are powers of two, so that shapes of
+ * powers of two take whole nanoseconds; times are rounded up to whole nanoseconds. Addresses are not backed by memory: access from the
+ * host is a bug, as on a GPU. With options.seed set, every advance is stretched by log-normal noise: PK_NULL_SD_PROCESS drawn once when
  * the device is opened, PK_NULL_SD_STEP each time. Equal seeds give equal times. */
 #pragma once
 
@@ -15,11 +14,11 @@
 #define PK_NULL_SD_PROCESS   0.01
 #define PK_NULL_SD_STEP      0.01
 
-enum { PK_NULL_LIMIT_GIB = 32 }; /* pool limit when none is asked for */
+enum { PK_NULL_LIMIT_GIB = 32 }; /* pool limit when none is set */
 
 extern const struct pk_device_ops pk_device_null;
 
-/* Lets ns of fake time pass. */
+/* Advances the clock by ns. */
 void pk_null_advance(struct pk_device *dev, uint64_t ns);
 
 /* Advances the clock by the time of this work: the longest of its parts at the rates above. */
@@ -34,7 +33,7 @@ struct pk_null_part {
 void pk_null_play(struct pk_device *dev, struct pk_null_part part);
 struct pk_null_part pk_null_played(const struct pk_device *dev);
 
-/* What was declared since the device was opened: the events of the counter source "fake". */
+/* Work declared since the device was opened: the events of the counter source "fake". */
 struct pk_null_counts {
     uint64_t works;
     double flops, bytes, exps;

@@ -4,10 +4,10 @@
  *   peak       highest current since pk_pool_reset_peak
  *   reserved   bytes taken from the device, live or kept for reuse
  *   limit      current may not exceed it
- * An allocation is served from the free list of its rounded size, so an iteration that allocates what the one before
- * freed takes nothing from the device. Never split, never merged: what a case needs is exactly what it names.
- * When the limit allows the live bytes but reserved would pass it, idle blocks are released first.
- * Tags say what live bytes are for; per-tag current and peak are kept. Not thread safe. */
+ * An allocation is served from the free list of its rounded size, so an iteration that allocates the same sizes as the one before takes
+ * nothing from the device. Blocks are never split or merged: a case uses exactly the bytes that it requests. When the limit allows the
+ * live bytes but reserved would pass it, idle blocks are released first. Tags say what live bytes are for; current and peak are also
+ * counted per tag. Not thread safe. */
 #pragma once
 
 #include <stdbool.h>
@@ -56,11 +56,12 @@ struct pk_pool {
 };
 
 void pk_pool_init(struct pk_pool *p, struct pk_device *dev, size_t limit_bytes);
-/* NULL when the limit or the device refuses; p->refused_bytes then says how much was asked for. 0 bytes take one unit. */
+/* NULL when the limit or the device refuses; p->refused_bytes is then the requested size. 0 bytes take one unit. */
 void *pk_pool_alloc(struct pk_pool *p, size_t bytes, enum pk_tag tag);
-void pk_pool_free(struct pk_pool *p, void *ptr); /* NULL is allowed; an address that is not live is a bug */
-void pk_pool_reset_peak(struct pk_pool *p);      /* peak = current, per tag as well; refused = 0 */
-void pk_pool_trim(struct pk_pool *p);            /* gives every idle block back to the device */
-/* Frees what was allocated after p->serial had the value `since` and is still live: memory that a probe leaked. Returns the bytes. */
+void pk_pool_free(struct pk_pool *p,
+                  void *ptr); /* NULL is allowed; an address that is not live is a bug (pk_assert) */
+void pk_pool_reset_peak(struct pk_pool *p); /* peak = current, per tag as well; refused = 0 */
+void pk_pool_trim(struct pk_pool *p);       /* gives every idle block back to the device */
+/* Frees live allocations made after p->serial had the value `since`: memory that a probe leaked. Returns the bytes. */
 size_t pk_pool_reclaim(struct pk_pool *p, uint64_t since);
 const char *pk_tag_name(enum pk_tag tag);

@@ -1,10 +1,10 @@
-/* Trace: a log of the work of a device, piece by piece: kernels and copies of a GPU, ops and copies of a device that computes on the
- * calling thread.
+/* Trace: a log of the pieces of work of a device: kernels and copies of a GPU, ops and copies of a device that computes on the calling
+ * thread.
  *
- * Where dev->trace is set, ops and copies are written down as they are asked for, with what they declare to do: a clock is read before
- * and after each, in arrays made before; where it is NULL an op costs one branch more. On a device that computes on the calling thread
- * these are the pieces. A GPU's pieces come from its vendor's profiler (counter/cuda/gpu_trace.c), and its ops say what they were asked
- * for. counter/tracing.h is the one way to either, counter/breakdown.h what is made of them. */
+ * When dev->trace is set, each op and copy is recorded with its declared work and with the clock before and after it, in arrays
+ * allocated before; when it is NULL, an op costs one more branch. On a device that computes on the calling thread these rows are the
+ * pieces. A GPU's pieces come from the vendor's profiler (counter/cuda/gpu_trace.c); its op rows tell which op launched each. Traces are
+ * made through counter/tracing.h and evaluated by counter/breakdown.h. */
 #pragma once
 
 #include "base/arena.h"
@@ -19,7 +19,7 @@ struct pk_device;
 enum pk_kernel_family {
     PK_FAMILY_GEMM,             /* of weights */
     PK_FAMILY_ATTENTION_MATMUL, /* products of unfused attention: Q K^T, P V and those of backward */
-    PK_FAMILY_ATTENTION,        /* fused: softmax and both products are within */
+    PK_FAMILY_ATTENTION,        /* fused: contains softmax and both products */
     PK_FAMILY_SOFTMAX,
     PK_FAMILY_NORM,
     PK_FAMILY_ELEMENTWISE,
@@ -32,10 +32,10 @@ enum pk_kernel_family {
 };
 extern const char *const pk_family_names[PK_FAMILIES]; /* "gemm", ... as in the store */
 
-/* Regions are assigned after the fact (counter/breakdown.h); until then PK_NO_REGION. */
+/* Regions are assigned after the iteration (counter/breakdown.h); until then PK_NO_REGION. */
 enum { PK_NO_REGION = -1 };
 
-/* What ops declare (ops/ops.h), and of copies the bytes alone. */
+/* Declared work of an op (ops/ops.h); of a copy only the bytes. */
 struct pk_declared {
     double flops, bytes;
 };
@@ -44,15 +44,15 @@ struct pk_kernel {
     const char *name; /* "softmax", "softmax.cu:forward", "copy host to device" */
     enum pk_kernel_family family;
     int region;           /* of the probe's table */
-    uint32_t occurrence;  /* of the region: its place among the marks */
-    uint32_t lane;        /* an enum pk_lane, or a GPU's stream by its profiler's number */
-    uint64_t launched_ns; /* when the host launched it, by the device's clock; 0 = not known */
+    uint32_t occurrence;  /* of the region: its index among the marks */
+    uint32_t lane;        /* an enum pk_lane, or the profiler's number of a GPU stream */
+    uint64_t launched_ns; /* when the host launched it, by the device's clock; 0 = unknown */
     uint64_t begin_ns,
-        end_ns; /* when it ran; of a GPU: converted to the host's clock, to a microsecond or so */
+        end_ns; /* when it ran; on a GPU converted to the host's clock, to about a microsecond */
     uint32_t grid[3], block[3];  /* of a GPU's kernels, else 0 */
     int64_t copied_bytes;        /* of a GPU's copies and fills, as its profiler counts them, else 0 */
-    struct pk_declared declared; /* of a GPU's pieces 0: its ops say */
-    bool placed;                 /* its region is known already */
+    struct pk_declared declared; /* 0 for a GPU's pieces: see the ops */
+    bool placed;                 /* its region is already set */
 };
 
 /* Sums by the region that was open innermost, [0] = none, and family. */
@@ -63,9 +63,10 @@ struct pk_tape {
 struct pk_trace {
     struct pk_kernel *v;
     size_t n, cap;
-    size_t dropped;             /* did not fit: the trace is not whole */
-    const struct pk_trace *ops; /* of a GPU: what v was asked for by; NULL = v are ops themselves */
-    struct pk_tape *tape;       /* of a capture (lane.h): in place of rows, so that all fits; else NULL */
+    size_t dropped;             /* rows that did not fit: the trace is incomplete */
+    const struct pk_trace *ops; /* of a GPU: the ops that launched v; NULL = v are ops */
+    struct pk_tape
+        *tape; /* during a capture (lane.h): sums instead of rows, so that everything fits; else NULL */
 };
 
 void pk_trace_init(struct pk_trace *t, struct pk_arena *a, size_t cap);
@@ -73,6 +74,6 @@ void pk_trace_init(struct pk_trace *t, struct pk_arena *a, size_t cap);
 /* Logs the op or copy that began at begin_ns and has just ended. dev->trace is set. Never allocates. */
 void pk_trace_add(struct pk_device *dev, const char *name, enum pk_kernel_family family, uint64_t begin_ns,
                   struct pk_declared declared);
-/* Everything on a tape was launched again at asked_ns, by one call: a row for each sum. */
+/* Logs a replay: everything on the tape was launched at launched_ns, by one call. Adds a row for each sum. */
 void pk_trace_add_tape(struct pk_trace *t, const char *name, const struct pk_tape *tape,
                        uint64_t launched_ns);

@@ -10,11 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "4096", "64KiB", "200MB", "1.5GiB" -> bytes. Not negative; "0.18GiB" is rounded to whole bytes, "0.5B" and what is less than one
- * are refused. */
+/* "4096", "64KiB", "200MB", "1.5GiB" -> bytes. Not negative; "0.18GiB" is rounded to whole bytes; sizes below one byte ("0.5B") are
+ * refused. */
 enum pk_code pk_parse_size(const char *text, int64_t *bytes, struct pk_err *err) PK_MUST_CHECK;
 
-/* "25GB" -> bytes in a second. As sizes, but the unit is required. */
+/* "25GB" -> bytes per second. As sizes, but the unit is required. */
 enum pk_code pk_parse_rate(const char *text, int64_t *bytes_per_s, struct pk_err *err) PK_MUST_CHECK;
 
 /* "500ms", "2s", "10m", "1h", "250us", "0" -> ns. A bare number other than 0 is refused (which unit?). Rounded like sizes. */
@@ -38,15 +38,15 @@ struct pk_unit {
 /* The row for (base, shown), e.g. ("ns", "ms") -> 1e6 or ("bytes", "GB") -> 1e9; NULL when there is none. */
 const struct pk_unit *pk_unit_find(const char *base, const char *shown);
 
-/* Stands for a number of bytes above the largest number. */
+/* A number of bytes that is too large for int64_t. */
 #define PK_BYTES_BEYOND INT64_MAX
 
 /* From several display units of a base unit, separated by blanks, smallest first ("GFLOP/s TFLOP/s"): the first in which `most` has at
  * most 5 digits before the point, else the last. NULL when one of them is unknown. */
 const struct pk_unit *pk_unit_fit(const char *base, const char *shown, double most);
 
-/* Human forms for messages and progress, not for tables: 1536 -> "1.5 KiB", 2500000 -> "2.50 ms"; PK_BYTES_BEYOND -> "over 8 EiB".
- * Write at most cap bytes with the NUL; return buf. */
+/* Human forms for messages and progress, not for tables: 1536 -> "1.5 KiB", 2500000 -> "2.50 ms"; PK_BYTES_BEYOND -> "over 8 EiB". Write
+ * at most cap bytes, the NUL included; return buf. */
 char *pk_format_bytes(int64_t bytes, char *buf, size_t cap);
 char *pk_format_ns(double ns, char *buf, size_t cap);
 

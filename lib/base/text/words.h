@@ -19,8 +19,8 @@ const char *pk_plural(size_t n, const char *noun, struct pk_arena *a);
 /* The noun alone: "case" or "cases". */
 const char *pk_plural_noun(size_t n, const char *noun, struct pk_arena *a);
 
-/* A text that begins with a verb in the plural, for n subjects: 1, "are not known" -> "is not known"; 2, "are not known" and
- * anything that begins with another word stay. In the arena. SQL has it as predicate(n, text), plural(n, noun) and plural_noun(n, noun). */
+/* Fits a text that begins with a verb in the plural to n subjects: 1, "are not known" -> "is not known". With another n, or another
+ * first word, the text is unchanged. In the arena. SQL has it as predicate(n, text), plural(n, noun) and plural_noun(n, noun). */
 const char *pk_predicate(size_t n, const char *text, struct pk_arena *a);
 
 /* The word of words[0..n) nearest to `wrong` (case-folded Damerau-Levenshtein distance of at most a third of the

@@ -1,8 +1,8 @@
 /* Engine: a thread that makes blocking calls, one at a time, in the order in which they are requested.
  *
  * MPI makes progress only inside its own calls, so overlap needs a thread inside such a call. All calls of a transport go through its
- * engine, including the first and the last: the library sees a single thread. Nothing here allocates after the start. Jobs are the
- * caller's and live until they are over. Inside lib/comm/transport only. */
+ * engine, including the first and the last: the library sees a single thread. Nothing here allocates after the start. The caller owns
+ * the jobs, which live until they are over. Inside lib/comm/transport only. */
 #pragma once
 
 #include "device/device.h"
@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 struct pk_job {
-    int (*call)(void *user); /* 0 or what went wrong, by the transport's own numbers */
+    int (*call)(void *user); /* 0 or the transport's error number */
     void *user;
     int rc;                      /* of call, once over */
     uint64_t began_ns, ended_ns; /* pk_clock_ns */
@@ -38,5 +38,5 @@ static inline bool pk_job_over(const struct pk_job *j)
 /* False when it is not over by then (pk_clock_ns). */
 bool pk_engine_wait(struct pk_engine *e, struct pk_job *j, uint64_t deadline_ns);
 
-/* Ends the thread; everything that was posted is over. */
+/* Ends the thread. Every posted job is over. */
 void pk_engine_stop(struct pk_engine *e);

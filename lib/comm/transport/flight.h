@@ -8,30 +8,32 @@
 #include "comm/comm.h"
 #include "device/lane.h"
 
-enum { PK_FLIGHT_MOST = 4096 }; /* whose times one settle can read: the largest model has 327 tensors */
+enum {
+    PK_FLIGHT_MOST = 4096
+}; /* all-reduces whose times one settle can read; the largest model has 327 tensors */
 
 struct pk_flight {
     struct pk_comm *c;
     struct pk_flight_slot {
         struct pk_moment queued, began, ended;
         struct pk_reduce *r;
-        bool made, passed; /* passed: asked and began are not recorded, they are where it ended */
-    } * v;      /* of the all-reduce numbered n: v[n % PK_FLIGHT_MOST]; moments are made when first used */
+        bool made, passed; /* passed: queued and began are not recorded: they are equal to ended */
+    } * v;      /* all-reduce number n is in v[n % PK_FLIGHT_MOST]; moments are made at first use */
     uint64_t n; /* begun since the last settle */
 };
 
 void pk_flight_init(struct pk_flight *f, struct pk_comm *c);
-/* Nothing is under way. */
+/* Nothing is running. */
 void pk_flight_free(struct pk_flight *f);
 
 enum pk_code pk_flight_begin(struct pk_flight *f, struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_flight_end(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
-/* Instead of begin, end and wait, for an all-reduce that sends nothing: it is over when the compute lane arrives here. */
+/* Replaces begin, end and wait for an all-reduce that sends nothing: it ends when the compute lane reaches it. */
 enum pk_code pk_flight_pass(struct pk_flight *f, struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_flight_wait(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
 
-/* Returns when all are over, and their times are set. `wrong`, if not NULL, is called meanwhile, over and over, and behind the last: an
- * error of it ends the wait, and is returned. PK_E_TIMEOUT after the comm's time. */
+/* Returns when all have ended, with their times set. `wrong`, if not NULL, is called repeatedly during the wait and once after it; its
+ * error ends the wait and is returned. PK_E_TIMEOUT after the comm's timeout. */
 typedef enum pk_code pk_flight_wrong_fn(struct pk_comm *c, struct pk_err *err);
 enum pk_code pk_flight_settle(struct pk_flight *f, pk_flight_wrong_fn *wrong,
                               struct pk_err *err) PK_MUST_CHECK;

@@ -1,8 +1,8 @@
 /* Nccl api: the functions of libnccl.so.2 that perfkit calls, declared by hand.
  *
- * The library is opened at run time, and its binary interface is that of major version 2 since 2.14 (numbers and structs below are
- * compared with nccl.h, where there is one, by tests/unit/comm/test_nccl_abi.c): a program built where there is no nccl.h uses it all the same.
- * Names are the library's. Inside lib/comm/transport only. */
+ * The library is opened at run time, so that the build does not need nccl.h. The binary interface is that of major version 2 from 2.14
+ * on; tests/unit/comm/test_nccl_abi.c compares the numbers and structs below with nccl.h, if it is there. Names are the library's.
+ * Inside lib/comm/transport only. */
 #pragma once
 
 #include "device/cuda/library.h"
@@ -29,7 +29,7 @@ struct pk_nccl_id {
     char bytes[PK_NCCL_ID_BYTES];
 };
 
-/* As 2.14 has it; what later versions added takes their defaults, because `version` is below theirs. */
+/* As in 2.14. Later versions use defaults for the fields that they added, because `version` is lower than theirs. */
 struct pk_nccl_config {
     size_t size; /* of this struct */
     unsigned magic, version;

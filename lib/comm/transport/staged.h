@@ -1,8 +1,8 @@
 /* Staged: all-reduces of device arrays by a transport that supports only host memory.
  *
- * On the communication lane, in order: parts are copied into a pinned buffer, as many as it has room for; a call of the host gives it to the
- * transport's engine, whose thread averages it, and waits; it is copied back. The host that started it does not wait, nor does the compute
- * lane. Inside lib/comm/transport only. */
+ * On the communication lane, in order: parts are copied into a pinned buffer, as many as fit; a host callback passes the buffer to the
+ * transport's engine, whose thread averages it, and waits; the result is copied back. Neither the host that started it nor the compute
+ * lane waits. Inside lib/comm/transport only. */
 #pragma once
 
 #include "comm/transport/engine.h"
@@ -27,18 +27,18 @@ struct pk_staged {
     pk_staged_fn *average;
     void *user;
     char *pinned;
-    struct pk_staged_batch *batches; /* of the one numbered n: batches[n % PK_STAGED_BATCHES] */
+    struct pk_staged_batch *batches; /* batch number n is in batches[n % PK_STAGED_BATCHES] */
     uint64_t posted;
     _Atomic uint64_t done;
-    atomic_bool late; /* the engine's thread is in a call for longer than the comm's time */
+    atomic_bool late; /* a call on the engine's thread takes longer than the comm's timeout */
     atomic_int rc;    /* the first error of average */
 };
 
-/* The engine runs. PK_E_OOM when there is no pinned memory. */
+/* The engine is running. PK_E_OOM when there is no pinned memory. */
 enum pk_code pk_staged_open(struct pk_staged *s, struct pk_comm *c, struct pk_engine *engine,
                             pk_staged_fn *average, void *user, struct pk_err *err) PK_MUST_CHECK;
-/* A buffer that a stuck call still has stays. */
+/* A buffer that a hanging call still uses is not freed. */
 void pk_staged_close(struct pk_staged *s);
 
-/* Start of the transport; test, wait and settle are the flight's. */
+/* The transport's hook `start`; for wait and settle use the flight. */
 enum pk_code pk_staged_start(struct pk_staged *s, struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;

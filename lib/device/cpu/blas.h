@@ -1,15 +1,13 @@
-/* Blas: the vendors' matrix products on the CPU, of fp32 and of bf16, opened at run time; and the instruction set by which they are
+/* Blas: the vendors' matrix products on the CPU, in fp32 and bf16, opened at run time; and the CPU's instruction set, by which they are
  * chosen.
  *
- * OpenBLAS first, then oneDNN when the build has it, else none (PK_BLAS_OWN: ops/cpu use a GEMM of ours). Where both are there, oneDNN is the
- * other one: which makes products of a shape is found by trying (ops/cpu/gemm_library.c).
- * PERFKIT_BLAS=openblas|onednn|own chooses one, PERFKIT_OPENBLAS=/path/to/libopenblas.so.0 names a file; both
- * are ignored in a set-uid program.
+ * OpenBLAS first, then oneDNN if the build has it, else none (PK_BLAS_OWN: ops/cpu use perfkit's own GEMM). If both are there, the
+ * faster one for each shape is found by timing (ops/cpu/gemm_library.c). PERFKIT_BLAS=openblas|onednn|own chooses one,
+ * PERFKIT_OPENBLAS=/path/to/libopenblas.so.0 names a file; both are ignored in a set-uid program.
  *
- * A library runs on the thread that calls it: parallelism is the crew's. OpenBLAS reads its core type from
- * the environment while it is loaded, and by itself takes its SSE3 kernels on CPUs newer than itself, so the
- * core type is chosen here from CPUID first; a user's own OPENBLAS_CORETYPE is left alone. What it then uses
- * is recorded and a core below the CPU is warned about. */
+ * A library runs on the calling thread only: parallelism comes from the crew (threads.h). OpenBLAS reads its core type from the
+ * environment while it is loaded, and would use its SSE3 kernels on CPUs newer than itself, so the core type is set here from CPUID; a
+ * user's own OPENBLAS_CORETYPE is not changed. The core type in use is recorded, with a warning if it is below the CPU's. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,9 +36,9 @@ struct pk_blas {
     char warning[256]; /* "" = none */
 };
 
-/* Never fails: without a library the kind is PK_BLAS_OWN and name says why. */
+/* Never fails: without a library the kind is PK_BLAS_OWN and `name` says why. */
 void pk_blas_open(struct pk_blas *b, enum pk_isa isa);
-/* Another library to choose from, shape by shape: oneDNN beside OpenBLAS, where the build has it and PERFKIT_BLAS chose none. Else the
+/* The second library to choose from for each shape: oneDNN beside OpenBLAS, if the build has it and PERFKIT_BLAS is not set. Else the
  * kind is PK_BLAS_OWN. */
 void pk_blas_open_other(struct pk_blas *b, const struct pk_blas *first);
 void pk_blas_close(struct pk_blas *b);
@@ -61,14 +59,14 @@ void pk_blas_sgemm(const struct pk_blas *b, const struct pk_sgemm *g);
 
 /* The product of bf16 operands with fp32 sums.
  *
- * oneDNN, where it has instructions for it: by its own answer of the instruction set it uses, asked only on a CPU that has them. On others
- * it has kernels that take bf16 operands apart in registers, 4 to 8 times slower than products of fp32 (8 to 25 GFLOP/s against 85 to 115
- * on a Cascade Lake core): there, and without oneDNN, ops widen operands to fp32 and multiply those, which gives the same products,
- * for those of bf16 are exact in fp32.
+ * oneDNN is used on CPUs with bf16 instructions, when oneDNN reports that it uses them. On other CPUs its kernels unpack bf16 operands
+ * in registers, which is 4 to 8 times slower than fp32 products (8 to 25 GFLOP/s against 85 to 115 on a Cascade Lake core). There, and
+ * without oneDNN, ops widen the operands to fp32 and multiply those, which gives the same products, because products of bf16 are exact
+ * in fp32.
  *
- * PERFKIT_BF16=onednn takes oneDNN whatever the CPU has, widened never does; ignored in a set-uid program. Which it is, and why, is
- * a fact of the device. The function, dnnl_gemm_bf16bf16f32, is exported by oneDNN (2.6.3 was tried) but not in its manual: it is
- * tried once when it is opened, and one without it is none. */
+ * PERFKIT_BF16=onednn uses oneDNN on every CPU, PERFKIT_BF16=widened never; both are ignored in a set-uid program. The choice and its
+ * reason are a fact of the device. The function dnnl_gemm_bf16bf16f32 is exported by oneDNN (tested with 2.6.3) but undocumented: it is
+ * tested once when the library is opened, and a library without it is not used. */
 extern const char *const pk_bf16_words[]; /* of PERFKIT_BF16; NULL-terminated */
 
 struct pk_bf16 {
@@ -79,7 +77,7 @@ struct pk_bf16 {
     char warning[256]; /* warning: oneDNN was requested and is not used; "" = none */
 };
 
-/* Never fails: what cannot be opened is widened, and name says why. */
+/* Never fails: without a usable library `product` is NULL and `name` says why. */
 void pk_bf16_open(struct pk_bf16 *b);
 void pk_bf16_close(struct pk_bf16 *b);
 

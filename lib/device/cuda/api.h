@@ -1,8 +1,8 @@
 /* Api: the CUDA runtime as a table of functions, so that everything above it runs in tests without a driver.
  *
- * The table is filled by the static runtime (cuda.c): a program with it starts on any machine and opens the driver at the
- * first call. Tests put another table in its place (tests/unit/device/fake_cuda.h), which keeps its own streams and events in host memory,
- * counts calls, and fails the n-th. Only lib/device/cuda and lib/ops/cuda name cuda_runtime_api.h. */
+ * The table holds the functions of the static runtime (cuda.c): the program starts on any machine and opens the driver at the first
+ * call. Tests use another table (tests/unit/device/fake_cuda.h), with streams and events in host memory, which counts calls and fails
+ * the n-th. Only lib/device/cuda and lib/ops/cuda name cuda_runtime_api.h. */
 #pragma once
 
 #include <cuda_runtime_api.h>

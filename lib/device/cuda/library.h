@@ -1,10 +1,11 @@
 /* Library: NVIDIA's libraries, opened at run time: cublasLt, cudnn, nccl, cupti, nvml.
  *
- * A library is taken when its major version is the one perfkit was built against and its minor is at least that; others are refused by
- * name with both versions. Where it is looked for, in this order: $PERFKIT_CUDA_LIBS (a colon-separated list of folders; ignored in a
- * set-uid program), the loader's own search by soname, $VIRTUAL_ENV and $CONDA_PREFIX (lib/python3.N/site-packages/nvidia/x/lib and nvidia/cu13/lib),
- * $CUDA_HOME/lib64, /usr/local/cuda/lib64, and the site-packages of the python3 on PATH's prefix (read as folders: no interpreter is started).
- * Siblings that a library opens by itself (cudnn's engines, cublasLt's nvrtc) are opened first from the same folder. */
+ * A library is used when its major version is the one that perfkit was built with and its minor version is at least that; others are
+ * refused with both versions. It is searched in this order: $PERFKIT_CUDA_LIBS (a colon-separated list of folders; ignored in a set-uid
+ * program), the loader's own search by soname, $VIRTUAL_ENV and $CONDA_PREFIX (lib/python3.N/site-packages/nvidia/x/lib and
+ * nvidia/cu13/lib), $CUDA_HOME/lib64, /usr/local/cuda/lib64, and the site-packages under the prefix of the python3 on PATH (only folders
+ * are read: no interpreter is started). Libraries that a library opens itself (cudnn's engines, cublasLt's nvrtc) are opened first, from
+ * the same folder. */
 #pragma once
 
 #include "base/arena.h"

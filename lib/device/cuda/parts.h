@@ -22,10 +22,10 @@ struct pk_cuda {
     cudaStream_t stream[PK_LANES]; /* PK_LANE_HOST has none */
     cudaEvent_t *events; /* by slot; created when a slot is first used, never in a repeated iteration */
     size_t n_events;
-    cudaEvent_t anchor; /* lanes.c: made by the first */
+    cudaEvent_t anchor; /* lanes.c: made by the first call */
     uint64_t anchor_ns;
     bool capturing;
-    cudaError_t capture_rc; /* the first error of this capture, or the last one, that no call could return */
+    cudaError_t capture_rc; /* the first error of this or the last capture that no call could return */
     cudaError_t sticky;     /* the first error after which the context is useless */
     char sticky_what[128];
     void *l2_scratch;
@@ -34,8 +34,8 @@ struct pk_cuda {
     struct pk_cuda_state *beside;
     int driver_version, runtime_version; /* 13000 */
     const char *overrides;               /* variables of the environment that are ignored */
-    const char *overlap;                 /* of PERFKIT_DEPENDENT_LAUNCH=on: what came of it; else NULL */
-    const char *binding;                 /* of the thread that feeds the GPU; "off" */
+    const char *overlap; /* with PERFKIT_DEPENDENT_LAUNCH=on its effect, as a fact; else NULL */
+    const char *binding; /* CPUs of the thread that launches work on the GPU; "off" */
 };
 
 static inline struct pk_cuda *pk_cuda_of(const struct pk_device *dev)
@@ -49,20 +49,22 @@ const char *pk_cuda_missing(const struct pk_cuda_api *api);
 /* graph.c */
 extern const struct pk_graph_ops pk_cuda_graphs;
 
-/* delay.cu: one thread that reads the chip's clock until ns have passed; the rest of the chip is free. The launch's error, 0 = none. */
+/* delay.cu: one thread that reads the GPU's clock until ns have passed; the rest of the GPU is free. Returns the launch's error, 0 =
+ * none. */
 int pk_k_delay(struct CUstream_st *stream, uint64_t ns);
-/* delay.cu: the compute capability whose code runs on the current GPU: 90 for sm_90a, 80 for PTX of compute_80; 0 where there is none. */
+/* delay.cu: the compute capability of the code that runs on the current GPU: 90 for sm_90a, 80 for PTX of compute_80; 0 when there is
+ * none. */
 int pk_k_compiled_for(void);
 
 /* lanes.c */
 extern const struct pk_lane_ops pk_cuda_lanes;
 void pk_cuda_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns_long);
 
-/* errors.c. True of errors that end the process. */
+/* errors.c. True for errors after which the process has to end. */
 bool pk_cuda_is_sticky(cudaError_t rc);
 /* Remembers an error that cannot be returned where it happens: all later checks return it. */
 void pk_cuda_remember(struct pk_cuda *c, cudaError_t rc, const char *what);
-/* True of an error that costs a capture that is under way and not the device: it is kept until the capture ends with it. */
+/* True for an error that ends only the running capture, not the device: it is kept and returned at the end of the capture. */
 bool pk_cuda_spoils_capture(struct pk_cuda *c, cudaError_t rc);
 
 /* lanes.c: the hooks of marks. */
