@@ -14,26 +14,26 @@ extern const struct pk_source pk_source_gpu_trace;
 extern const struct pk_source pk_source_gpu_state;
 extern const struct pk_source pk_source_fake;
 
-/* A row of a source's events; behind the summary: quality, note, and the kind if they do not add up. */
+/* A row of a source's events; after the summary: quality, note, and the kind unless it is PK_EVENT_SUM. */
 #define PK_EVENT(source, name, unit, summary, ...)                                                           \
     {                                                                                                        \
         name, unit, summary, source, "", "", __VA_ARGS__                                                     \
     }
 
-/* An unavailable source, for the reason of an error. */
+/* An unavailable source with the reason from an error. */
 struct pk_source_found pk_found_error(const struct pk_err *err, struct pk_arena *a);
 
-/* The rows of the named events of s->events, in that order, in the arena; s->events[i] of out[k] in index[k]. PK_E_USAGE for a name that
+/* Finds the named events in s->events: out[k], in the arena, is the row of names[k] and index[k] its index. PK_E_USAGE for a name that
  * is not there. */
 enum pk_code pk_events_find(const struct pk_source *s, const char *const *names, size_t n, struct pk_arena *a,
                             struct pk_event **out, size_t *index, struct pk_err *err) PK_MUST_CHECK;
 
-/* PK_E_UNAVAILABLE unless the plan is for an NVIDIA GPU, as all plans of its sources are. */
+/* PK_E_UNAVAILABLE unless dev is an NVIDIA GPU, which the plans of GPU sources need. */
 enum pk_code pk_plan_needs_gpu(const struct pk_source_plan *p, const struct pk_device *dev,
                                struct pk_err *err) PK_MUST_CHECK;
 
-/* The hook plan of a source whose table of events can be counted all at once: one plan, whose state is the events' places in the table,
- * `const size_t *` of [n]. */
+/* The hook `plan` of a source that can count all events of its table together: one plan, whose state is the events' indices in the
+ * table, `const size_t *` of [n]. */
 enum pk_code pk_plan_table(const struct pk_source *s, const struct pk_counter_env *env,
                            const char *const *events, size_t n, struct pk_arena *a,
                            const struct pk_source_plan **plans, size_t *n_plans,

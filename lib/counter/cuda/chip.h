@@ -9,7 +9,7 @@ struct pk_chip_counters {
     CUpti_Profiler_Host_Object *host;
 };
 
-/* What can be counted; of these metrics and no others. */
+/* The configuration for counting these metrics. */
 struct pk_chip_config {
     const char *const *metrics;
     size_t n;
@@ -18,41 +18,41 @@ struct pk_chip_config {
     unsigned passes;
 };
 
-/* availability: of the open device, so that what a MIG instance or a vGPU forbids is left out; NULL = all that the chip has. */
+/* availability: of the open device, without the counters that a MIG instance or a vGPU does not allow; NULL = all counters of the chip. */
 enum pk_code pk_chip_open(const struct pk_cupti *c, const char *name, const uint8_t *availability,
                           struct pk_chip_counters *out, struct pk_err *err) PK_MUST_CHECK;
 void pk_chip_close(struct pk_chip_counters *k);
 
-/* Is this a metric of the chip? Asking leaves no trace; adding one that is none would spoil the object. *summary is CUPTI's own, NULL =
- * not wanted. */
+/* True if this is a metric of the chip. It does not change the object; adding an unknown metric would make it useless. *summary: CUPTI's
+ * description; may be NULL. */
 bool pk_chip_has(const struct pk_chip_counters *k, const char *metric, const char **summary);
 
-/* Metrics that pk_chip_has. A chip object makes one configuration. */
+/* For metrics for which pk_chip_has is true. One configuration for each chip object. */
 enum pk_code pk_chip_configure(const struct pk_chip_counters *k, const char *const *metrics, size_t n,
                                struct pk_arena *a, struct pk_chip_config *out,
                                struct pk_err *err) PK_MUST_CHECK;
 
-/* The chip that env names, or that of its GPU: in the arena. */
+/* The chip named by env, or that of its GPU. In the arena. */
 enum pk_code pk_chip_here(const struct pk_counter_env *env, const struct pk_cupti *c, struct pk_arena *a,
                           const char **name, struct pk_err *err) PK_MUST_CHECK;
 
 /* --- names of events -------------------------------------------------------------------------------------------------- */
 
-/* Perfkit's names for what an NVIDIA GPU counts, and what each is called on the chips. */
+/* Perfkit's names for the counters of an NVIDIA GPU, and their names on this chip. */
 struct pk_gpu_event {
     struct pk_event event; /* of the source gpu-counters; .native is the metric on this chip */
     bool adds;             /* occurrences can be summed; else it is an average or a share */
     double scale;          /* from CUPTI's unit: 0.01 for percent */
-    bool outside;          /* counted at the links, which share no configuration with the chip's own units */
+    bool outside; /* counted at the links, which cannot be configured together with the chip's other units */
 };
 
-/* Every name that is known, whatever the chip; native is the first spelling. */
+/* Every name, for all chips; `native` is the first of its spellings. */
 size_t pk_gpu_events_all(struct pk_arena *a, const struct pk_event **out);
 
-/* A name of perfkit's or a metric as the vendor writes it ("sm__cycles_active.avg"), on this chip. PK_E_USAGE for what can be neither,
- * PK_E_UNAVAILABLE for what this chip has not. */
+/* Finds a perfkit name or a vendor's metric ("sm__cycles_active.avg") on this chip. PK_E_USAGE for a text that can be neither,
+ * PK_E_UNAVAILABLE when the chip does not have it. */
 enum pk_code pk_gpu_event_find(const struct pk_chip_counters *k, const char *name, struct pk_arena *a,
                                struct pk_gpu_event *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* Could the name be one of this source's, without asking a chip? PK_E_USAGE when not. */
+/* PK_E_USAGE when the name cannot be an event of this source; needs no chip. */
 enum pk_code pk_gpu_event_looks(const char *name, struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;

@@ -1,10 +1,10 @@
 /* Cupti: NVIDIA's profiler as a table of functions, opened at run time; tests put their own in pk_counter_env.
  *
- * Only the Host functions (cuptiProfilerHost*) work without a driver: they name chips, check metrics and count passes on any machine. No
- * other may be called before the device is open: without a context cuptiRangeProfilerEnable does not fail but crashes.
+ * Only the Host functions (cuptiProfilerHost*) work without a driver: they name chips, check metrics and count passes on any machine.
+ * The others may be called only while the device is open: without a context cuptiRangeProfilerEnable crashes.
  *
- * One process has one client of CUPTI, and a GPU's counters have one at a time: whoever comes second is refused, in words and with what
- * to do (pk_cupti_check). */
+ * A process can have one client of CUPTI, and a GPU's counters can have one user at a time: a second one gets an error with a fix
+ * (pk_cupti_check). */
 #pragma once
 
 #include "counter/source.h"
@@ -56,7 +56,7 @@
     X(cuptiRangeProfilerGetCounterDataInfo)                                                                  \
     X(cuptiRangeProfilerCounterDataGetRangeInfo)
 
-/* A parameter block called `p`, whose size says which version of it is meant. */
+/* A parameter block called `p`; its size selects the version. */
 #define PK_CUPTI_PARAMS(of, p) CUpti_##of##_Params p = {.structSize = CUpti_##of##_Params_STRUCT_SIZE}
 
 #define PK_CUPTI_FIELD(name) __typeof__(&name) name;
@@ -71,19 +71,19 @@ struct pk_cupti {
 enum pk_code pk_cupti_open(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_cupti **out,
                            struct pk_err *err) PK_MUST_CHECK;
 
-/* PK_OK, or the error: `what` failed ("counting on the GPU"), why in words, the exact thing to do, and rc as its number. */
+/* PK_OK, or the error: `what` failed ("counting on the GPU"), the reason, the fix, and rc as its number. */
 enum pk_code pk_cupti_check(const struct pk_cupti *c, CUptiResult rc, const char *what,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* Why the GPU's profiler cannot be used here, as far as that is known without a context; else PK_OK: driver and GPU, the library, and
- * with `counters` whether the driver keeps them for administrators. */
+/* PK_OK, or why the GPU's profiler cannot be used here, as far as this can be tested without a context: driver and GPU, the library, and
+ * with `counters` whether the driver restricts them to administrators. */
 enum pk_code pk_cupti_possible(const struct pk_counter_env *env, bool counters, struct pk_arena *a,
                                const struct pk_cupti **out, struct pk_err *err) PK_MUST_CHECK;
 
 /* The context of the open device, on this thread. */
 enum pk_code pk_cupti_context(const struct pk_cupti *c, CUcontext *ctx, struct pk_err *err) PK_MUST_CHECK;
 
-/* Self-tests: known work on the first GPU, read by the sources that should count it. */
+/* Self-tests: known work on the first GPU, counted by these sources. */
 struct pk_source_found pk_gpu_counters_selftest(const struct pk_source *s, const struct pk_counter_env *env,
                                                 struct pk_arena *a);
 struct pk_source_found pk_gpu_trace_selftest(const struct pk_source *s, const struct pk_counter_env *env,

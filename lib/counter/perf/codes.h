@@ -1,22 +1,22 @@
-/* Codes: translates names of events into the kernel's codes: presets for each processor, libpfm's names, and units outside the cores as
- * sysfs describes them. */
+/* Codes: translates event names into codes of the Linux kernel: presets for each processor, libpfm's names, and units outside the cores,
+ * from sysfs. */
 #pragma once
 
 #include "counter/perf/reader.h"
 
 /* --- presets ---------------------------------------------------------------------------------------------------------- */
 
-/* What a name stands for, and the kernel's own event of about that meaning. */
+/* A preset, and the kernel's generic event with about the same meaning. */
 struct pk_counter_preset {
     const char *name, *unit, *summary;
     int type;        /* of perf_event_attr; -1 = the kernel has none */
     uint64_t config; /* likewise */
     enum pk_quality quality;
-    const char *note; /* of the kernel's event */
+    const char *note; /* on the kernel's event */
 };
 extern const struct pk_counter_preset pk_presets[]; /* ends with a NULL name */
 
-/* A preset on some processors, by libpfm's names. */
+/* The definition of a preset on some processors, in libpfm's names. */
 struct pk_native {
     const char *preset;
     const char *pmus; /* "skx icx icl spr" */
@@ -32,26 +32,26 @@ struct pk_pmu {
     int family;                  /* -1 on Arm */
     int first_model, last_model; /* the part on Arm */
     const char *pmu;             /* libpfm's name */
-    const char *alias_of;        /* "" ; else whose events these are taken for, and pmu is their name */
+    const char *alias_of;        /* "" = none; else the processor whose events are used, under the name pmu */
 };
 extern const struct pk_pmu pk_pmus[]; /* ends with a NULL vendor */
 
-/* The processor that root/proc/cpuinfo names; NULL = none of those above; then *what says what it is. */
+/* The processor named in root/proc/cpuinfo; NULL = not in the table, then *what describes it. */
 const struct pk_pmu *pk_pmu_of(const char *root, struct pk_arena *a, const char **what);
 
 /* NULL = no row for that processor. */
 const struct pk_native *pk_native_of(const char *preset, const char *pmu);
 
-/* --- encoding: the name of a processor event to the codes whose sum it is, on this machine ---------------------------- */
+/* --- encoding: the name of a processor event to the codes that are added up, on this machine ---------------------------- */
 
-/* The processor as far as codes depend on it. */
+/* The properties of the processor on which codes depend. */
 struct pk_processor {
     const struct pk_pmu *pmu; /* NULL = no presets for it */
-    const char *what;         /* it is, when it is not known */
+    const char *what;         /* description of an unknown processor */
     bool hybrid; /* two kinds of cores: "cycles" is an event of cpu_core, "cycles@cpu_atom" of the other */
     struct pk_cores {
         const char *unit; /* the kernel's: "cpu_core", "cpu_atom" */
-        uint32_t type;    /* likewise; 0 where there is one kind */
+        uint32_t type;    /* of the kernel; 0 when there is one kind */
         const char *cpus; /* "0-15" */
     } cores[2];
 };
@@ -59,52 +59,50 @@ struct pk_processor pk_processor_of(const struct pk_counter_env *env, struct pk_
 
 struct pk_encoded {
     struct pk_event event;
-    const struct pk_cores *cores; /* NULL = there is one kind */
+    const struct pk_cores *cores; /* NULL = one kind of cores */
     struct pk_perf_code *codes;
     double *factors;
     size_t n;
 };
 
-/* PK_E_USAGE: neither a preset nor a raw name; PK_E_UNAVAILABLE: a preset that this processor has not, or libpfm4 is missing for a raw
- * name. */
+/* PK_E_USAGE: neither a preset nor a raw name; PK_E_UNAVAILABLE: this processor does not have the preset, or libpfm4 is missing for a
+ * raw name. */
 enum pk_code pk_perf_encode(const struct pk_processor *cpu, const char *name, struct pk_arena *a,
                             struct pk_encoded *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* "2*A:B + C", each name behind "pmu::"; false when libpfm4 does not know one of them. */
+/* "2*A:B + C", each name with the prefix "pmu::"; false when libpfm4 does not know one of them. */
 bool pk_perf_encode_sum(const char *pmu, const char *sum, struct pk_arena *a, struct pk_encoded *out);
 
-/* How a preset is counted here, without asking libpfm4: with `other` by the second kind of cores, which counts those with a kernel's
- * event. */
+/* How a preset is counted here, without opening libpfm4. other: by the second kind of cores, which uses the kernel's event. */
 struct pk_event pk_preset_event(const struct pk_processor *cpu, const struct pk_counter_preset *p, bool other,
                                 struct pk_arena *a);
 
 /* --- libpfm4 ---------------------------------------------------------------------------------------------------------- */
 
-/* The names that processors' vendors give events. libpfm4 is opened when it is first asked, with the events of processors that are not
- * here too. Not thread safe. */
+/* The vendors' names of events. libpfm4 is opened at first use, with the events of all processors, present or not. Not thread safe. */
 
-/* NULL when libpfm4 is there, else why not. */
+/* NULL when libpfm4 is available, else the reason. */
 const char *pk_pfm_unavailable(void);
-const char *pk_pfm_advice(void); /* the command that brings it */
-/* "4.13"; "" when it is not there. */
+const char *pk_pfm_advice(void); /* the command that installs it */
+/* "4.13"; "" when unavailable. */
 const char *pk_pfm_version(struct pk_arena *a);
 
-/* "skx::INST_RETIRED:ANY_P". False when it is not there or does not know the name. */
+/* "skx::INST_RETIRED:ANY_P". False when libpfm4 is unavailable or does not know the name. */
 bool pk_pfm_encode(const char *name, struct pk_perf_code *out);
 
 /* --- sysfs: units beside the cores, below /sys/bus/event_source/devices ----------------------------------------------- */
 
 struct pk_sysfs_event {
     struct pk_perf_code code;
-    double scale; /* of a count, to the unit */
+    double scale; /* from a count to the unit */
     const char *unit;
 };
 
-/* Event `event` of unit `pmu` ("power", "energy-pkg"); false when there is none, or its description is not understood. */
+/* Event `event` of unit `pmu` ("power", "energy-pkg"); false when there is none or its description cannot be parsed. */
 bool pk_sysfs_event(const char *root, const char *pmu, const char *event, struct pk_arena *a,
                     struct pk_sysfs_event *out);
 
-/* The CPUs on which the unit is to be asked, one for each socket: its cpumask; CPU 0 where it has none. */
+/* The CPUs on which the unit is read, one for each socket: its cpumask, or CPU 0 if it has none. */
 size_t pk_sysfs_cpus(const char *root, const char *pmu, struct pk_arena *a, const int **cpus);
 
 /* The units whose name matches ("uncore_imc_*"), by name. */

@@ -6,20 +6,20 @@
 
 enum { PK_KNOWN_PAGES = 100, PK_KNOWN_LOOPS = 1000000, PK_KNOWN_SLEEPS = 50, PK_KNOWN_CPU_NS = 10000000 };
 
-/* Touches PK_KNOWN_PAGES fresh pages: so many page faults. Ends without a fault more when there is no memory. */
+/* Touches PK_KNOWN_PAGES fresh pages, for as many page faults. Does nothing when there is no memory. */
 void pk_known_pages(void *unused);
 
-/* So many fresh bytes, every page of them touched; NULL when there is no memory. */
+/* Allocates fresh memory and touches each page; NULL when there is no memory. */
 void *pk_known_memory(size_t bytes);
 void pk_known_memory_end(void *p, size_t bytes);
 
-/* PK_KNOWN_LOOPS times round a loop: so many branches, twice as many instructions, hardly a miss. */
+/* A loop with PK_KNOWN_LOOPS iterations: as many branches, twice as many instructions, almost no misses. */
 void pk_known_loop(void *unused);
 
-/* Sleeps PK_KNOWN_SLEEPS times: so many switches. */
+/* Sleeps PK_KNOWN_SLEEPS times, for as many context switches. */
 void pk_known_sleeps(void *unused);
 
-/* Computes until this thread was PK_KNOWN_CPU_NS on a CPU. */
+/* Computes until this thread has used PK_KNOWN_CPU_NS of CPU time. */
 void pk_known_cpu_time(void *unused);
 
 /* Computes for *ns. */

@@ -1,4 +1,4 @@
-/* Planned: shared by the sources of perf events after planning: opening and reading a plan, and sums of counts as events. */
+/* Planned: what the sources of perf events share after planning: opening and reading a plan, and events that are sums of counts. */
 #pragma once
 
 #include "counter/perf/reader.h"
@@ -9,9 +9,10 @@ struct pk_perf_plan {
     struct pk_perf_group group;
     const double *factors; /* [group.n] */
     const size_t *ends;    /* [events] */
-    bool real;             /* joules and bytes of scaled counters, not integers */
+    bool real;             /* events are real numbers (joules, bytes of scaled counters), not integers */
     enum pk_perf_scope scope;
-    uint64_t least_ns; /* what was counted for less is absent: the counter moves in steps; 0 = any */
+    uint64_t
+        least_ns; /* counts over a shorter time are absent, because the counter moves in steps; 0 = no limit */
 };
 
 enum pk_code pk_perf_planned_open(const struct pk_counter_env *env, const struct pk_source_plan *p,
@@ -31,7 +32,7 @@ void pk_perf_planned_close(void *handle);
     .start = pk_perf_planned_start, .stop = pk_perf_planned_stop, .mark = pk_perf_planned_mark,              \
     .read = pk_perf_planned_read, .close = pk_perf_planned_close
 
-/* Where threads that are started later are not counted (pk_perf_inherits), the event says so, and so does what was found. */
+/* If threads that are started later are not counted (pk_perf_inherits), adds a remark to the event or the source's state. */
 void pk_perf_note_threads(struct pk_event *e, struct pk_arena *a);
 struct pk_source_found pk_perf_found_threads(const struct pk_counter_env *env, struct pk_source_found found,
                                              struct pk_arena *a);

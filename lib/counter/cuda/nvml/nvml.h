@@ -41,7 +41,7 @@ enum {
 };
 
 struct pk_nvml {
-    int (*init)(unsigned flags); /* nvmlInitWithFlags: NO_GPUS tells a driver without GPUs from none */
+    int (*init)(unsigned flags); /* nvmlInitWithFlags: NO_GPUS: a driver without GPUs is not an error */
     int (*shutdown)(void);
     const char *(*error)(int rc);
     int (*driver_version)(char *text, unsigned bytes);
@@ -55,11 +55,11 @@ struct pk_nvml {
     int (*reasons)(pk_nvml_device d, unsigned long long *bits);
     int (*processes)(pk_nvml_device d, unsigned *n, struct pk_nvml_process *v);
     int (*mig_mode)(pk_nvml_device d, unsigned *current,
-                    unsigned *pending);                              /* NULL where the driver has none */
+                    unsigned *pending);                              /* NULL if the driver does not have it */
     int (*fields)(pk_nvml_device d, int n, struct pk_nvml_field *v); /* likewise */
 };
 
-/* env->nvml, or the library of this machine, in the arena; initialised, and to be ended by pk_nvml_close. PK_E_UNAVAILABLE. */
+/* Opens env->nvml or the library of this machine, and initialises it; in the arena. Close with pk_nvml_close. PK_E_UNAVAILABLE. */
 enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_nvml **out,
                           struct pk_err *err) PK_MUST_CHECK;
 void pk_nvml_close(const struct pk_nvml *m);
