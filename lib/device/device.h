@@ -25,12 +25,11 @@ enum pk_copy { PK_COPY_HOST_TO_DEVICE, PK_COPY_DEVICE_TO_HOST, PK_COPY_ON_DEVICE
 
 /* How to open a device. Zero means "choose". */
 struct pk_device_options {
-    unsigned threads; /* CPU: worker threads, the calling one included; 0 = one per core we may use */
-    bool no_bind;     /* do not bind threads to CPUs */
-    const char *cpus; /* "0-3,8": the CPUs to use, in the order in which threads are bound to them; NULL =
+    unsigned threads;    /* CPU: worker threads, the calling one included; 0 = one per core we may use */
+    bool no_bind;        /* do not bind threads to CPUs */
+    const char *cpus;    /* "0-3,8": the CPUs to use, in the order in which threads are bound to them; NULL =
                             choose: of the CPU one per core, of a GPU those nearest to it */
-    unsigned
-        turn; /* for ranks on one host: "cuda" without a number is the GPU with this number, modulo the number of GPUs */
+    unsigned turn;       /* ranks on one host: with "cuda" the GPU number is turn modulo the number of GPUs */
     bool cold;           /* the caches are emptied before every sample: dev->cold */
     int64_t limit_bytes; /* pool limit; 0 = the kind's own rule (CPU: 0.9 * min(cgroup, MemAvailable)) */
     uint64_t seed;       /* null: start of its fake clock's jitter; 0 = exact */

@@ -1,15 +1,16 @@
 /* Averaging: one step of data-parallel training whose gradients are averaged between ranks, in six ways.
  *
- * The work is a timer that leaves the core free, as a host does whose GPU computes: gradient t is ready when its share of the backward
- * pass has passed (model/gradients.h). Or it is a transformer's forward and backward pass, which says when each is complete.
+ * The work is either a timer that leaves the core free, like a host whose GPU computes: gradient t is ready when its share of the
+ * backward time has passed (model/gradients.h). Or it is a transformer's forward and backward pass, with a hook that is called when each
+ * gradient is complete.
  *
- * On a device whose lanes are queues (device/lane.h) the timer is a kernel that leaves the rest of the chip alone, all of a step is put
- * into lanes without waiting, and the host waits once, behind it. Times are those of the device's own events there.
+ * On a device whose lanes are queues (device/lane.h) the timer is a kernel that leaves the rest of the chip free; a whole step is
+ * enqueued without waiting, and the host waits once, after it. Times come from the device's events.
  *
- * Contiguous ways have one array in the order of readiness, of which a bucket is a part; their gradients are views of it, or arrays of
- * their own that are copied in and back. Copies are made by the device and take its time: compute goes on behind them. A transformer's
- * fp32 gradients are such an array already, from its end to its beginning; in bf16 they are narrowed as each is complete, into the array
- * where gradients are views, and stay there: an optimizer reads them as they are. */
+ * Contiguous ways use one array in the order of readiness; a bucket is a part of it. Gradients are views of it, or separate arrays that
+ * are copied in and back. The device makes the copies, and compute continues after them. A transformer's fp32 gradients already are such
+ * an array, from its end to its beginning. In bf16 each gradient is narrowed when it is complete, into the array if gradients are views,
+ * and stays there: an optimizer reads it as it is. */
 #pragma once
 
 #include "comm/bucket.h"
@@ -30,14 +31,14 @@ enum pk_averaging_way {
 
 enum pk_averaging_work { PK_WORK_TIMER, PK_WORK_TRANSFORMER };
 
-/* Regions of a step; a way has those that apply to it. */
+/* Regions of a step; a way has only those that apply to it. */
 enum pk_averaging_region {
     PK_REGION_STEP,
     PK_REGION_FORWARD,
     PK_REGION_BACKWARD,
     PK_REGION_FLATTEN,    /* copies in, of FLAT */
     PK_REGION_ALL_REDUCE, /* after backward */
-    PK_REGION_WAIT,       /* for what was started during backward */
+    PK_REGION_WAIT,       /* for all-reduces that were started during backward */
     PK_REGION_COPY_BACK,
     PK_AVERAGING_REGIONS
 };
@@ -59,30 +60,30 @@ struct pk_averaging {
     struct pk_device *dev;
     struct pk_comm *comm;
     struct pk_averaging_options o;
-    const struct pk_gradients *gradients; /* of the training, where there is one */
+    const struct pk_gradients *gradients; /* those of the training, if there is one */
     struct pk_buckets buckets;            /* BUCKET: those; FLAT: one; else one a tensor */
     struct pk_filling filling;
-    char *flat, **grad;       /* device memory: the one array or NULL; each gradient */
-    const size_t *before;     /* elements of those that are ready before each gradient */
-    const uint64_t *ready_ns; /* TIMER: when each is to be ready, since backward began */
+    char *flat, **grad;       /* device memory: the contiguous array or NULL; each gradient */
+    const size_t *before;     /* elements of the gradients that are ready before each gradient */
+    const uint64_t *ready_ns; /* TIMER: when each gradient becomes ready, from the start of backward */
     struct pk_reduce *reduces;
     struct pk_part *parts;
     struct pk_averaging_moments {
         struct pk_moment backward_began, backward_ended, compute_ended, comm_ended, *made;
-    } moments; /* on the compute lane; what follows is read of them when the step is over */
+    } moments; /* on the compute lane; the times below are read from them after the step */
     uint64_t backward_began_ns, backward_ended_ns; /* of the last step, by the device's clock */
-    uint64_t *made_ns;                             /* when each gradient was complete, since it began */
-    uint64_t *least_ns;                            /* [reduces] the shortest since new, from began to ended */
-    uint64_t comm_ns;                              /* of the last step: all-reduces added up */
+    uint64_t *made_ns;   /* when each gradient was complete, from the start of backward */
+    uint64_t *least_ns;  /* [reduces] the shortest of all steps, from began to ended */
+    uint64_t comm_ns;    /* of the last step: sum over all-reduces */
     uint64_t exposed_ns; /* from the end of backward, or of flatten, to the end of the last all-reduce */
     uint64_t reduces_n, reduced_bytes;
 };
 
-/* Device bytes it will take, as the pool counts them: without the training's. */
+/* Device bytes that it takes, as the pool counts them, without those of the training. */
 int64_t pk_averaging_bytes(const struct pk_averaging_options *o, const struct pk_gradients *g);
 
-/* Host memory in the arena. The gradients hold what pk_averaging_check expects to be averaged, unless the device is dry (computes
- * nothing). On failure, and at the end, pk_averaging_free. */
+/* Host memory in the arena. Fills the gradients with the values that pk_averaging_check expects, unless `dry` (the device computes
+ * nothing). Call pk_averaging_free at the end, also after a failure. */
 enum pk_code pk_averaging_new(struct pk_device *dev, struct pk_comm *comm,
                               const struct pk_averaging_options *o, const struct pk_gradients *g, bool dry,
                               struct pk_arena *a, struct pk_averaging *out, struct pk_err *err) PK_MUST_CHECK;
@@ -91,7 +92,7 @@ void pk_averaging_free(struct pk_averaging *v);
 /* With marks of its regions. Never allocates. */
 enum pk_code pk_averaging_step(struct pk_averaging *v, struct pk_err *err) PK_MUST_CHECK;
 
-/* Behind the last step: was every gradient sent, once? And what a single process would have: all elements, or some of every gradient. A
- * training makes the gradients of every rank again; on virtual ranks the result is equal to the bit. */
+/* After the last step: checks that every gradient was sent exactly once and equals the result of a single process: all elements (full),
+ * or some of every gradient. A training computes the gradients of every rank again; on virtual ranks the results are bitwise equal. */
 enum pk_code pk_averaging_check(struct pk_averaging *v, bool full, uint64_t seed, struct pk_arena *a,
                                 struct pk_err *err) PK_MUST_CHECK;

@@ -15,21 +15,21 @@ static inline bool pk_averaging_overlaps(enum pk_averaging_way way)
     return way == PK_AVERAGE_OVERLAP || way == PK_AVERAGE_BUCKET;
 }
 
-/* The training's hook: user is the averaging. */
+/* The training's hook; `user` is the struct pk_averaging. */
 enum pk_code pk_averaging_made(void *user, size_t parameter, struct pk_err *err);
 
-/* Where gradient t is in the one array. */
+/* The address of gradient t in the contiguous array. */
 static inline char *pk_averaging_slot(const struct pk_averaging *v, size_t t)
 {
     return v->flat + v->before[t] * pk_dtype_bytes(v->o.type);
 }
 
-/* Where gradient t of a training is, in fp32: readiness is the layout's order from its end. */
+/* The address of gradient t of a training, in fp32: the order of readiness is the reverse of the layout's order. */
 static inline float *pk_averaging_source(const struct pk_averaging *v, size_t t)
 {
     const struct pk_transformer *x = &v->o.training->t;
     return x->g + x->layout.v[x->layout.n - 1 - t].offset;
 }
 
-/* Of a timer. */
+/* Fills the gradients of a timer. */
 enum pk_code pk_averaging_fill(struct pk_averaging *v, struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;

@@ -1,4 +1,5 @@
-/* Bucket advice: the best bucket size for a model on ranks that are not available here, compared with a simulation on a virtual link. */
+/* Bucket advice: the best bucket size for a model on a given number of ranks and a given link, compared with a simulation on a virtual
+ * link. */
 #pragma once
 
 #include "comm/bucket_model.h"
@@ -14,8 +15,8 @@ struct pk_bucket_question {
 };
 
 enum pk_bucket_choices {
-    PK_CHOOSE_PLAYED,  /* the best of many caps, played through with the model's tensors */
-    PK_CHOOSE_EQUAL,   /* the optimum of equal buckets */
+    PK_CHOOSE_PLAYED,  /* the best of many caps, simulated with the model's tensors */
+    PK_CHOOSE_EQUAL,   /* the optimum for equal buckets */
     PK_CHOOSE_REPORT,  /* sqrt(s o w) */
     PK_CHOOSE_FLAT,    /* one bucket */
     PK_CHOOSE_OVERLAP, /* one a tensor */
@@ -25,18 +26,18 @@ enum pk_bucket_choices {
 struct pk_bucket_choice {
     double bytes; /* the cap */
     struct pk_buckets buckets;
-    double exposed_ns;     /* behind the end of backward, as the model says */
-    uint64_t simulated_ns; /* the same, as a step on the null device with a virtual link took */
+    double exposed_ns;     /* exposed communication, predicted by the model */
+    uint64_t simulated_ns; /* the same, from a step on the null device with a virtual link */
 };
 
 struct pk_bucket_advice {
     struct pk_bucket_rates rates; /* of equal buckets */
     struct pk_bucket_optimum optimum;
     struct pk_bucket_choice choice[PK_BUCKET_CHOICES];
-    double ideal_ns; /* exposed by the division that no other can beat */
+    double ideal_ns; /* exposed communication of the optimal division */
     size_t ideal_buckets;
 };
 
-/* Everything in the arena. Fails where the virtual link cannot be opened, with its error. */
+/* Everything in the arena. Returns the error when the virtual link cannot be opened. */
 enum pk_code pk_bucket_advise(const struct pk_bucket_question *q, struct pk_arena *a,
                               struct pk_bucket_advice *out, struct pk_err *err) PK_MUST_CHECK;

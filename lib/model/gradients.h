@@ -1,4 +1,4 @@
-/* Gradients: the parameter tensors of a model, in the order in which a backward pass has their gradients: the last layer's first. */
+/* Gradients: the parameter tensors of a model, in the order in which a backward pass computes their gradients: the last layer's first. */
 #pragma once
 
 #include "base/arena.h"
@@ -9,7 +9,8 @@
 struct pk_gradient {
     const char *name; /* "layers.11.ffn.w2.weight" */
     size_t elements;
-    double share; /* of the backward pass, up to this gradient from the one before; all of them are 1 */
+    double
+        share; /* share of the backward time between the previous gradient and this one; the sum of all is 1 */
 };
 
 struct pk_gradients {
@@ -17,14 +18,13 @@ struct pk_gradients {
     const struct pk_gradient *v;
 };
 
-/* The parameters of a transformer. Time goes to the products: that of a matrix is in proportion to its elements, norms and the embedding
- * take none. */
+/* The parameters of a transformer. Time is proportional to the elements of matrices; norms and the embedding take none. */
 void pk_gradients_of_transformer(const struct pk_transformer_config *c, struct pk_arena *a,
                                  struct pk_gradients *out);
 
 enum { PK_GRADIENTS_MAX = 100000 };
 
-/* A file of lines "NAME ELEMENTS" in the order of the model, whose gradients come in the reverse; '#' begins a comment. Time is in
- * proportion to elements. What is wrong with it is PK_E_USAGE that names the line. */
+/* Reads a file of lines "NAME ELEMENTS" in the order of the model; gradients have the reverse order. '#' begins a comment. Time is
+ * proportional to elements. PK_E_USAGE with the line number for an invalid file. */
 enum pk_code pk_gradients_read(const char *path, struct pk_arena *a, struct pk_gradients *out,
                                struct pk_err *err) PK_MUST_CHECK;

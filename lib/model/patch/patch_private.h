@@ -5,10 +5,10 @@
 #include "model/tree/combine.h"
 
 struct pk_patcher {
-    /* The naive ways use one after the other, as a pass's input may go when its output is there; the others use the first. */
+    /* The naive ways use them in turn, because a pass's input can be dropped when its output is complete; the other ways use the first. */
     struct pk_bump bump[3];
     unsigned turn;
-    bool shares; /* some module stands in several places */
+    bool shares; /* some module occurs at several positions */
     struct pk_tree_structure *pass;
     const struct pk_node **selected; /* by tree_at's check of what was selected */
     struct replay_copy *copies;      /* of the cached way */

@@ -1,10 +1,9 @@
-/* Patch plan: which modules of a tree are transformed, and how: "pattern = transform" rules, the first match wins.
+/* Patch plan: which modules of a tree are transformed, and how, as rules "pattern = transform"; the first match wins.
  *
- * A pattern is a shell glob over a module's whole path: `*` and `?` also match dots, [a-z] and [!a-z] are sets, a
- * backslash is itself (Python's fnmatchcase; fnmatch(3) with FNM_NOESCAPE). `?` and a set match one byte. Every module but
- * the root is a candidate; sequences, parameters and leaves are not. Rules about other rules (pk_patch_plan_check): a rule
- * that never fires is warned about, with the rules that shadow it; no match at all, and a target inside another target,
- * are errors. */
+ * A pattern is a shell glob over a module's whole path: `*` and `?` also match dots, [a-z] and [!a-z] are sets, a backslash is itself
+ * (Python's fnmatchcase; fnmatch(3) with FNM_NOESCAPE). `?` and a set match one byte. Every module but the root is a candidate;
+ * sequences, parameters and leaves are not. pk_patch_plan_check warns about a rule that never matches first, with the rules that hide
+ * it; a plan without any match, and a target inside another target, are errors. */
 #pragma once
 
 #include "model/patch/glob.h"
@@ -17,7 +16,7 @@ enum pk_transform {
 };
 extern const char *const pk_transform_names[]; /* "column", "row"; NULL-terminated */
 
-/* How an array of a target is divided: by column every one along its first dimension, by row a matrix along its second. */
+/* How an array of a target is divided: column: every array along its first dimension; row: a matrix along its second. */
 enum pk_sharding pk_transform_sharding(enum pk_transform how, const struct pk_shape *s);
 
 struct pk_patch_rule {
@@ -35,8 +34,8 @@ struct pk_patch_plan {
 /* The patterns of its rules. */
 const struct pk_globs *pk_patch_plan_globs(const struct pk_patch_plan *p, struct pk_arena *a);
 
-/* The six rules of the reports. The sixth, *.attention.output.dense, can never fire: the second, *.output.dense, stands
- * before it. */
+/* The six rules of the reports. The sixth, *.attention.output.dense, never matches first, because the second, *.output.dense, is before
+ * it. */
 extern const struct pk_patch_plan pk_patch_plan_reports;
 
 /* A file of "pattern = transform" lines; blank lines and lines that begin with '#' are skipped. Usage errors with file and
@@ -48,9 +47,8 @@ enum pk_code pk_patch_plan_read(const char *path, struct pk_arena *a, struct pk_
 enum pk_code pk_patch_plan_parse(const char *name, const char *text, size_t n, struct pk_arena *a,
                                  struct pk_patch_plan *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* Is this plan good for this tree and tp devices? Errors (PK_E_USAGE): nothing matches (names some modules that exist, and
- * says so when only leaves do); a target inside another (both paths); a target without a 2-D parameter of its own; a
- * dimension that tp does not divide (path, dimension, what does divide every one). tp = 0: do not look at dimensions.
- * Warnings: rules that never fire. */
+/* Checks a plan for this tree and tp devices. Errors (PK_E_USAGE): no match (the error names some existing modules, and says if only
+ * leaves match); a target inside another (both paths); a target without its own 2-D parameter; a dimension that is not a multiple of tp
+ * (path, dimension, values of tp that are possible). tp = 0: dimensions are not checked. Warnings: rules that never match first. */
 enum pk_code pk_patch_plan_check(const struct pk_patch_plan *p, const struct pk_tree *t, int64_t tp,
                                  pk_warn_fn *warn, void *user, struct pk_err *err) PK_MUST_CHECK;

@@ -1,5 +1,4 @@
-/* Config: the shape of a decoder transformer, and what follows from it without running anything: its parameters, where they lie in one
- * flat array, and whether a file has them all.
+/* Config: the shape of a decoder transformer, with its parameters, their layout in one flat array, and the check of a weights file.
  *
  * Pre-norm decoder: token embedding; layers of RMSNorm, attention with rotary positions and a causal mask, RMSNorm, SwiGLU; a last
  * RMSNorm; an untied head; no biases. Parameters: 2 vocab width + layers (4 width^2 + 3 width ff + 2 width) + width. */
@@ -13,30 +12,30 @@
 
 #include <stdbool.h>
 
-/* What is kept of a block's forward pass for its backward pass. */
+/* What a block's forward pass keeps for its backward pass. */
 enum pk_keep { PK_KEEP_NOTHING, PK_KEEP_INPUT, PK_KEEP_ALL };
 
 struct pk_transformer_config {
     size_t layers, width, heads, ff, vocab, seq, batch;
     enum pk_dtype
-        dtype;         /* of multiplied weights and activations; master weights, sums and the loss are fp32 */
+        dtype; /* of weights in products and of activations; master weights, sums and the loss are fp32 */
     enum pk_math math; /* of fp32 products */
     enum pk_attention_variant attention;
-    /* fused: few, wide operations: norm with the residual sum, q k v and gate up as one product each, one pass of SwiGLU, cross-entropy and
-     * AdamW; else one per operation, as a framework launches them. recompute: of a block only its input is kept, the rest made again in
-     * backward. */
+    /* fused: few large operations: norm with the residual sum, q k v and gate up as one product each, one pass for SwiGLU, cross-entropy
+     * and AdamW; else one kernel per operation, as a framework launches them. recompute: only the input of a block is kept; backward
+     * computes the rest again. */
     bool fused, recompute;
 };
 
 #define PK_NORM_EPS 1e-5f
 enum {
-    PK_WIDTH_STEP = 8, /* rows of products start where 16-byte loads may */
+    PK_WIDTH_STEP = 8, /* rows of products are aligned for 16-byte loads */
     PK_CONTEXT_MAX =
-        1 << 20 /* tokens of a sequence: so far float64 angles of rotary positions are right to fp32 */
+        1 << 20 /* tokens of a sequence: up to here float64 angles of rotary positions are exact to fp32 */
 };
 
-/* PK_E_USAGE where the shape cannot be: heads that do not divide the width, heads of odd width, widths that are no multiple of
- * PK_WIDTH_STEP, a context longer than PK_CONTEXT_MAX. */
+/* PK_E_USAGE for an invalid shape: width not a multiple of heads, heads of odd width, widths that are not multiples of PK_WIDTH_STEP, a
+ * context longer than PK_CONTEXT_MAX. */
 enum pk_code pk_transformer_valid(const struct pk_transformer_config *c, struct pk_err *err) PK_MUST_CHECK;
 
 size_t pk_transformer_parameters(const struct pk_transformer_config *c);
@@ -45,24 +44,24 @@ static inline size_t pk_transformer_tokens(const struct pk_transformer_config *c
     return c->batch * c->seq;
 }
 
-/* Of one block: every head a problem, causal, scale 1 / sqrt(features of a head). */
+/* The attention of one block: a problem per head, causal, scale 1 / sqrt(features of a head). */
 struct pk_attention_shape pk_transformer_attention(const struct pk_transformer_config *c);
 
-/* FLOPs of one forward pass that count for model FLOPs utilisation (Chowdhery et al. 2022, appendix B): 2 for each weight of a product and
- * token, and 4 width for each pair of a token with one it may see (itself and those before it), per layer. Backward has twice as many.
- * Recomputation and what is not a product do not count. */
+/* FLOPs of one forward pass that count for model FLOPs utilisation (Chowdhery et al. 2022, appendix B): 2 for each weight of a product
+ * and token, and 4 width for each pair of a token with a visible token (itself and earlier ones), per layer. Backward has twice as many.
+ * Recomputation and other operations do not count. */
 double pk_transformer_flops(const struct pk_transformer_config *c);
 
 /* --- layout: where each parameter lies in one flat array --- */
 
-/* Order and names are those of the report's model. Groups that a fused product multiplies at once are adjacent: q, k, v; and gate, up.
- * A group starts at a multiple of PK_LAYOUT_STEP elements; what lies between is 0 and stays 0. Arrays of gradients and of the optimizer
- * have the same layout. */
+/* Order and names are those of the report's model. Groups that a fused product multiplies at once are adjacent: q, k, v; and gate, up. A
+ * group starts at a multiple of PK_LAYOUT_STEP elements; the padding is and stays 0. Arrays of gradients and of the optimizer have the
+ * same layout. */
 enum { PK_LAYOUT_STEP = 64 };
 
 struct pk_parameter {
     const char *name;  /* "layers.3.attn.q_proj.weight" */
-    size_t rows, cols; /* [rows, cols]; of a norm [cols], and rows is 1 */
+    size_t rows, cols; /* [rows, cols]; a norm has shape [cols] and rows = 1 */
     size_t offset;     /* in elements */
 };
 
@@ -107,9 +106,8 @@ static inline const struct pk_parameter *pk_layout_head(const struct pk_layout *
     return &l->v[l->n - 1];
 }
 
-/* A safetensors file that brings the weights fits when it has every parameter under its name, each of its shape ([cols] of a norm), and
- * nothing else. Elements may be fp32, bf16 or fp16; the master weights are fp32 whatever they were.
- * PK_E_USAGE names the first tensor that is missing, superfluous, or of another shape or type, and the sizes that the file's
- * shapes speak of, or what else to do where those are c's. */
+/* Checks that a safetensors file has exactly the parameters of c, by name and shape ([cols] for a norm), in fp32, bf16 or fp16; master
+ * weights are always fp32. PK_E_USAGE names the first tensor that is missing, unexpected, or of another shape or type, and as a fix the
+ * model sizes that the file's shapes imply, or another action when those are c's. */
 enum pk_code pk_transformer_weights_fit(const struct pk_safetensors *f, const struct pk_transformer_config *c,
                                         struct pk_err *err) PK_MUST_CHECK;

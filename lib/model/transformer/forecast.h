@@ -16,17 +16,17 @@ static inline enum pk_needs pk_step_needs(enum pk_step_mode m)
 
 struct pk_step_phase {
     struct pk_work work;
-    size_t peak_bytes, after_bytes; /* live: highest while it ran, and when it was over */
+    size_t peak_bytes, after_bytes; /* live bytes: highest during the phase, and after it */
 };
 
 struct pk_forecast {
     size_t state_bytes;                             /* weights, gradients, optimizer, inputs */
-    struct pk_step_phase forward, backward, update; /* those the mode has not are 0 */
+    struct pk_step_phase forward, backward, update; /* phases that the mode does not have are 0 */
     size_t peak_bytes;
 };
 
-/* On a device of this kind, with the workspaces of its ops (ops/workspace.h): those of a CPU with so many threads (0 = as many as this
- * thread may run on), at the most; not that of cuDNN's plans. peak_bytes is INT64_MAX where it is more than addresses can say, and
- * then the work is not known (NAN). A shape that is not valid has a forecast of 0. */
+/* For a device of this kind, with the workspaces of its ops (ops/workspace.h): for a CPU with this number of threads (0 = the CPUs on
+ * which this thread may run) an upper bound; without the workspace of cuDNN's plans. peak_bytes is PK_BYTES_BEYOND when it exceeds the
+ * address space; the work is then unknown (NAN). An invalid shape has a forecast of 0. */
 void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step_mode mode,
                              enum pk_device_kind kind, unsigned threads, struct pk_forecast *out);

@@ -1,15 +1,15 @@
-/* Reference: a decoder's loss in float64, written as simply as possible, from weights at any location.
+/* Reference: a decoder's loss in float64, written as simply as possible.
  *
- * What the first tokens of a sequence give depends on no later ones (the mask is causal): of a large model two tokens of one
- * sequence are a check that takes seconds. Weights are fetched one parameter at a time. */
+ * The mask is causal, so the first tokens of a sequence do not depend on later ones: with two tokens of one sequence, the check of a
+ * large model takes seconds. Weights are fetched one parameter at a time, from any location. */
 #pragma once
 
 #include "model/transformer/config.h"
 
-/* `to` gets w's rows * cols weights. */
+/* Copies the rows * cols weights of w to `to`. */
 typedef enum pk_code pk_fetch_fn(void *user, const struct pk_parameter *w, float *to, struct pk_err *err);
 
-/* One parameter changed, for differences: each of its weights by `by`, plus or minus as pk_nudge_sign says. */
+/* A change of one parameter, for numerical differences: each weight changes by `by`, with the sign pk_nudge_sign. */
 struct pk_nudge {
     const struct pk_parameter *w; /* NULL = none */
     double by;
@@ -29,13 +29,14 @@ struct pk_reference {
     struct pk_nudge nudge;
 };
 
-/* The first number on the way to losses that is beyond what fp32 has, and bf16 with its range; or that is none. */
+/* The first intermediate number that is NaN or outside the range of fp32 (which is also that of bf16). */
 struct pk_beyond {
-    const struct pk_parameter *at; /* whose weights make it, or take it in; NULL = all are within */
+    const struct pk_parameter
+        *at; /* the parameter that produces or reads the number; NULL = all are in range */
     double value;
 };
 
-/* Cross-entropy of each of sequences * prefix tokens. Host memory of some parameters' size for the time of the call. */
+/* Cross-entropy of each of sequences * prefix tokens. Uses temporary host memory of the size of a few parameters. */
 enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses, struct pk_beyond *beyond,
                                  struct pk_err *err) PK_MUST_CHECK;
 /* Their mean. */

@@ -4,9 +4,9 @@
  *     pk_transformer_forward, [pk_transformer_backward, [pk_transformer_update]], pk_transformer_forget; again and again
  *     pk_transformer_close
  *
- * Everything between forward and forget runs on PK_LANE_COMPUTE, takes device memory from the pool and nothing else, and may be timed or
- * captured: what changes from step to step (the optimizer's powers, the loss) is in device memory. Activations are dropped as soon as nothing
- * to come reads them. Tags say what live bytes are for. */
+ * Everything from forward to forget runs on PK_LANE_COMPUTE, allocates only device memory from the pool, and may be timed or captured:
+ * values that change from step to step (the optimizer's powers, the loss) are in device memory. Activations are freed as soon as they
+ * are not needed any more. Tags say what live bytes are for. */
 #pragma once
 
 #include "model/transformer/config.h"
@@ -14,43 +14,43 @@
 
 enum pk_needs { PK_NEEDS_WEIGHTS, PK_NEEDS_GRADIENTS, PK_NEEDS_OPTIMIZER };
 
-/* What forward keeps of a block: all of it device memory, NULL where it is not kept. [tokens, width] unless said. */
+/* What forward keeps of a block, in device memory; NULL = not kept. Shape [tokens, width] unless stated. */
 struct pk_block_saved {
-    void *s1, *n1;   /* input, and normed */
+    void *s1, *n1;   /* input, and after its norm */
     float *rstd1;    /* [tokens] */
-    void *q, *k, *v; /* [batch * heads, seq, width / heads], q and k turned */
+    void *q, *k, *v; /* [batch * heads, seq, width / heads], q and k with rotary positions */
     struct pk_attention_step attention;
-    void *context; /* attention's result by tokens; not in the fused variant, which makes it again */
-    void *s2, *n2; /* after the first residual sum, and normed */
+    void *context; /* attention's result by tokens; not in the fused variant, which computes it again */
+    void *s2, *n2; /* after the first residual sum, and after its norm */
     float *rstd2;
-    void *gate, *up; /* [tokens, ff]; of the fused variant gate is [tokens, 2 ff] and up NULL */
-    void *act, *h;   /* silu(gate), and that times up; not in the fused variant */
+    void *gate, *up; /* [tokens, ff]; in the fused variant gate is [tokens, 2 ff] and up is NULL */
+    void *act, *h;   /* silu(gate), and silu(gate) * up; not in the fused variant */
 };
 
 struct pk_ends_saved {
     void *s, *n; /* before and after the last norm */
     float *rstd;
-    void *logits; /* fused: the gradient already */
+    void *logits; /* fused: already the gradient */
     float *logp;  /* [tokens, vocab] */
 };
 
-/* Told by backward, in its order, of every gradient that is complete: what reads it on PK_LANE_COMPUTE from then on finds it whole. Of
- * adjacent parameters whose gradients one product makes, the last comes first. An error ends the pass. */
+/* Called by backward for each gradient, in the order of completion: later work on PK_LANE_COMPUTE reads the complete gradient. Adjacent
+ * parameters whose gradients are made by one product are reported in reverse order. An error ends the pass. */
 struct pk_gradient_hook {
-    enum pk_code (*ready)(void *user, size_t parameter, struct pk_err *err); /* NULL = nobody is told */
+    enum pk_code (*ready)(void *user, size_t parameter, struct pk_err *err); /* NULL = not called */
     void *user;
 };
 
-/* Read freely; written by the functions below. `hook` is the caller's, set whenever no pass runs. */
+/* Callers may read all fields; only the functions below write them. The caller may set `hook` while no pass runs. */
 struct pk_transformer {
     struct pk_transformer_config c;
     struct pk_layout layout;
     struct pk_device *dev;
     float *p;         /* master weights, [layout.elements] */
-    uint16_t *narrow; /* of bf16: the weights that are multiplied */
+    uint16_t *narrow; /* for bf16: the weights that are used in products */
     float *g, *m, *v; /* gradients; moments */
     struct pk_adamw_state *adamw;
-    float *turns;              /* of pk_rope_turns */
+    float *turns;              /* from pk_rope_turns */
     int32_t *tokens, *targets; /* [batch * seq] */
     float *losses, *loss;      /* of each token, and their mean */
     struct pk_block_saved *blocks;
@@ -62,38 +62,38 @@ struct pk_transformer {
 /* The report's hyperparameters (AdamW's defaults as in PyTorch). */
 extern const struct pk_adamw_state pk_adamw_defaults;
 
-/* Host memory in `a`. After PK_E_OOM and other errors pk_transformer_close frees what was made. *t is overwritten. */
+/* Host memory in `a`. *t is overwritten. After an error, too, call pk_transformer_close. */
 enum pk_code pk_transformer_open(struct pk_transformer *t, struct pk_device *dev,
                                  const struct pk_transformer_config *c, enum pk_needs needs,
                                  struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 void pk_transformer_close(struct pk_transformer *t);
 
-/* Where first weights are from. */
+/* The origin of the initial weights. */
 struct pk_origin {
     uint64_t seed;
-    const struct pk_safetensors *file; /* open, and fits (config.h); NULL = the seed's */
+    const struct pk_safetensors *file; /* an open file that fits (config.h); NULL = from the seed */
 };
 
-/* Everything but the batch gets its first contents. Weights are those of a file, or uniform with the variance of Glorot and Bengio 2010,
- * 2 / (rows + cols); embeddings with variance 1; norms 1. Equal on every device. Moments 0, powers of beta 1. */
+/* Sets everything but the batch to its initial contents. Weights come from a file, or are uniform with the variance of Glorot and Bengio
+ * 2010, 2 / (rows + cols); embeddings with variance 1; norms 1. Equal on every device. Moments are 0, powers of beta 1. */
 enum pk_code pk_transformer_fill(struct pk_transformer *t, const struct pk_origin *from,
                                  struct pk_err *err) PK_MUST_CHECK;
-/* Host arrays of batch * seq. PK_E_USAGE for a token outside of the vocabulary. */
+/* Copies host arrays of batch * seq tokens. PK_E_USAGE for a token outside the vocabulary. */
 enum pk_code pk_transformer_batch(struct pk_transformer *t, const int32_t *tokens, const int32_t *targets,
                                   struct pk_err *err) PK_MUST_CHECK;
 
-/* Mean cross-entropy of the batch, to t->loss. keep: what backward needs is kept (c.recompute: less of it); else everything is dropped
- * on the way. */
+/* Writes the mean cross-entropy of the batch to t->loss. keep: keeps what backward needs (less with c.recompute); else activations are
+ * freed during the pass. */
 enum pk_code pk_transformer_forward(struct pk_transformer *t, bool keep, struct pk_err *err) PK_MUST_CHECK;
-/* Gradients of the loss to t->g, overwritten; drops what forward kept. */
+/* Writes the gradients of the loss to t->g; frees what forward kept. */
 enum pk_code pk_transformer_backward(struct pk_transformer *t, struct pk_err *err) PK_MUST_CHECK;
 /* One step of AdamW. */
 enum pk_code pk_transformer_update(struct pk_transformer *t, struct pk_err *err) PK_MUST_CHECK;
-/* Drops what forward kept, if backward did not, and what a failed pass left. */
+/* Frees what forward kept, unless backward did, and what a failed pass left. */
 void pk_transformer_forget(struct pk_transformer *t);
 
-/* Waits for the device. */
-enum pk_code pk_transformer_loss(struct pk_transformer *t, float *loss, struct pk_err *err) PK_MUST_CHECK;
-/* The same; a loss that is not finite is PK_E_CHECK. */
+/* Waits for the device. */ enum pk_code pk_transformer_loss(struct pk_transformer *t, float *loss,
+                                                             struct pk_err *err) PK_MUST_CHECK;
+/* The same, with PK_E_CHECK for a loss that is not finite. */
 enum pk_code pk_transformer_finite_loss(struct pk_transformer *t, float *loss,
                                         struct pk_err *err) PK_MUST_CHECK;

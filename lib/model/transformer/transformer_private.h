@@ -1,6 +1,6 @@
-/* Transformer, private: the operations that the passes of a transformer are written in, and the parts of a pass.
+/* Transformer, private: the operations of which the passes of a transformer consist, and the parts of a pass.
  *
- * The first operation that fails ends the pass: those after it do nothing, and rc and err say what it was. */
+ * The first operation that fails ends the pass: later ones do nothing, and rc and err contain its error. */
 #pragma once
 
 #include "model/transformer/transformer.h"
@@ -22,15 +22,15 @@ static inline size_t pk_pass_tokens(const struct pk_model_pass *p)
     return pk_transformer_tokens(&p->t->c);
 }
 
-/* n elements of the model's type; NULL when the pass has failed. */
+/* Allocates n elements of the model's type; NULL when the pass has failed. */
 void *pk_pass_take(struct pk_model_pass *p, size_t n);
 float *pk_pass_take_fp32(struct pk_model_pass *p, size_t n);
-/* The next operation of the pass: a call that returns enum pk_code, left out once the pass has failed. */
+/* Runs the next operation of the pass, a call that returns enum pk_code, unless the pass has failed. */
 #define PK_PASS_RUN(p, call) ((p)->rc = (p)->rc ? (p)->rc : (call))
-/* Frees the pointer x, a variable, whatever became of the pass; it is NULL afterwards. */
+/* Frees the pointer variable x, also after a failure, and sets it to NULL. */
 #define PK_PASS_DROP(p, x)   (pk_device_free((p)->dev, (x)), (x) = NULL)
 
-/* The weights that are multiplied, from this offset of the layout on. */
+/* The weights for products, from this offset of the layout on. */
 static inline const void *pk_pass_weights(const struct pk_model_pass *p, size_t offset)
 {
     return p->t->narrow ? (const void *)(p->t->narrow + offset) : p->t->p + offset;
@@ -58,41 +58,44 @@ static inline struct pk_weight pk_pass_weight(const struct pk_model_pass *p, siz
     return pk_weight_of(pk_layout_block(&p->t->layout, layer, first), adjacent);
 }
 
-/* y = x W^T, taken; dx = dy W, taken; gradient of W = dy^T x. */
+/* y = x W^T, allocated; dx = dy W, allocated; gradient of W = dy^T x. */
 void *pk_pass_product(struct pk_model_pass *p, struct pk_weight w, const void *x);
 void *pk_pass_product_back(struct pk_model_pass *p, struct pk_weight w, const void *dy);
 void pk_pass_weight_gradient(struct pk_model_pass *p, struct pk_weight w, const void *dy, const void *x);
 
-/* The gradients of adjacent parameters are complete: the hook is told. The two functions that make gradients of weights and norms call it. */
+/* Calls the hook for the complete gradients of adjacent parameters. Called by the two functions that compute gradients of weights and
+ * norms. */
 void pk_pass_ready(struct pk_model_pass *p, const struct pk_parameter *first, size_t adjacent);
 
-/* y = norm(x [+ delta, stored where delta was]), taken, as is *rstd unless rstd is NULL. */
+/* y = norm(x [+ delta, stored in place of delta]); y is allocated, and *rstd unless rstd is NULL. */
 void *pk_pass_norm(struct pk_model_pass *p, const struct pk_parameter *w, const void *x, void *delta,
                    float **rstd);
-/* Replaces *d: by the gradient of s, given *d_y, which is dropped. residual: *d also reaches s past the norm; else *d is NULL before. */
+/* Replaces *d by the gradient of s, given *d_y, which is freed. residual: *d is also added, as s has a path around the norm; else *d is
+ * NULL before. */
 void pk_pass_norm_back(struct pk_model_pass *p, const struct pk_parameter *w, const void *s,
                        const float *rstd, void **d_y, void **d, bool residual);
 
-/* y of n elements, taken; n elements added to y in place. */
+/* y of n elements, allocated; and y += x for n elements, in place. */
 void *pk_pass_map(struct pk_model_pass *p, enum pk_map map, const void *a, const void *b, size_t n);
 void pk_pass_add(struct pk_model_pass *p, void *y, const void *x, size_t n);
 
-/* Rows to heads (taken) and back (rows taken), `parts` of them, of which those of `turned` are turned. */
+/* Rows to `parts` arrays of heads (allocated), and heads to rows (allocated); the parts in the bit mask `turned` are rotated by their
+ * positions. */
 void pk_pass_split(struct pk_model_pass *p, void *rows, unsigned parts, unsigned turned, void *head[]);
 void *pk_pass_merge(struct pk_model_pass *p, void *const head[], unsigned parts, unsigned turned);
-/* Heads turned, or turned back; taken. */
+/* Heads rotated by their positions, or rotated back; allocated. */
 void *pk_pass_turn(struct pk_model_pass *p, void *head, bool back);
 
 /* --- the parts of a pass, a file each --- */
 
-/* Between blocks: x [+ delta, not yet added]. x_saved: it belongs to the block before. */
+/* The data between blocks: x [+ delta, not yet added]. x_saved: the previous block keeps x. */
 struct pk_stream {
     void *x, *delta;
     bool x_saved;
 };
 
 void pk_block_forward(struct pk_model_pass *p, size_t layer, struct pk_stream *s, enum pk_keep keep);
-/* *d: gradient of the block's result, then of its input. */
+/* *d: gradient of the block's result before the call, of its input after it. */
 void pk_block_backward(struct pk_model_pass *p, size_t layer, void **d);
 void pk_block_drop(struct pk_model_pass *p, struct pk_block_saved *b); /* all of it */
 

@@ -1,4 +1,4 @@
-/* Flatten and combine: what a framework does with a tree at every step, beside patching.
+/* Flatten and combine: operations of a framework on a tree at every step, besides patching.
  *
  * flatten    tree -> its leaves in order, and the structure as a post-order list of (type, arity, value)
  * unflatten  structure and leaves -> an equal new tree
@@ -7,36 +7,35 @@
  *   naive    as equinox.combine: every tree is flattened, the leaf lists merged, the result rebuilt
  *   batched  one walk over both trees at once
  *   cached   structure known: the leaf tables are merged and the nodes rebuilt from a stored program
- * Nothing is allocated but from the bump. */
+ * Only the bump is used for memory. */
 #pragma once
 
 #include "model/tree/tree.h"
 
-/* One step of building: a leaf is taken from the list, or a node gets the `arity` trees made last. */
+/* One step of building: takes the next leaf from the list, or makes a node from the last `arity` trees. */
 struct pk_build {
     const struct pk_node_type *type; /* NULL: a leaf */
     uint32_t arity, value;
 };
 
-/* A tree taken apart: its leaves in order, and what is above them as a post-order program. Taking apart and putting together is what one
- * pass of a tree_map is. */
+/* A flattened tree: its leaves in order, and the nodes above them as a post-order program. One pass of a tree_map flattens and
+ * unflattens. */
 struct pk_tree_structure {
     const struct pk_node **leaves; /* writable, so that a caller can exchange some */
     size_t n_leaves;
     struct pk_build *program;
     size_t n_steps;
-    const struct pk_node **stack; /* for putting together */
+    const struct pk_node **stack; /* for unflattening */
 };
 
-/* Room for the structure and leaves of a tree like this one. */
+/* Memory for the structure and leaves of trees of this size. */
 struct pk_tree_structure *pk_structure_new(const struct pk_tree *t, struct pk_arena *a);
 
 typedef bool pk_is_leaf_fn(const void *user, const struct pk_node *n);
-/* Takes apart. The predicate, which may call any node a leaf, is called for every node that is visited, as a framework calls its
- * callback. */
+/* Flattens. The predicate can make any node a leaf; it is called for every visited node, as a framework calls its callback. */
 void pk_structure_take_apart(struct pk_tree_structure *s, const struct pk_node *root, pk_is_leaf_fn *is_leaf,
                              const void *user);
-/* The same with nothing but leaves as leaves. */
+/* The same with only the tree's leaves as leaves. */
 void pk_tree_flatten(const struct pk_node *root, struct pk_tree_structure *out);
 const struct pk_node *pk_tree_unflatten(const struct pk_tree_structure *s, struct pk_bump *b);
 

@@ -1,13 +1,13 @@
 /* Tree: a model as an immutable tree of named nodes with its parameters at the leaves.
  *
- * Four kinds of node, as in the libraries whose cost is asked for:
+ * Four kinds of node, as in the libraries whose cost is measured:
  *   module     named children ("query", "dense"); may have none (a dropout: its numbers are static, not children)
  *   sequence   children named by their index ("0", "1", ...)
- *   parameter  wraps one leaf; `value` is its sharding. BERT's cls.predictions.bias has none: that leaf hangs bare.
+ *   parameter  wraps one leaf; `value` is its sharding. BERT's leaf cls.predictions.bias has no parameter node.
  *   leaf       an array; `value` is its row in the tree's table of shapes
- * A path is the names from the root joined by dots; a parameter and its leaf share one ("...query.weight").
- * Nodes are never written after they are made, but by the in-place patch (patch.h). Subtrees may be shared: each
- * occurrence is a position of its own. Nodes live in an arena or a bump; a tree frees nothing. */
+ * A path is the names from the root joined by dots; a parameter and its leaf share one ("...query.weight"). Nodes are not changed after
+ * they are made, except by the in-place patch (patch.h). Subtrees may be shared: each occurrence is a separate position. Nodes live in
+ * an arena or a bump; a tree frees nothing. */
 #pragma once
 
 #include "base/arena.h"
@@ -18,13 +18,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A bump: memory that tree operations write their nodes to: one block, taken before anything is timed, handed out front to back.
- * It counts what was handed out since it was made, over every reset: the objects and bytes an operation allocates. Running out
- * is an assertion: who sizes it knows the tree (pk_tree_count). */
+/* A bump allocator for the nodes of tree operations: one block, allocated before timing, handed out from front to back. It counts the
+ * objects and bytes that were allocated since it was made, over all resets. Running out of memory is a bug (assertion), because its size
+ * is computed from the tree (pk_tree_count). */
 struct pk_bump {
     unsigned char *base;
     size_t used, cap;
-    uint64_t objects, bytes; /* handed out in all */
+    uint64_t objects, bytes; /* allocated in total */
 };
 
 static inline void pk_bump_init(struct pk_bump *b, struct pk_arena *a, size_t cap)
@@ -32,7 +32,7 @@ static inline void pk_bump_init(struct pk_bump *b, struct pk_arena *a, size_t ca
     *b = (struct pk_bump){.base = pk_alloc(a, cap), .cap = cap};
 }
 
-/* Everything handed out becomes free again; the counts go on. */
+/* Frees everything; the counts continue. */
 static inline void pk_bump_reset(struct pk_bump *b)
 {
     b->used = 0;
@@ -68,7 +68,7 @@ struct pk_node_type {
 
 struct pk_node {
     const struct pk_node_type *type;
-    uint32_t arity; /* children; equals type->n_fields, or 1 for a parameter, 0 for a leaf */
+    uint32_t arity; /* children; type->n_fields, or 1 for a parameter, 0 for a leaf */
     uint32_t value; /* parameter: enum pk_sharding; leaf: index into pk_tree.shapes; else 0 */
     const struct pk_node *child[];
 };
@@ -84,7 +84,7 @@ struct pk_names {
     const char **text;
     struct pk_index index;
 };
-/* Empty; what it grows by is in the arena. */
+/* An empty table in the arena. */
 struct pk_names *pk_names_new(struct pk_arena *a);
 uint32_t pk_name(struct pk_names *names, const char *text);
 
@@ -102,18 +102,18 @@ struct pk_tree {
     const struct pk_shape *shapes; /* [n_leaves], in leaf order */
 };
 
-/* What a tree consists of; positions are counted, so a shared subtree counts as often as it occurs. */
+/* Counts over a tree's positions: a shared subtree counts as often as it occurs. */
 struct pk_tree_count {
-    size_t leaves, modules, sequences, parameters; /* `modules` has empty ones and the root */
+    size_t leaves, modules, sequences, parameters; /* `modules` includes empty ones and the root */
     size_t empty;                                  /* modules without children */
     size_t internal;                               /* all but leaves */
     size_t bytes;                                  /* of every node */
-    size_t depth;                                  /* edges of the longest way from the root to a leaf */
+    size_t depth;                                  /* edges of the longest path from the root to a leaf */
     int64_t elements;                              /* over all leaves */
 };
 void pk_tree_count(const struct pk_tree *t, struct pk_tree_count *out);
 
-/* Does some node with children stand in several places? Needs memory for a table of nodes. */
+/* True when a node with children occurs at several positions. Allocates a table of nodes. */
 bool pk_tree_shares(const struct pk_tree *t, struct pk_arena *a);
 
 /* A new node with room for `arity` children that the caller sets. */
@@ -127,7 +127,7 @@ static inline struct pk_node *pk_node_new(struct pk_bump *b, const struct pk_nod
     return n;
 }
 
-/* A new node with copied children. Most nodes have a few: a call of memcpy would cost more than they do. */
+/* A new node with copied children. Most nodes have few children: a call of memcpy would cost more than the loop. */
 static inline struct pk_node *pk_node_copy(struct pk_bump *b, const struct pk_node *n)
 {
     struct pk_node *made = pk_node_new(b, n->type, n->arity, n->value);
@@ -136,7 +136,7 @@ static inline struct pk_node *pk_node_copy(struct pk_bump *b, const struct pk_no
     return made;
 }
 
-/* Equal structure: the same types, values and leaf indices at the same positions. On a difference `where` (arena) is its path. */
+/* Equal structure: the same types, values and leaf indices at the same positions. On a difference *where is its path, in the arena. */
 bool pk_tree_equal(const struct pk_tree *a, const struct pk_tree *b, struct pk_arena *arena,
                    const char **where);
 
@@ -156,15 +156,14 @@ const char *pk_tree_path(const struct pk_tree *t, const uint32_t *step, uint32_t
  *   bert.encoder.layer.0.attention.self.query.weight (768, 768)
  *   lm_head.weight torch.Size([32000, 4096])
  *   scale ()
- * as `for n, p in model.named_parameters(): print(n, tuple(p.shape))` prints it. Blank lines and lines that begin with '#' are
- * skipped. Children whose names are 0, 1, ... make a sequence; every leaf gets a parameter node around it.
- * Errors name the file, the line, and what to do: an unreadable shape, an empty name, a path twice, a leaf that is also
- * a module, an index that is missing ("layer.2: a hole"), mixed names and indices, too deep, a path too
- * long, no leaf at all. */
+ * as `for n, p in model.named_parameters(): print(n, tuple(p.shape))` prints it. Blank lines and lines that begin with '#' are skipped.
+ * Children with the names 0, 1, ... become a sequence; every leaf gets a parameter node. Errors with file, line and fix: an invalid
+ * shape, an empty name, a duplicate path, a leaf that is also a module, a missing index ("layer.2: a hole"), mixed names and indices,
+ * too many levels, a path that is too long, no leaf. */
 enum pk_code pk_tree_read(const char *path, struct pk_arena *a, struct pk_tree *out,
                           struct pk_err *err) PK_MUST_CHECK;
 /* The same from text; `name` is for messages. Fuzzed. */
 enum pk_code pk_tree_parse(const char *name, const char *text, size_t n, struct pk_arena *a,
                            struct pk_tree *out, struct pk_err *err) PK_MUST_CHECK;
-/* A copy of every node into `b`: what "create" means for a tree that was read. */
+/* Copies every node into `b`: the measured work "create" for a tree from a file. */
 const struct pk_node *pk_tree_copy(const struct pk_node *root, struct pk_bump *b);
