@@ -61,8 +61,8 @@ static enum pk_code check(struct pk_app *app, struct pk_store *s, struct pk_err 
     if (problem) {
         pk_fail(err, PK_E_CHECK, "store %s: it is damaged", pk_store_file(s));
         pk_why(err, "%s", problem);
-        return pk_fix(
-            err, "move it elsewhere; `sqlite3 FILE .recover` may recover rows; start a new store with --db");
+        return pk_fix(err, "move it elsewhere; `sqlite3 -safe -readonly FILE .recover` may recover rows; "
+                           "start a new store with --db");
     }
     pk_out_table(app->out, "check", NULL, PK_COLUMNS(check_columns));
     struct pk_row *row = pk_row_begin(app->out);
@@ -118,7 +118,7 @@ static const struct action {
     bool files; /* takes more arguments */
     enum pk_code (*run)(struct pk_app *app, struct pk_store *s, struct pk_err *err);
 } actions[] = {
-    {"info", PK_STORE_READ, false, info},     {"migrate", PK_STORE_UPDATE, false, migrate},
+    {"info", PK_STORE_READ, false, info},     {"migrate", PK_STORE_MIGRATE, false, migrate},
     {"merge", PK_STORE_UPDATE, true, merge},  {"check", PK_STORE_READ, false, check},
     {"prune", PK_STORE_UPDATE, false, prune},
 };

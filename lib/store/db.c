@@ -19,11 +19,14 @@ static const struct sqlite_reason reasons[] = {
     {SQLITE_FULL, "the disk is full", "free some space, or record elsewhere with --db"},
     {SQLITE_NOTADB, "it is not a SQLite database", "name a perfkit store with --db"},
     {SQLITE_CORRUPT, "it is damaged",
-     "move it elsewhere; `sqlite3 FILE .recover` may recover rows; start a new store with --db"},
+     "move it elsewhere; `sqlite3 -safe -readonly FILE .recover` may recover rows; start a new store with "
+     "--db"},
     {SQLITE_INTERRUPT, "reading it took longer than for any valid store",
      "it may be malicious; do not trust it"},
     {SQLITE_TOOBIG, "it has a value larger than perfkit ever writes", "it may be malicious; do not trust it"},
     {SQLITE_NOMEM, "no memory is left", "free some memory and try again"},
+    {SQLITE_AUTH, "a statement would have done more than to read or write its tables",
+     "it may be malicious; do not trust it"},
 };
 
 static enum pk_code explain_io(struct pk_store *s, struct pk_err *err)
@@ -78,6 +81,45 @@ enum pk_code pk_db_fail(struct pk_store *s, struct pk_err *err)
     }
 }
 
+/* --- what no statement may do ------------------------------------------------------------------------------------------ */
+
+static bool is_among(const char *name, const char *const *names)
+{
+    while (*names && sqlite3_stricmp(name, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
+/* Statements that may: nothing of a file is part of them. */
+static bool may(const char *statement)
+{
+    static const char *const names[] = {"strict_cells", "configure",    "keep_journal", "delete_journal",
+                                        "attach_other", "detach_other", "vacuum",       NULL};
+    return is_among(statement, names);
+}
+
+static int authorize(void *store, int action, const char *name, const char *value, const char *db,
+                     const char *by)
+{
+    static const char *const reading[] = {"integrity_check", "quick_check", "table_info", NULL};
+    static const char *const loading[] = {"load_extension", "fts3_tokenizer", NULL};
+    const struct pk_store *s = store;
+    if (action == SQLITE_PRAGMA)
+        return s->permitted || !value || is_among(name, reading) ? SQLITE_OK : SQLITE_DENY;
+    if (action == SQLITE_FUNCTION)
+        return is_among(value, loading) ? SQLITE_DENY : SQLITE_OK;
+    if (action == SQLITE_ATTACH || action == SQLITE_DETACH)
+        return s->permitted ? SQLITE_OK : SQLITE_DENY;
+    return action == SQLITE_CREATE_VTABLE || action == SQLITE_DROP_VTABLE ? SQLITE_DENY : SQLITE_OK;
+}
+
+void pk_db_deny_effects(struct pk_store *s)
+{
+    sqlite3_set_authorizer(s->db, authorize, s);
+}
+
+/* --- statements -------------------------------------------------------------------------------------------------------- */
+
 enum pk_code pk_db_stmt(struct pk_store *s, const char *statement, sqlite3_stmt **stmt, struct pk_err *err)
 {
     for (size_t i = 0; i < s->n_cached; i++)
@@ -108,8 +150,11 @@ static enum pk_code step_once(struct pk_store *s, struct pk_err *err, const char
                               const char *types, va_list ap, int64_t *value)
 {
     sqlite3_stmt *stmt;
-    if (pk_db_stmt(s, statement, &stmt, err))
+    s->permitted = may(statement);
+    if (pk_db_stmt(s, statement, &stmt, err)) {
+        s->permitted = false;
         return err->code;
+    }
     for (int i = 1; types[i - 1]; i++)
         if (types[i - 1] == 'i')
             sqlite3_bind_int64(stmt, i, va_arg(ap, int64_t));
@@ -122,6 +167,7 @@ static enum pk_code step_once(struct pk_store *s, struct pk_err *err, const char
         *value = sqlite3_column_int64(stmt, 0);
     enum pk_code code = rc == SQLITE_DONE || rc == SQLITE_ROW ? PK_OK : pk_db_fail(s, err);
     sqlite3_reset(stmt);
+    s->permitted = false;
     return code;
 }
 
@@ -155,7 +201,10 @@ enum pk_code pk_db_exec(struct pk_store *s, const char *statement, struct pk_err
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *sql = pk_db_statement(statement), *end = strstr(sql, "\n-- ");
-    return pk_db_script(s, pk_strndup(&a, sql, end ? (size_t)(end - sql) : strlen(sql)), err);
+    s->permitted = may(statement);
+    enum pk_code code = pk_db_script(s, pk_strndup(&a, sql, end ? (size_t)(end - sql) : strlen(sql)), err);
+    s->permitted = false;
+    return code;
 }
 
 void pk_db_attempt(struct pk_store *s, const char *statement)

@@ -27,6 +27,8 @@ struct pk_store {
         bool stopped;   /* and when it ended */
     } waiting;
     uint64_t deadline_ns; /* of a stranger's query; 0 = none */
+    bool
+        permitted; /* a statement of perfkit's runs that may do what is denied to all others: pk_db_deny_effects */
     struct {
         const char *name; /* by address */
         sqlite3_stmt *stmt;
@@ -58,6 +60,10 @@ enum pk_code pk_db_exec(struct pk_store *s, const char *statement, struct pk_err
 /* The same in a case where a failure does not matter. */
 void pk_db_attempt(struct pk_store *s, const char *statement);
 
+/* From now on SQLite refuses statements that reach beyond the tables of the file (ATTACH, DETACH, a PRAGMA that sets something, virtual
+ * tables, functions that load code), whoever wrote them, apart from the few of perfkit's that are named in db.c. */
+void pk_db_deny_effects(struct pk_store *s);
+
 /* A write transaction, taken at once. pk_db_end commits when `code` is PK_OK and rolls back otherwise
  * (keeping err). */
 enum pk_code pk_db_begin(struct pk_store *s, const char *doing, struct pk_err *err) PK_MUST_CHECK;
@@ -76,6 +82,8 @@ enum pk_code pk_db_look(const char *path, enum pk_store_mode mode, struct pk_err
 enum pk_code pk_db_may_create(const char *path, struct pk_err *err) PK_MUST_CHECK;
 /* Refuses a file in the middle of a transaction. */
 enum pk_code pk_db_no_hot_journal(const char *path, struct pk_err *err) PK_MUST_CHECK;
+/* Whether the file is the one at the default place and belongs to this user: the only one that is known to be made by this user's perfkit. */
+bool pk_db_is_own(const char *path);
 /* Whether this user may write the file and, for its journal, its directory. */
 bool pk_db_may_write(const char *path);
 /* Adds why and fix to an error: what this user may not do with the file or its directory. */
@@ -87,8 +95,9 @@ int pk_db_newest_version(void);
 enum pk_code pk_db_migrate(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
 /* Perfkit's own views, as temporary ones, over the tables of the main database. */
 enum pk_code pk_db_temp_views(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
-/* Refuses a database (the store, or the one attached as `other`) whose tables are not exactly the ones that perfkit creates. */
-enum pk_code pk_db_verify_tables(struct pk_store *s, bool other, const char *path,
+/* Refuses a database (the store, or the one attached as `other`) whose tables, indexes, views and triggers are not exactly those that
+ * perfkit creates for the version. */
+enum pk_code pk_db_verify_schema(struct pk_store *s, bool other, int64_t version, const char *path,
                                  struct pk_err *err) PK_MUST_CHECK;
 /* Creates (or drops) the views of a text, for as long as one of its tables is printed. */
 enum pk_code pk_db_text_views(struct pk_store *s, const struct pk_section *v, size_t n, bool make,

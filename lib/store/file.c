@@ -62,6 +62,22 @@ static const char *missing_home(const char *path)
     return n && strncmp(path, home, n) == 0 && path[n] == '/' && access(home, F_OK) != 0 ? home : NULL;
 }
 
+/* Where the store is when nobody names it; NULL without a home directory. */
+static const char *default_place(struct pk_arena *a)
+{
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    if (data && data[0] == '/') /* relative ones are to be ignored: XDG base directories 0.8 */
+        return pk_printf(a, "%s/perfkit/perfkit.db", data);
+    return home && *home ? pk_printf(a, "%s/.local/share/perfkit/perfkit.db", home) : NULL;
+}
+
+static bool is_default_place(const char *path)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *own = default_place(&a);
+    return own && strcmp(own, path) == 0;
+}
+
 /* The directory of a store to be: it is there, or one that we make. `look`: only look whether we could. */
 static enum pk_code make_directory(const char *path, bool look, struct pk_err *err)
 {
@@ -71,10 +87,7 @@ static enum pk_code make_directory(const char *path, bool look, struct pk_err *e
         return PK_OK;
     int e = errno;
     /* a store that nobody named is at its default place, whose directory is ours to make; one that the user named is not */
-    struct pk_err ignored;
-    const char *own;
-    const bool ours = e == ENOENT && !getenv("PERFKIT_DB") &&
-                      pk_store_path(&a, NULL, &own, &ignored) == PK_OK && strcmp(own, path) == 0;
+    const bool ours = e == ENOENT && !getenv("PERFKIT_DB") && is_default_place(path);
     const char *home = ours ? missing_home(path) : NULL;
     char *scratch = pk_strdup(&a, dir);
     if (ours && !home && (e = look ? may_make_parents(scratch) : make_parents(scratch)) == 0)
@@ -185,22 +198,19 @@ enum pk_code pk_db_explain_access(const char *path, struct pk_err *err)
     return pk_fix(err, "change its permissions (chmod u+w), or " ANOTHER_FILE);
 }
 
-/* Where the store is when nobody names it. */
+bool pk_db_is_own(const char *path)
+{
+    struct stat st;
+    return is_default_place(path) && stat(path, &st) == 0 && st.st_uid == geteuid();
+}
+
 enum pk_code pk_store_path(struct pk_arena *a, const char *option, const char **path, struct pk_err *err)
 {
-    const char *env = getenv("PERFKIT_DB"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-    if (option && *option)
-        *path = option;
-    else if (env && *env)
-        *path = env;
-    else if (data && data[0] == '/') /* relative ones are to be ignored: XDG base directories 0.8 */
-        *path = pk_printf(a, "%s/perfkit/perfkit.db", data);
-    else if (home && *home)
-        *path = pk_printf(a, "%s/.local/share/perfkit/perfkit.db", home);
-    else {
-        pk_fail(err, PK_E_USAGE, "no location for the store");
-        pk_why(err, "neither --db nor PERFKIT_DB is given, and neither XDG_DATA_HOME nor HOME is set");
-        return pk_fix(err, "give a file: --db perfkit.db");
-    }
-    return PK_OK;
+    const char *env = getenv("PERFKIT_DB");
+    *path = option && *option ? option : env && *env ? env : default_place(a);
+    if (*path)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "no location for the store");
+    pk_why(err, "neither --db nor PERFKIT_DB is given, and neither XDG_DATA_HOME nor HOME is set");
+    return pk_fix(err, "give a file: --db perfkit.db");
 }

@@ -73,7 +73,7 @@ enum pk_code pk_store_merge(struct pk_store *s, const char *other_path, int64_t 
     if (code == PK_OK)
         code = pk_db_run(s, err, "attach_other", "t", pk_db_stranger_uri(&a, other_path));
     if (code == PK_OK)
-        code = pk_db_verify_tables(s, true, other_path, err);
+        code = pk_db_verify_schema(s, true, pk_db_newest_version(), other_path, err);
     if (code == PK_OK)
         code = copy_runs(s, runs_added, err);
     pk_db_attempt(s, "forget_merge");

@@ -96,7 +96,7 @@ enum { PATIENCE_MS = 60000, READER_PATIENCE_MS = 1000 };
 
 static bool writes(enum pk_store_mode mode)
 {
-    return mode == PK_STORE_WRITE || mode == PK_STORE_UPDATE;
+    return mode == PK_STORE_WRITE || mode == PK_STORE_UPDATE || mode == PK_STORE_MIGRATE;
 }
 
 /* create: also a file that is not there, in a mode that makes one. */
@@ -118,6 +118,7 @@ static enum pk_code open_file(struct pk_store *s, bool create, struct pk_err *er
     s->doing = "open it";
     if (sqlite3_open_v2(name, &s->db, flags, NULL) != SQLITE_OK)
         return pk_db_fail(s, err);
+    pk_db_deny_effects(s);
     return PK_OK;
 }
 
@@ -139,7 +140,8 @@ static enum pk_code configure(struct pk_store *s, struct pk_err *err)
     return pk_db_exec(s, "configure", err);
 }
 
-/* The views are in the file itself: any SQLite client reads a version that this program does not know. */
+/* The views are in the file itself: any SQLite client reads a version that this program does not know. Without -safe a view of a hostile
+ * file can run commands in sqlite3: its function edit(). */
 static enum pk_code refuse_version(const struct pk_store *s, long long version, struct pk_err *err)
 {
     pk_fail(err, PK_E_IO, "store %s: refused", s->path);
@@ -152,27 +154,28 @@ static enum pk_code refuse_version(const struct pk_store *s, long long version, 
                "its schema is version %lld, from before the first release; this perfkit supports versions "
                "from %d on",
                version, pk_db_first_version());
-    return pk_fix(err, "use the perfkit that recorded it; or export it with `sqlite3 -header -csv FILE "
-                       "'SELECT * FROM v_sample'`;"
-                       " or name another file with --db");
+    return pk_fix(
+        err, "use the perfkit that recorded it; or export it with `sqlite3 -safe -readonly -header -csv FILE "
+             "'SELECT * FROM v_sample'`;"
+             " or name another file with --db");
 }
 
 /* A file that is SQLite's but not ours, or of another version. Another process may be making it between these questions: what it holds
  * is asked first, since it gets its mark with its first table. */
-static enum pk_code check_header(struct pk_store *s, bool *fresh, struct pk_err *err)
+static enum pk_code check_header(struct pk_store *s, struct pk_err *err)
 {
     int64_t id, version, objects;
     if (pk_db_int(s, err, &objects, 0, "object_count", "") ||
         pk_db_int(s, err, &id, 0, "application_id", "") || pk_db_int(s, err, &version, 0, "user_version", ""))
         return err->code;
-    *fresh = objects == 0 && id == 0;
-    s->found_version = (int)version;
-    if (*fresh && s->mode == PK_STORE_WRITE)
+    const bool fresh = objects == 0 && id == 0;
+    s->found_version = fresh ? 0 : (int)version;
+    if (fresh && s->mode == PK_STORE_WRITE)
         return PK_OK;
     if (id != PK_DB_APPLICATION_ID) {
         pk_fail(err, PK_E_IO, "store %s: refused", s->path);
-        pk_why(err, *fresh ? "it is an empty database: nothing was recorded in it"
-                           : "it is a SQLite database of another program");
+        pk_why(err, fresh ? "it is an empty database: nothing was recorded in it"
+                          : "it is a SQLite database of another program");
         return pk_fix(err, "name a perfkit store with --db");
     }
     if (version < pk_db_first_version() || version > pk_db_newest_version())
@@ -180,49 +183,66 @@ static enum pk_code check_header(struct pk_store *s, bool *fresh, struct pk_err 
     return PK_OK;
 }
 
-/* Configured, ours, and writable where the mode writes. */
+/* Views are built over the newest tables: an older file must be migrated first. Nobody's file is migrated unless its user says so, but
+ * for the one that is known to be of perfkit's making. */
+static enum pk_code refuse_older(const struct pk_store *s, bool writable, struct pk_err *err)
+{
+    pk_fail(err, PK_E_IO, "store %s: cannot %s it", s->path, writes(s->mode) ? "write" : "read");
+    pk_why(err, "its schema is version %d, this perfkit %s version %d, and %s", s->found_version,
+           writes(s->mode) ? "writes" : "reads", pk_db_newest_version(),
+           writable ? "only the store at the default place is migrated unasked"
+                    : "the file cannot be changed");
+    return writable ? pk_fix(err, "`perfkit db migrate --db %s`", s->path)
+                    : pk_fix(err, "copy it and run `perfkit db migrate --db COPY`");
+}
+
+/* Configured, ours, of a version that may be used or migrated, and writable where the mode writes. */
 static enum pk_code accept(struct pk_store *s, bool *writable, struct pk_err *err)
 {
-    bool fresh;
-    if (configure(s, err) || check_header(s, &fresh, err))
+    if (configure(s, err) || check_header(s, err))
         return err->code;
     *writable =
         s->mode != PK_STORE_STRANGER && sqlite3_db_readonly(s->db, "main") == 0 && pk_db_may_write(s->path);
-    if (!writes(s->mode) || *writable)
-        return PK_OK;
-    pk_fail(err, PK_E_IO, "store %s: cannot write it", s->path);
-    return pk_db_explain_access(s->path, err);
+    if (writes(s->mode) && !*writable) {
+        pk_fail(err, PK_E_IO, "store %s: cannot write it", s->path);
+        return pk_db_explain_access(s->path, err);
+    }
+    const bool older = s->found_version && s->found_version < pk_db_newest_version(); /* 0: a new file */
+    const bool migrates = *writable && (s->mode == PK_STORE_MIGRATE || pk_db_is_own(s->path));
+    return older && !migrates ? refuse_older(s, *writable, err) : PK_OK;
+}
+
+/* The file is of the newest version from here on, or it is refused. */
+static enum pk_code verify(struct pk_store *s, struct pk_err *err)
+{
+    int64_t version;
+    if (pk_db_int(s, err, &version, 0, "user_version", ""))
+        return err->code;
+    if (version != pk_db_newest_version())
+        return refuse_older(s, false, err);
+    return pk_db_verify_schema(s, false, version, s->path, err);
 }
 
 static enum pk_code prepare(struct pk_store *s, struct pk_err *err)
 {
     const bool reader = s->mode == PK_STORE_READ;
     bool writable;
-    int64_t version;
-    if (accept(s, &writable, err) || (writes(s->mode) && pk_db_exec(s, "keep_journal", err)))
+    if (accept(s, &writable, err))
         return err->code;
-    if (writable) { /* what a writer owes the file; a reader does it when it can do so at once, and goes on when it cannot */
-        if (reader)
-            pk_store_patience(s, READER_PATIENCE_MS);
-        enum pk_code code = pk_db_migrate(s, err);
-        if (code == PK_OK)
-            code = pk_db_reap(s, err);
-        pk_store_patience(s, PATIENCE_MS);
-        if (code && (!reader || code == PK_E_INTERRUPTED))
-            return code;
-    }
-    if (pk_db_int(s, err, &version, 0, "user_version", ""))
+    if (reader)
+        pk_store_patience(s, READER_PATIENCE_MS);
+    if (writable && pk_db_migrate(s, err))
         return err->code;
-    /* views are built over the newest tables: an older file must be migrated first, which a reader may not do */
-    if (version != pk_db_newest_version()) {
-        pk_fail(err, PK_E_IO, "store %s: cannot read it", s->path);
-        pk_why(err,
-               "its schema is version %lld, this perfkit reads version %d, and the file cannot be changed",
-               (long long)version, pk_db_newest_version());
-        return pk_fix(err, "copy it and run `perfkit db migrate --db COPY`");
-    }
-    if (s->mode == PK_STORE_STRANGER && pk_db_verify_tables(s, false, s->path, err))
+    pk_store_patience(s, PATIENCE_MS);
+    if (verify(s, err) || (writes(s->mode) && pk_db_exec(s, "keep_journal", err)))
         return err->code;
+    /* what a writer owes the file; a reader does it when it can do so at once, and goes on when it cannot */
+    if (reader)
+        pk_store_patience(s, READER_PATIENCE_MS);
+    enum pk_code code = writable ? pk_db_reap(s, err) : PK_OK;
+    pk_store_patience(s, PATIENCE_MS);
+    if (code && (!reader || code == PK_E_INTERRUPTED))
+        return code;
     return pk_db_temp_views(s, err);
 }
 
@@ -258,6 +278,8 @@ enum pk_code pk_store_try(const char *path, struct pk_err *err)
     enum pk_code code = open_file(s, false, err);
     if (!code)
         code = accept(s, &writable, err);
+    if (!code && s->found_version) /* 0: nothing is in it yet */
+        code = pk_db_verify_schema(s, false, s->found_version, s->path, err);
     drop(s);
     return code;
 }

@@ -1,4 +1,6 @@
-/* Schema: migrations, the views over them, views that show one run, and those of a text: the only SQL that is put together in C. */
+/* Schema: perfkit's views, the schema that a file must have, and migration.
+ *
+ * The only SQL that is composed in C, and of perfkit's own names only: nothing that is read from a file becomes part of a statement. */
 #include "store/db.h"
 
 #include "base/build.h"
@@ -45,35 +47,242 @@ static const char *views_text(void)
     return NULL;
 }
 
-/* Runs the statements that a query gives as one text. */
-static enum pk_code run_text(struct pk_store *s, const char *query, const struct pk_param *params, size_t n,
-                             struct pk_err *err)
+/* A name as SQL, which stays one name whatever it contains: no statement is composed from a name in any other way. */
+static const char *identifier(struct pk_arena *a, const char *name)
+{
+    struct pk_buf b = {.arena = a};
+    pk_buf_char(&b, '"');
+    for (const char *p = name; *p; p++)
+        pk_buf_printf(&b, *p == '"' ? "\"\"" : "%c", *p);
+    pk_buf_char(&b, '"');
+    return pk_buf_text(&b);
+}
+
+/* --- perfkit's views -------------------------------------------------------------------------------------------------- */
+
+struct view {
+    const char *name, *select;
+};
+
+/* The view that is defined next in views.sql; false at its end. */
+static bool next_view(const char **text, struct view *v, struct pk_arena *a)
+{
+    static const char create[] = "CREATE VIEW ", as[] = " AS\n", end[] = ";\n";
+    const char *name = strstr(*text, create);
+    if (!name)
+        return false;
+    name += strlen(create);
+    const char *select = strstr(name, as), *last = select ? strstr(select, end) : NULL;
+    pk_assert(last);
+    *v = (struct view){pk_strndup(a, name, (size_t)(select - name)),
+                       pk_strndup(a, select + strlen(as), (size_t)(last - select) - strlen(as))};
+    *text = last;
+    return true;
+}
+
+/* Views with a column run_id that are about runs: a baseline is about names. */
+static bool is_about_runs(const char *view)
+{
+    return strncmp(view, "v_baseline", strlen("v_baseline")) != 0 && strcmp(view, "v_topology") != 0;
+}
+
+/* Perfkit's views as temporary ones; with `run` they show this run only. */
+static enum pk_code make_temp_views(struct pk_store *s, const int64_t *run, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_rows rows;
-    if (pk_db_query(s, query, params, n, &a, &rows, err))
+    struct pk_buf sql = {.arena = &a};
+    struct view v;
+    for (const char *text = views_text(); next_view(&text, &v, &a);) {
+        const char *name = identifier(&a, v.name);
+        pk_buf_printf(&sql, "DROP VIEW IF EXISTS temp.%s;\nCREATE TEMP VIEW %s AS ", name, name);
+        if (run && is_about_runs(v.name))
+            pk_buf_printf(&sql, "SELECT * FROM (%s\n) WHERE run_id = %lld;\n", v.select, (long long)*run);
+        else
+            pk_buf_printf(&sql, "%s;\n", v.select);
+    }
+    s->doing = "prepare its views";
+    return pk_db_script(s, pk_buf_text(&sql), err);
+}
+
+enum pk_code pk_db_temp_views(struct pk_store *s, struct pk_err *err)
+{
+    return make_temp_views(s, NULL, err);
+}
+
+/* What joins a view to cases reads the whole of it first, so that a table of one run took a time proportional to the store. */
+enum pk_code pk_store_narrow(struct pk_store *s, int64_t run_id, struct pk_err *err)
+{
+    return make_temp_views(s, &run_id, err);
+}
+
+enum pk_code pk_store_widen(struct pk_store *s, struct pk_err *err)
+{
+    return make_temp_views(s, NULL, err);
+}
+
+enum pk_code pk_db_text_views(struct pk_store *s, const struct pk_section *v, size_t n, bool make,
+                              struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    for (size_t i = 0; i < n; i++) {
+        const char *name = identifier(&a, v[i].name);
+        const char *sql = make ? pk_printf(&a, "CREATE TEMP VIEW %s AS %s", name, v[i].sql)
+                               : pk_printf(&a, "DROP VIEW IF EXISTS temp.%s", name);
+        if (v[i].kind == PK_SECTION_VIEW && pk_db_script(s, sql, err))
+            return pk_within(err, "view %s", v[i].name);
+    }
+    return PK_OK;
+}
+
+/* --- the schema of a file --------------------------------------------------------------------------------------------- */
+
+/* Compares the schema of a file with perfkit's of a version, as SQLite stores it: made in memory, from the same files. */
+struct comparison {
+    struct pk_store *s;
+    const char *path;
+    bool other, older; /* the database attached as `other`; a version before the newest */
+    sqlite3 *own;
+    sqlite3_stmt *find; /* in `own`, by type, name and text */
+};
+
+static enum pk_code own_failed(const struct comparison *c, struct pk_err *err)
+{
+    pk_fail(err, PK_E_IO, "store %s: cannot check its schema", c->path);
+    pk_why(err, "SQLite says: %s", sqlite3_errmsg(c->own));
+    return pk_fix(err, "free some memory and try again");
+}
+
+static enum pk_code make_own(struct comparison *c, int64_t version, struct pk_err *err)
+{
+    bool ok = sqlite3_open(":memory:", &c->own) == SQLITE_OK;
+    for (const struct pk_embedded *e = pk_schema; e->name && ok; e++)
+        ok = (is_migration(e) && version_of(e) > version) ||
+             sqlite3_exec(c->own, e->text, NULL, NULL, NULL) == SQLITE_OK;
+    ok = ok && sqlite3_prepare_v2(c->own, pk_db_statement("find_object"), -1, &c->find, NULL) == SQLITE_OK;
+    return ok ? PK_OK : own_failed(c, err);
+}
+
+static const char *column(sqlite3_stmt *stmt, int i)
+{
+    const char *text = (const char *)sqlite3_column_text(stmt, i);
+    return text ? text : "";
+}
+
+/* Whether perfkit creates the object of the current row (type, name, text); by name: whatever its text is. */
+static enum pk_code find_own(const struct comparison *c, sqlite3_stmt *object, bool by_name, bool *found,
+                             struct pk_err *err)
+{
+    sqlite3_clear_bindings(c->find);
+    for (int i = 0; i < (by_name ? 2 : 3); i++)
+        sqlite3_bind_value(c->find, i + 1, sqlite3_column_value(object, i));
+    const int rc = sqlite3_step(c->find);
+    *found = rc == SQLITE_ROW;
+    enum pk_code code = rc == SQLITE_ROW || rc == SQLITE_DONE ? PK_OK : own_failed(c, err);
+    sqlite3_reset(c->find);
+    return code;
+}
+
+static enum pk_code refuse_object(const struct comparison *c, sqlite3_stmt *object, bool added,
+                                  struct pk_err *err)
+{
+    pk_fail(err, PK_E_IO, "store %s: refused", c->path);
+    pk_why(err, "its %.20s '%.200s' %s", column(object, 0), column(object, 1),
+           added ? "was not created by perfkit" : "is not the one that perfkit creates");
+    return pk_fix(err, added ? "if you added it yourself, remove it with DROP in an SQLite client; otherwise "
+                               "do not use the file"
+                             : "get the file as perfkit wrote it; nothing in this one was read");
+}
+
+/* Each object that perfkit creates is there with its very text: no view, generated column or check of a stranger can stand in for it. */
+static enum pk_code verify_own(const struct comparison *c, struct pk_err *err)
+{
+    sqlite3_stmt *object = NULL;
+    int rc = sqlite3_prepare_v2(c->own, pk_db_statement("objects"), -1, &object, NULL);
+    enum pk_code code = PK_OK;
+    while (!code && rc != SQLITE_DONE) {
+        int64_t same;
+        rc = sqlite3_step(object);
+        if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+            code = own_failed(c, err);
+        if (rc != SQLITE_ROW || !strcmp(column(object, 0), "view") ||
+            !strncmp(column(object, 1), "sqlite_", strlen("sqlite_")))
+            continue;
+        code = pk_db_int(c->s, err, &same, 0, c->other ? "same_object_of_other" : "same_object", "ttt",
+                         column(object, 0), column(object, 1), column(object, 2));
+        if (!code && !same)
+            code = refuse_object(c, object, false, err);
+    }
+    sqlite3_finalize(object);
+    return code;
+}
+
+/* And there is no other. Views of an older version had other texts; migration replaces them, and nothing runs them before. */
+static enum pk_code verify_no_other(const struct comparison *c, struct pk_err *err)
+{
+    sqlite3_stmt *object;
+    bool found, named;
+    if (pk_db_stmt(c->s, c->other ? "objects_of_other" : "objects", &object, err))
         return err->code;
-    return pk_db_script(s, rows.cells[0].s, err);
+    enum pk_code code = PK_OK;
+    while (!code && sqlite3_step(object) == SQLITE_ROW) {
+        const bool any_text = c->older && strcmp(column(object, 0), "view") == 0;
+        if (find_own(c, object, any_text, &found, err) || find_own(c, object, true, &named, err))
+            code = err->code;
+        else if (!found)
+            code = refuse_object(c, object, !named, err);
+    }
+    if (sqlite3_reset(object) != SQLITE_OK && !code)
+        code = pk_db_fail(c->s, err);
+    return code;
+}
+
+enum pk_code pk_db_verify_schema(struct pk_store *s, bool other, int64_t version, const char *path,
+                                 struct pk_err *err)
+{
+    struct comparison c = {s, path, other, version < pk_db_newest_version(), NULL, NULL};
+    enum pk_code code = make_own(&c, version, err);
+    if (!code)
+        code = verify_own(&c, err);
+    if (!code)
+        code = verify_no_other(&c, err);
+    sqlite3_finalize(c.find);
+    sqlite3_close(c.own);
+    return code;
+}
+
+/* --- migration -------------------------------------------------------------------------------------------------------- */
+
+static enum pk_code drop_views(struct pk_store *s, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_buf sql = {.arena = &a};
+    struct view v;
+    for (const char *text = views_text(); next_view(&text, &v, &a);)
+        pk_buf_printf(&sql, "DROP VIEW IF EXISTS main.%s;\n", identifier(&a, v.name));
+    return pk_db_script(s, pk_buf_text(&sql), err);
 }
 
 static enum pk_code apply_from(struct pk_store *s, int version, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    for (const struct pk_embedded *e = pk_schema; e->name; e++)
-        if (is_migration(e) && version_of(e) > version && pk_db_script(s, e->text, err))
-            return err->code;
-    if (run_text(s, "drop_views", NULL, 0, err) || pk_db_script(s, views_text(), err))
+    if (drop_views(s, err))
         return err->code;
-    return pk_db_script(s,
-                        pk_printf(&a, "PRAGMA application_id = %d; PRAGMA user_version = %d",
-                                  PK_DB_APPLICATION_ID, pk_db_newest_version()),
-                        err);
+    for (const struct pk_embedded *e = pk_schema; e->name; e++)
+        if ((!is_migration(e) || version_of(e) > version) && pk_db_script(s, e->text, err))
+            return err->code;
+    s->permitted = true;
+    enum pk_code code = pk_db_script(s,
+                                     pk_printf(&a, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+                                               PK_DB_APPLICATION_ID, pk_db_newest_version()),
+                                     err);
+    s->permitted = false;
+    return code;
 }
 
 /* The version is read again under the lock: another process may have migrated meanwhile. */
 enum pk_code pk_db_migrate(struct pk_store *s, struct pk_err *err)
 {
-    int64_t version;
+    int64_t version, objects;
     s->doing = "prepare its tables";
     if (pk_db_int(s, err, &version, 0, "user_version", ""))
         return err->code;
@@ -82,80 +291,11 @@ enum pk_code pk_db_migrate(struct pk_store *s, struct pk_err *err)
     if (pk_db_begin(s, "prepare its tables", err))
         return err->code;
     enum pk_code code = pk_db_int(s, err, &version, 0, "user_version", "");
+    if (code == PK_OK)
+        code = pk_db_int(s, err, &objects, 0, "object_count", "");
+    if (code == PK_OK && objects && version < pk_db_newest_version())
+        code = pk_db_verify_schema(s, false, version, s->path, err);
     if (code == PK_OK && version < pk_db_newest_version())
         code = apply_from(s, (int)version, err);
     return pk_db_end(s, code, err);
-}
-
-enum pk_code pk_db_temp_views(struct pk_store *s, struct pk_err *err)
-{
-    static const char create[] = "CREATE VIEW ";
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_buf sql = {.arena = &a};
-    const char *text = views_text();
-    for (const char *next; (next = strstr(text, create)); text = next + strlen(create)) {
-        pk_buf_add(&sql, text, (size_t)(next - text));
-        pk_buf_str(&sql, "CREATE TEMP VIEW ");
-    }
-    pk_buf_str(&sql, text);
-    s->doing = "prepare its views";
-    return pk_db_script(s, pk_buf_text(&sql), err);
-}
-
-/* A table must have the very text that perfkit gave it, as SQLite stores it (here: in memory, from the same files): then no view, generated
- * column or check of a stranger can stand in for it. */
-enum pk_code pk_db_verify_tables(struct pk_store *s, bool other, const char *path, struct pk_err *err)
-{
-    sqlite3 *own;
-    sqlite3_stmt *table = NULL;
-    enum pk_code code = PK_OK;
-    bool ok = sqlite3_open(":memory:", &own) == SQLITE_OK;
-    for (const struct pk_embedded *e = pk_schema; e->name && ok; e++)
-        ok = !is_migration(e) || sqlite3_exec(own, e->text, NULL, NULL, NULL) == SQLITE_OK;
-    ok = ok && sqlite3_prepare_v2(own, pk_db_statement("tables"), -1, &table, NULL) == SQLITE_OK;
-    pk_assert(ok);
-    while (!code && sqlite3_step(table) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(table, 0);
-        int64_t same;
-        code = pk_db_int(s, err, &same, 0, other ? "same_table_of_other" : "same_table", "tt", name,
-                         (const char *)sqlite3_column_text(table, 1));
-        if (code || same)
-            continue;
-        pk_fail(err, PK_E_IO, "store %s: refused", path);
-        pk_why(err, "its table '%s' is not the one that perfkit creates", name);
-        code = pk_fix(err, "get the file as perfkit wrote it; nothing in this one was read");
-    }
-    sqlite3_finalize(table);
-    sqlite3_close(own);
-    return code;
-}
-
-/* --- one run ---------------------------------------------------------------------------------------------------------
- *
- * What joins a view to cases reads the whole of it first, so that a table of one run took a time proportional to the store. */
-
-enum pk_code pk_store_narrow(struct pk_store *s, int64_t run_id, struct pk_err *err)
-{
-    const struct pk_param run = pk_param_int(":run", run_id);
-    return run_text(s, "narrow_views", &run, 1, err);
-}
-
-enum pk_code pk_store_widen(struct pk_store *s, struct pk_err *err)
-{
-    if (run_text(s, "drop_temp_views", NULL, 0, err))
-        return err->code;
-    return pk_db_temp_views(s, err);
-}
-
-enum pk_code pk_db_text_views(struct pk_store *s, const struct pk_section *v, size_t n, bool make,
-                              struct pk_err *err)
-{
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    for (size_t i = 0; i < n; i++) {
-        const char *sql = make ? pk_printf(&a, "CREATE TEMP VIEW %s AS %s", v[i].name, v[i].sql)
-                               : pk_printf(&a, "DROP VIEW IF EXISTS temp.%s", v[i].name);
-        if (v[i].kind == PK_SECTION_VIEW && pk_db_script(s, sql, err))
-            return pk_within(err, "view %s", v[i].name);
-    }
-    return PK_OK;
 }

@@ -14,9 +14,10 @@
 struct pk_store;
 
 enum pk_store_mode {
-    PK_STORE_WRITE, /* created if missing (with its directory, if that is the default one), migrated; runs of dead processes are marked */
-    PK_STORE_UPDATE, /* the same for a file that must exist */
-    PK_STORE_READ, /* the user's own store: read; migrated and its dead runs marked if that is possible at once */
+    PK_STORE_WRITE, /* created if missing (with its directory, if that is the default one); runs of dead processes are marked */
+    PK_STORE_UPDATE,  /* the same for a file that must exist */
+    PK_STORE_MIGRATE, /* the same, and an older schema is migrated wherever the file is */
+    PK_STORE_READ,    /* the user's own store: read; its dead runs are marked if that is possible at once */
     PK_STORE_STRANGER, /* FILE.db:REF, a file that may be hostile: mode=ro&immutable=1, defensive, limits, no trusted schema */
 };
 
@@ -35,7 +36,11 @@ struct pk_store_wait {
     const volatile int *stop_flag;
 };
 
-/* ":memory:" is a store without a file, which is lost when it is closed. `wait` is copied; with NULL a wait is silent. */
+/* In every mode the schema of the file must be exactly the one that perfkit creates, its views and triggers included. An older schema is
+ * migrated by PK_STORE_MIGRATE alone, or by the modes that write and PK_STORE_READ if the file is the one at the default place and belongs
+ * to the user; every other older file is refused, with the command that migrates it.
+ *
+ * ":memory:" is a store without a file, which is lost when it is closed. `wait` is copied; with NULL a wait is silent. */
 enum pk_code pk_store_open(const char *path, enum pk_store_mode mode, const struct pk_store_wait *wait,
                            struct pk_store **out, struct pk_err *err) PK_MUST_CHECK;
 /* The error that opening with PK_STORE_WRITE would give, or PK_OK. Creates and migrates nothing; waits one second for a lock. */

@@ -24,23 +24,20 @@ PRAGMA application_id;
 PRAGMA user_version;
 -- statement: object_count
 SELECT count(*) FROM sqlite_schema;
--- query: drop_views
-SELECT coalesce(group_concat('DROP VIEW main.' || name, '; '), '') FROM main.sqlite_schema WHERE type = 'view' AND name GLOB 'v_*';
 
--- statement: tables
-SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name <> 'sqlite_sequence';
--- statement: same_table
-SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 AND sql = ?2;
--- statement: same_table_of_other
-SELECT count(*) FROM other.sqlite_schema WHERE type = 'table' AND name = ?1 AND sql = ?2;
-
--- Every view that has a column run_id and is about runs: a baseline is about names.
--- query: narrow_views
-SELECT group_concat('DROP VIEW temp.' || name || '; CREATE TEMP VIEW ' || name || ' AS SELECT * FROM (' ||
-                    substr(sql, instr(sql, ' AS') + 3) || ') WHERE run_id = ' || :run, '; ')
-FROM sqlite_temp_schema WHERE type = 'view' AND name GLOB 'v_*' AND name NOT GLOB 'v_baseline*' AND name <> 'v_topology';
--- query: drop_temp_views
-SELECT group_concat('DROP VIEW temp.' || name, '; ') FROM sqlite_temp_schema WHERE type = 'view' AND name GLOB 'v_*';
+-- What a schema has, apart from the indexes that SQLite makes for a key and the tables of ANALYZE.
+-- statement: objects
+SELECT type, name, sql FROM main.sqlite_schema WHERE (type <> 'index' OR sql IS NOT NULL)
+AND sql IS NOT 'CREATE TABLE sqlite_stat1(tbl,idx,stat)' AND sql IS NOT 'CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)';
+-- statement: objects_of_other
+SELECT type, name, sql FROM other.sqlite_schema WHERE (type <> 'index' OR sql IS NOT NULL)
+AND sql IS NOT 'CREATE TABLE sqlite_stat1(tbl,idx,stat)' AND sql IS NOT 'CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)';
+-- statement: same_object
+SELECT count(*) FROM main.sqlite_schema WHERE type = ?1 AND name = ?2 AND sql = ?3;
+-- statement: same_object_of_other
+SELECT count(*) FROM other.sqlite_schema WHERE type = ?1 AND name = ?2 AND sql = ?3;
+-- statement: find_object
+SELECT 1 FROM main.sqlite_schema WHERE type = ?1 AND name = ?2 AND (?3 IS NULL OR sql = ?3);
 
 -- query: running_runs
 SELECT id, boot_id, pid, pid_start_ticks FROM run WHERE status = 'running' AND host = :host ORDER BY id;

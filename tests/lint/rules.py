@@ -37,6 +37,8 @@ CALL_HOMES = {
     r"_exit": ["cmd/frame/main.c", "lib/bench/client/process.c", "lib/bench/command/spawner.c", "probes/selftest.c"],
     r"strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof|rand|system|popen|tmpnam|mktemp|alloca": [],
     r"time|gettimeofday": [],  # base/clock.h
+    # a text of SQL that is no section of a .sql file; nothing that is read from a store becomes part of one
+    r"pk_db_script|sqlite3_exec": ["lib/store/db.c", "lib/store/db.h", "lib/store/schema.c"],
 }
 
 # Names and where each may stand.
@@ -232,6 +234,13 @@ def sql(src):
                 yield "%s:%d: SQL (%s)" % (path, line_of(text, m.start()), m.group(1))
 
 
+def composed_sql(src):
+    """SQL makes no SQL: a statement that is composed from what a query reads does what the author of a file wants."""
+    for path in sorted(p for p in src.files if p.split("/")[0] in ("lib", "schema", "probes") and p.endswith(".sql")):
+        for m in re.finditer(r"'(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|DROP|PRAGMA|ATTACH|DETACH|VACUUM)\b[^']*'\s*\|\|", src.files[path]):
+            yield "%s:%d: a statement in a text (%s)" % (path, line_of(src.files[path], m.start()), m.group(1))
+
+
 def named_sql(src):
     """Every query and statement of a .sql file of lib is named in C, and none has the name of another."""
     named = set(re.findall(r'"(\w+)"', "\n".join(text for _, text in src.c_files("lib", "cmd"))))
@@ -288,7 +297,7 @@ def page_width(src):
 
 
 RULES = [folder_order, inner_order, vendor_headers, commands_and_probes, own_header_first, probe_names, function_length, calls, names,
-         streams, sql, named_sql, first_line, unfinished, advice, page_width] + structure.RULES
+         streams, sql, composed_sql, named_sql, first_line, unfinished, advice, page_width] + structure.RULES
 
 
 def main(root):

@@ -51,6 +51,8 @@ BROKEN = [
     (rules.sql, "lib/bench/q.c", '/* Q: a statement that is no .sql file. */\nchar *q = "SELECT 1";\n'),
     (rules.sql, "lib/base/q.c", '/* Q: asks by itself. */\nchar *q = "  PRAGMA user_version";\n'),
     (rules.sql, "lib/store/q.c", '/* Q: the store itself. */\nchar *q = "COMMIT";\n'),
+    (rules.calls, "lib/store/read/q.c", '/* Q: runs what it read. */\nint f(void) { return pk_db_script(s, row); }\n'),
+    (rules.composed_sql, "lib/store/c.sql", "-- C: what a file says.\n-- query: newest_run\nSELECT 'DROP VIEW ' || name FROM sqlite_schema;\n"),
     (rules.named_sql, "lib/bench/q.sql", "-- Q: what nobody runs.\n-- query: oldest_run\nSELECT 1;\n"),
     (rules.named_sql, "lib/store/z.sql", "-- Z: a name twice.\n-- query: newest_run\nSELECT 1;\n"),
     (rules.first_line, "lib/base/mute.c", "#include <stdio.h>\n"),

@@ -70,24 +70,22 @@ def test_upgrade(tmp_path, dump, program, writer, to):
 def test_a_migration_sees_the_rows_and_replaces_the_views(tmp_path):
     store = tmp_path / "s.db"
     load(DUMPS[-1], store)
-    db = sqlite3.connect(store)
-    db.execute("CREATE VIEW v_of_before AS SELECT 1")
-    db.close()
+    query(store, "DROP VIEW v_run")
+    query(store, "CREATE VIEW v_run AS SELECT 1 AS of_before")
     runs = query(store, "SELECT id FROM run")
     assert run(PERFKIT_NEXT, "db", "migrate", "--db", store).returncode == 0
     assert query(store, "SELECT run_id, rain FROM forecast") == [(r, 0.5) for r, in runs]
+    assert "of_before" not in objects(store)["view v_run"]
     assert "view v_of_before" not in objects(store)
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path):
     store = tmp_path / "s.db"
     load(DUMPS[-1], store)
-    db = sqlite3.connect(store)
-    db.execute("CREATE TABLE forecast(x)")
-    db.close()
+    query(store, "UPDATE run SET label = 'no forecast' WHERE id = (SELECT max(id) FROM run)")
     before = objects(store)
     failed = run(PERFKIT_NEXT, "db", "migrate", "--db", store)
-    assert failed.returncode == 1 and "forecast" in failed.stderr, failed
+    assert failed.returncode == 1 and "forecast.rain" in failed.stderr, failed
     assert version(store) == NEWEST and objects(store) == before
     assert run(PERFKIT, "show", "--db", store).returncode == 0
 
@@ -111,9 +109,50 @@ def test_an_older_store_that_may_not_be_changed(tmp_path):
     assert run(PERFKIT_NEXT, "show", f"{copy}:@").returncode == 0
 
 
+def test_only_the_store_at_the_default_place_is_migrated_unasked(tmp_path):
+    """Any other may be anybody's: the message names the command."""
+    own, other = tmp_path / "perfkit" / "perfkit.db", tmp_path / "other.db"
+    own.parent.mkdir()
+    for store in (own, other):
+        load(DUMPS[0], store)
+    before = other.read_bytes()
+    env = ENV | {"XDG_DATA_HOME": str(tmp_path)}
+    for args in (("show",), ("db", "info"), ("db", "prune"), ("exec", "-r", "1", "--", "true")):
+        refused = run(PERFKIT, *args[:1], "--db", other, *args[1:])
+        assert refused.returncode == 1 and f"`perfkit db migrate --db {other}`" in refused.stderr, refused
+    assert other.read_bytes() == before
+    assert subprocess.run([PERFKIT, "show"], env=env, stdout=subprocess.DEVNULL, timeout=60).returncode == 0 and version(own) == NEWEST
+
+
+HOSTILE_NAMES = {
+    "writes a file": "v_a;COMMIT;VACUUM INTO '{0}/W';BEGIN;--",
+    "changes another database": "v_a;COMMIT;ATTACH '{0}/W' AS w;CREATE TABLE w.x(y);BEGIN;--",
+    "quoted": 'v_a";COMMIT;VACUUM INTO \'{0}/W\';BEGIN;--',
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE_NAMES.values(), ids=list(HOSTILE_NAMES))
+@pytest.mark.parametrize("dump", [DUMPS[0], DUMPS[-1]], ids=["oldest", "newest"])
+def test_a_name_in_a_file_is_never_run(tmp_path, dump, text):
+    """At the default place and by `db migrate`, which may migrate it, and everywhere else."""
+    store = tmp_path / "perfkit" / "perfkit.db"
+    store.parent.mkdir()
+    load(dump, store)
+    name = text.format(tmp_path)
+    query(store, 'CREATE VIEW "' + name.replace('"', '""') + '" AS SELECT 1 AS run_id')
+    query(store, "CREATE VIEW v_a AS SELECT 1")
+    before = objects(store)
+    for args in (("db", "migrate"), ("show",), ("list", "runs"), ("exec", "-r", "1", "--", "true"), ("db", "prune")):
+        refused = subprocess.run([PERFKIT, *args], capture_output=True, text=True, timeout=60, env=ENV | {"XDG_DATA_HOME": str(tmp_path)})
+        assert refused.returncode == 1 and "was not created by perfkit" in refused.stderr and "v_a" in refused.stderr, refused
+        assert not (tmp_path / "W").exists() and objects(store) == before
+    refused = run(PERFKIT, "show", f"{store}:@")
+    assert refused.returncode == 1 and not (tmp_path / "W").exists(), refused
+
+
 def exported_as_advised(stderr, store):
     """The rows that the command in the message prints for the store."""
-    command = re.search(r"`sqlite3 -header -csv FILE '([^']*)'`", stderr)
+    command = re.search(r"`sqlite3 -safe -readonly -header -csv FILE '([^']*)'`", stderr)
     assert command, stderr
     return query(store, command[1])
 

@@ -206,6 +206,24 @@ static void runs_are_found_by_every_name(void **state)
     pk_store_close(s);
 }
 
+/* Whoever wrote it: a statement of perfkit that has a name of a file in it would do no harm either. */
+static void a_statement_reaches_no_further_than_its_file(void **state)
+{
+    static const char *const denied[] = {
+        "ATTACH 'other.db' AS x",    "VACUUM INTO 'other.db'",     "PRAGMA writable_schema = ON",
+        "PRAGMA journal_mode = WAL", "SELECT load_extension('x')", "CREATE VIRTUAL TABLE x USING fts5(y)"};
+    struct pk_store *s;
+    struct pk_rows rows;
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
+    for (size_t i = 0; i < sizeof denied / sizeof *denied; i++)
+        if (!pk_store_query(s, denied[i], NULL, 0, &a, &rows, &err) ||
+            !(strstr(err.why, "more than to read or write") || strstr(err.why, "not authorized")))
+            fail_msg("%s: %s", denied[i], err.why);
+    OK(pk_store_query(s, "PRAGMA integrity_check(20)", NULL, 0, &a, &rows, &err));
+    pk_store_close(s);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
@@ -218,6 +236,7 @@ int main(void)
         T(the_highest_ceiling_counts),
         T(ceilings_of_a_run_stay),
         T(runs_are_found_by_every_name),
+        T(a_statement_reaches_no_further_than_its_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
