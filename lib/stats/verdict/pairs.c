@@ -11,10 +11,11 @@
 void pk_pair_order(uint64_t seed, size_t n, bool *base_first)
 {
     struct pk_rng r = {seed};
-    for (size_t i = 0; i < n; i += 2) {
-        base_first[i] = pk_rng_below(&r, 2);
-        if (i + 1 < n)
-            base_first[i + 1] = !base_first[i];
+    bool first = false;
+    for (size_t i = 0; i < n; i++) {
+        if (i % 4 == 0)
+            first = pk_rng_below(&r, 2);
+        base_first[i] = i % 4 == 0 || i % 4 == 3 ? first : !first;
     }
 }
 

@@ -182,7 +182,8 @@ struct pk_disturbed {
 };
 struct pk_disturbed pk_find_disturbed(const struct pk_pairs *p, const struct pk_rule *rule, bool *flags);
 
-/* The order of n pairs: blocks of two, ABBA or BAAB at random, so that neither drift nor the second place favours a side. */
+/* The order of n pairs: blocks of four, ABBA BAAB or BAAB ABBA at random. Neither drift nor the second place favours a side, and what
+ * returns with every second or fourth process hits both sides alike in each block. */
 void pk_pair_order(uint64_t seed, size_t n, bool *base_first);
 
 /* The noise in pairs of *equal* work, and what a gate with this rule can find in it. In shares: 0.014 is 1.4 %. */

@@ -7,7 +7,7 @@
 
 struct row {
     double cv, ramp, wander, last; /* drift and the last process's draw */
-    int slot;
+    int slot, beat_at;
     bool slow_mode;
     double base[2][MOST_PAIRS], new_[2][MOST_PAIRS]; /* by stage */
     struct pk_pair_series trial;
@@ -29,8 +29,9 @@ static double process(const struct machine *m, struct row *w, struct pk_rng *r)
     w->wander = w->slot ? keep * w->wander + sqrt(1 - keep * keep) * pk_rng_normal(r) : pk_rng_normal(r);
     w->last =
         m->memory > 0 && w->slot ? m->memory * w->last + sqrt(1 - m->memory * m->memory) * fresh : fresh;
-    double x =
-        w->cv * w->last + m->drift * w->cv * (w->wander + w->ramp * w->slot++) + m->inside * pk_rng_normal(r);
+    const double beat = w->slot % 4 == w->beat_at ? m->beat : 0;
+    double x = beat + w->cv * w->last + m->drift * w->cv * (w->wander + w->ramp * w->slot++) +
+               m->inside * pk_rng_normal(r);
     if (pk_rng_uniform(r) < m->disturbed)
         x -= 0.15 * log1p(-pk_rng_uniform(r));
     if (w->slow_mode && pk_rng_uniform(r) < m->slow_mode)
@@ -58,6 +59,7 @@ static void measure(const struct machine *m, struct row *w, enum pk_stage stage,
 static void set_up(const struct machine *m, struct row *w, int i, struct pk_rng *r)
 {
     *w = (struct row){.cv = m->cv * exp(m->cv_spread * pk_rng_normal(r)), .slow_mode = i % 5 == 4};
+    w->beat_at = m->beat > 0 ? (int)pk_rng_below(r, 4) : 0;
     w->ramp = (2 * pk_rng_uniform(r) - 1) * 4 / 40; /* +-2 of the drift's cv over twenty pairs */
 }
 

@@ -17,6 +17,7 @@ struct machine {
         drift; /* of a slowly wandering level (AR(1), 0.9 a slot), and half the largest ramp, in units of cv */
     double memory;    /* lag-1 correlation between successive processes */
     double disturbed; /* share of processes with a neighbour: + Exp(15 %) */
+    double beat;      /* every fourth process of a row takes exp(beat) times as long */
     double slow_mode; /* share of processes in a mode of + 15 %, in every fifth row */
 };
 
