@@ -88,7 +88,7 @@ static enum pk_code check_options(struct gate *g, struct pk_err *err)
     static const char *const of_record[] = {"label", "tag", NULL};
     static const char *const of_measuring[] = {"a",       "b",       "label",     "tag",
                                                "no-save", "budget",  "max-pairs", "until-clear",
-                                               "timeout", "dry-run", NULL};
+                                               "timeout", "dry-run", "seed",      NULL};
     static const char *const of_one[] = {"axis", "preset", "variant", "filter", "name", "prepare", NULL};
     static const char *const undecided[] = {"fail-on-undecided", NULL};
     const struct pk_opt_table *table = &g->app->tables[1];
@@ -160,7 +160,7 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
 {
     const struct gate_options *o = g->o;
     struct pk_gate_options options = {
-        .rule = pk_gate_rule(o), .budget_ns = o->run.budget_ns, .seed = (uint64_t)o->run.seed};
+        .rule = pk_gate_rule(o), .budget_ns = o->run.budget_ns, .seed = g->order_seed};
     const struct pk_gate_events events = {show_progress, g};
     struct pk_progress progress;
     if (o->pairs) { /* of equal sides all pairs are one screening */

@@ -62,6 +62,7 @@ struct gate {
     struct pk_threshold *thresholds;
     struct pk_gate_samples samples;
     struct pk_gate_result result;
+    uint64_t order_seed; /* of turns, and of the cases within a process */
     struct pk_texts warned;
     const char *outcome; /* as a word */
     bool reported;       /* the files for others are written, or could not be */

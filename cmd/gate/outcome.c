@@ -23,6 +23,8 @@ static const struct pk_column gate_columns[] = {
     {.key = "unreplicated", .heading = "Unreplicated", .decimals = -1},
     {.key = "pairs", .heading = "Pairs", .decimals = -1},
     {.key = "elapsed_ns", .heading = "Took (s)", .scale = 1e9, .decimals = 1},
+    {.key = "warmup_pairs", .heading = "Warm-up pairs", .decimals = -1},
+    {.key = "seed", .heading = "Seed", .decimals = -1},
 };
 
 static void print_outcome(const struct gate *g, struct pk_out *out)
@@ -40,7 +42,13 @@ static void print_outcome(const struct gate *g, struct pk_out *out)
     pk_put_int(row, "unreplicated", (int64_t)v.of[PK_UNREPLICATED]);
     pk_put_int(row, "pairs", (int64_t)g->result.pairs);
     pk_put_int(row, "elapsed_ns", (int64_t)g->elapsed_ns);
+    pk_put_int(row, "warmup_pairs", (int64_t)g->result.warmup_pairs);
+    pk_put_int(row, "seed", (int64_t)g->order_seed);
     pk_row_end(row);
+    pk_out_note(out, pk_printf(g->app->arena,
+                               "Order of turns: --seed %llu repeats it. The first process of each side warms "
+                               "up: it is recorded, and not judged.",
+                               (unsigned long long)g->order_seed));
     if (g->result.comparison.n)
         pk_gate_note_noise(g, out);
 }
@@ -121,10 +129,10 @@ static const char *closing_note(const struct gate *g)
     const bool open = v.rows && v.of[PK_UNDECIDED] == v.rows && strcmp(g->outcome, "ok") == 0;
     char took[32];
     pk_format_ns((double)g->elapsed_ns, took, sizeof took);
-    return pk_printf(a, "gate: %s; %s in %s%s%s%s",
+    return pk_printf(a, "gate: %s; %s and %zu for warm-up in %s%s%s%s",
                      pk_gate_all_equal(g) ? "both sides are the same, nothing is judged"
                                           : pk_outcome_sentence(&g->result.comparison, a),
-                     pk_plural(g->result.pairs, "pair", a), took,
+                     pk_plural(g->result.pairs, "pair", a), g->result.warmup_pairs, took,
                      open ? "; no row is decided: with --fail-on-undecided the exit status is 4" : "",
                      again               ? "; again: "
                      : g->o->run.no_save ? "; not recorded"

@@ -10,7 +10,7 @@
 
 /* --- experiments ---------------------------------------------------------------------------------------------------- */
 
-static void make_experiment_arm(struct gate_entry *e, int i, struct pk_arm *arm)
+static void make_experiment_arm(const struct gate *g, struct gate_entry *e, int i, struct pk_arm *arm)
 {
     struct gate_side *s = &e->side[i];
     const struct pk_run_options *o = &e->o->run;
@@ -20,6 +20,7 @@ static void make_experiment_arm(struct gate_entry *e, int i, struct pk_arm *arm)
         .session = {.stop = pk_run_stop_rule(o),
                     .timeout_ns = o->timeout_ns,
                     .seed = (uint64_t)o->seed,
+                    .order_seed = g->order_seed,
                     .check = !o->no_check,
                     .device = s->run.device_options},
         .provider = {.name = s->option, .argv = s->argv},
@@ -129,7 +130,7 @@ static void make_part(struct gate *g, size_t part)
                                      .option = e->side[i].option,
                                      .text = e->side[i].text};
         if (e->probe)
-            make_experiment_arm(e, i, &p->arms[i]);
+            make_experiment_arm(g, e, i, &p->arms[i]);
         else
             make_command_arm(e, i, &p->arms[i]);
     }
@@ -151,6 +152,10 @@ enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err)
             if (begin_side(g, &g->entries[part], i, id, err))
                 return err->code;
     }
+    g->order_seed = pk_run_order_seed(&g->entries[0].side[PK_BASE].run);
+    for (size_t i = 0; i < PK_SIDES * g->n_entries; i++)
+        if (pk_run_record_order_seed(&g->entries[i / PK_SIDES].side[i % PK_SIDES].run, g->order_seed, err))
+            return err->code;
     g->parts = pk_new_n(g->app->arena, struct pk_gate_part, g->n_entries);
     for (size_t part = 0; part < g->n_entries; part++)
         make_part(g, part);

@@ -51,7 +51,10 @@ const struct pk_opt pk_run_device_rows[] = {
              "warm)"},
     {"memory-limit", 0, PK_OPT_SIZE, AT(limit_bytes), "SIZE", 1, 0x1p60,
      .help = "device memory that a case may use; default 90 % of the free memory"},
-    {"seed", 0, PK_OPT_INT, AT(seed), "N", 0, 0, .def = "1", .help = "seed of inputs and orders"},
+    {"seed", 0, PK_OPT_INT, AT(seed), "N", 0, 0x1p53, .def = "1",
+     .help =
+         "seed of inputs and orders; without it inputs have 1, and every run has an order of its own, whose "
+         "seed `show` prints"},
     {"no-check", 0, PK_OPT_FLAG, AT(no_check), .help = "do not check results against the reference first"},
     {0},
 };

@@ -72,6 +72,17 @@ bool pk_pass_parse(const char *name, enum pk_pass *p)
     return i >= 0;
 }
 
+void pk_slice_set_warmup(struct pk_slice *s, struct pk_arena *a)
+{
+    struct pk_series *series = pk_new_n(a, struct pk_series, s->n_series + 1);
+    for (size_t i = 0; i < s->n_series; i++) {
+        series[i] = s->series[i];
+        if (series[i].phase == PK_PHASE_STEADY)
+            series[i].phase = PK_PHASE_WARMUP;
+    }
+    s->series = series;
+}
+
 /* A note that is this word, or a list that holds it; NULL: a list of anything. */
 static const struct {
     const char *key, *word;

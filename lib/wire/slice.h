@@ -70,6 +70,9 @@ struct pk_slice {
     const struct pk_note *notes;
 };
 
+/* Makes the steady samples of a slice samples of the warm-up: they are recorded, and no figure is made of them. */
+void pk_slice_set_warmup(struct pk_slice *s, struct pk_arena *a);
+
 /* True if the notes of a slice forbid a verdict from its times: they report what makes everything slower for longer than a pair of processes
  * takes. That is the class "slowdown", the doubts "throttled" and "clock-fell", and every doubt about a GPU's state (doubts:gpu). Other
  * doubts (view v_doubt) are noise, which intervals include. */

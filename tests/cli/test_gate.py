@@ -88,7 +88,7 @@ def test_both_sides_are_runs_and_compare_judges_them_as_the_gate_did(perfkit):
         ("x-a", "complete", "base"), ("x-b", "complete", "new")]
     assert len(query(perfkit, "SELECT DISTINCT settings ->> '$.gate.id' FROM v_run")) == 1
     assert query(perfkit, "SELECT axes ->> 'busy_ns', count(*) FROM v_case JOIN v_slice USING (case_id) GROUP BY 1") == [
-        (100000, 12), (105000, 12)]
+        (100000, 13), (105000, 13)]  # of each side the first process is the warm-up
     again = perfkit("compare", "x-a", "x-b", "--exit-code", "--format", "json")
     first, second = r.rows("compare_ns")[0], again.rows("compare_ns")[0]
     assert again.status == 3
@@ -169,11 +169,56 @@ def test_compare_judges_by_what_the_gate_was_asked(perfkit, asked):
     assert rows(now) == [("work_ns", "slower")], now
 
 
-def test_pairs_run_in_turns(perfkit):
-    selftest(perfkit, *EQUAL)
-    order = "".join(s for s, in query(perfkit, """SELECT CASE settings ->> '$.gate.side' WHEN 'base' THEN 'A' ELSE 'B' END
-        FROM v_slice JOIN v_run USING (run_id) ORDER BY v_slice.started_ns"""))
-    assert len(order) == 12 and all(order[i:i + 4] in ("ABBA", "BAAB") for i in range(0, 12, 4))
+def order_of(perfkit, gate):
+    """Of the processes of the store's n-th gate: "abBAABBA..."; small letters are processes of the warm-up."""
+    return "".join(s for s, in query(perfkit, f"""SELECT CASE WHEN EXISTS (SELECT 1 FROM v_sample s WHERE s.case_id = l.case_id
+        AND s.invocation = l.invocation AND s.phase = 'steady') THEN upper(x) ELSE x END
+        FROM (SELECT run_id, CASE settings ->> '$.gate.side' WHEN 'base' THEN 'a' ELSE 'b' END AS x FROM v_run) JOIN v_slice l USING (run_id)
+        WHERE run_id IN ({2 * gate - 1}, {2 * gate}) ORDER BY l.started_ns"""))
+
+
+def test_pairs_run_in_turns_in_an_order_that_a_seed_repeats(perfkit):
+    seeds = []
+    for gate in range(1, 4):
+        r = selftest(perfkit, *EQUAL, "--format", "json")
+        seeds.append(r.rows("gate")[0]["seed"])
+        order = order_of(perfkit, gate)
+        assert len(order) == 14 and order[:4] in ("abBA", "baAB") and all(order[i:i + 4] in ("ABBA", "BAAB") for i in range(2, 14, 4))
+        assert r.rows("gate")[0]["pairs"] == 6 and r.rows("gate")[0]["warmup_pairs"] == 1
+        assert query(perfkit, f"SELECT value FROM v_setting WHERE key = 'order_seed' AND run_id = {2 * gate}") == [(str(seeds[-1]),)]
+        assert f"order seed {seeds[-1]}" in perfkit("show", 2 * gate).stdout
+        assert f"--seed {seeds[-1]} repeats it" in r.stdout
+    assert len(set(seeds)) == 3
+    for again, seed in enumerate(seeds):
+        selftest(perfkit, *EQUAL, "--seed", seed)
+        assert order_of(perfkit, 4 + again) == order_of(perfkit, 1 + again)
+    assert len({order_of(perfkit, 7 + n) for n in range(8) if selftest(perfkit, *EQUAL).status == 0}) > 1
+
+
+def test_a_seed_is_checked(perfkit):
+    for seed, why in (("-1", "from 0 to 9007199254740992"), ("1e17", "not an integer"), ("x", "not an integer"), ("", "--seed"),
+                      ("9007199254740993000", "from 0 to")):
+        selftest(perfkit, *EQUAL, "--seed", seed).refused(2, why)
+    perfkit("gate", "--against", "main", "--seed", "3").refused(2, "--seed", "nothing is measured")
+
+
+@pytest.mark.parametrize("base_first, new_first", [(1.3, 1.3), (1.3, 1)])
+def test_the_first_process_of_a_side_is_not_judged(perfkit, base_first, new_first):
+    """A cold first process, of both sides or of the base alone, changes no verdict, no ratio and no count."""
+    for seed, factor, status in ((2, 1, 0), (3, 1.06, 3)):
+        rows = []
+        for cold in (False, True):
+            for name, values, first in (("base.sh", noisy(1, 1e6), base_first), ("new.sh", noisy(seed, factor * 1e6), new_first)):
+                side = reporter(perfkit, name, [values[0] * (first if cold else 1)] + values[1:])
+                (perfkit.cwd / f"{name}.n").unlink(missing_ok=True)
+            r = commands(perfkit, perfkit.cwd / "base.sh", side, "--seed", "7", "--format", "json")
+            assert r.status == status, r
+            rows.append(r.rows("compare_ns")[0])
+        assert {k: v for k, v in rows[0].items() if k != "run_id"} == {k: v for k, v in rows[1].items() if k != "run_id"}
+        assert rows[0]["base_invocations"] == rows[0]["new_invocations"] == r.rows("gate")[0]["pairs"]
+    runs, = query(perfkit, "SELECT max(run_id) FROM v_run")
+    assert query(perfkit, f"SELECT DISTINCT phase FROM v_sample WHERE run_id = {runs[0]} AND invocation = 1") == [("warmup",)]
+    assert query(perfkit, f"SELECT min(invocation) FROM v_invocation WHERE run_id = {runs[0]}") == [(2,)]
 
 
 def test_two_builds(perfkit):
@@ -295,7 +340,7 @@ def test_ctrl_c_keeps_what_was_measured(perfkit):
     script(perfkit, "a.sh", "sleep 0.1\n")
     p = perfkit.start("gate", "--a", "./a.sh", "--b", "./a.sh b", "--format", "json", "--progress", "plain", "--junit", "int.xml")
     for line in p.stderr:
-        if b"[2/" in line:
+        if b"[3/" in line:  # the warm-up is the first
             break
     p.send_signal(signal.SIGINT)
     out, err = p.communicate(timeout=20)
@@ -694,7 +739,7 @@ def test_values_that_are_no_times(perfkit, values, status, reason):
 
 def test_values_that_are_no_numbers(perfkit):
     """They are said to be that, and no other metric is judged in their place."""
-    good, bad = reporter(perfkit, "good.sh", [5] * 9), reporter(perfkit, "bad.sh", ["NaN"] * 9)
+    good, bad = reporter(perfkit, "good.sh", [5] * 20), reporter(perfkit, "bad.sh", ["NaN"] * 20)
     commands(perfkit, good, bad).refused(5, "made_up_ns is not a number (NaN) on the new side", "--metric")
     commands(perfkit, bad, good).refused(5, "made_up_ns is not a number (NaN) on the base side")
     perfkit("gate", "--a", "./bad.sh", "--b", "./bad.sh b", "--metric", "made_up_ns").refused(5, "(NaN) on both sides")

@@ -196,6 +196,8 @@ static enum pk_code record_case(struct pk_command *r, struct pk_reported *c, str
         return err->code;
     s->pass = r->turn->pass;
     s->invocation = r->turn->invocation;
+    if (r->turn->as_warmup)
+        pk_slice_set_warmup(s, r->a);
     if (pk_record_slice(r->rec, c->id, &c->info, s, err))
         return err->code;
     if (r->ev && r->ev->slice)

@@ -64,7 +64,8 @@ struct pk_command_turn {
     enum pk_pass pass;
     size_t round; /* of a counter pass */
     int invocation;
-    bool warmup; /* not recorded, unless it fails */
+    bool warmup;    /* not recorded, unless it fails */
+    bool as_warmup; /* its samples are recorded as warm-up (wire/slice.h) */
 };
 
 struct pk_command;

@@ -103,9 +103,41 @@ enum pk_code pk_run_prepare(struct pk_run *r, struct pk_err *err)
 
 /* --- measuring ----------------------------------------------------------------------------------------------------------- */
 
+static const char order_seed[] = "order_seed"; /* as it is recorded: a setting of the run */
+
+uint64_t pk_run_order_seed(const struct pk_run *r)
+{
+    const char *uuid = pk_store_begun(r->store);
+    char bits[9];
+    if (pk_opt_source_of(r->table, "seed") != PK_OPT_DEFAULT || !*uuid)
+        return (uint64_t)r->o->seed;
+    snprintf(bits, sizeof bits, "%s", uuid);
+    return strtoul(bits, NULL, 16) >> 1;
+}
+
+enum pk_code pk_run_record_order_seed(const struct pk_run *r, uint64_t seed, struct pk_err *err)
+{
+    return pk_record_setting(r->recorder, 0, order_seed,
+                             pk_printf(r->arena, "%llu", (unsigned long long)seed), err);
+}
+
+/* That of a run that is resumed is the recorded one. */
+static enum pk_code take_order_seed(const struct pk_run *r, uint64_t *seed, struct pk_err *err)
+{
+    struct pk_setting *recorded;
+    size_t n;
+    if (pk_recorded_settings(r->recorder, order_seed, r->arena, &recorded, &n, err))
+        return err->code;
+    *seed = n ? strtoull(recorded->value, NULL, 10) : pk_run_order_seed(r);
+    return n ? PK_OK : pk_run_record_order_seed(r, *seed, err);
+}
+
 enum pk_code pk_run_session(struct pk_run *r, const struct pk_session_events *events, struct pk_err *err)
 {
     const struct pk_run_options *o = r->o;
+    uint64_t orders = 0;
+    if (take_order_seed(r, &orders, err))
+        return err->code;
     const struct pk_session_options so = {
         .stop = pk_run_stop_rule(o),
         .invocations = (int)o->invocations,
@@ -113,6 +145,7 @@ enum pk_code pk_run_session(struct pk_run *r, const struct pk_session_events *ev
         .timeout_ns = o->timeout_ns,
         .peer_startup_ns = o->peer_startup_ns,
         .seed = (uint64_t)o->seed,
+        .order_seed = orders,
         .check = !o->no_check,
         .device = r->device_options,
         .counters = o->counters ? &r->counters : NULL,

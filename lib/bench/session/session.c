@@ -23,7 +23,7 @@ static enum pk_code record_planned_gaps(struct session *s, struct pk_err *err)
 static enum pk_code invocation(struct session *s, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const size_t *order = pk_plan_order(s->plan->n, s->opt->seed, s->invocation, &a);
+    const size_t *order = pk_plan_order(s->plan->n, s->opt->order_seed, s->invocation, &a);
     for (size_t k = 0; k < s->plan->n && !pk_session_stopped(s); k++) {
         size_t i = order[k];
         if (!pk_session_open_case(s, i) || s->cases[i].invocations >= s->invocation)

@@ -29,8 +29,10 @@ struct pk_session_options {
     int64_t budget_ns;
     int64_t timeout_ns;      /* per slice; default 10 min */
     int64_t peer_startup_ns; /* more for a slice of a peer, which imports frameworks and compiles */
-    uint64_t seed;           /* of order and inputs */
+    uint64_t seed;           /* of inputs */
+    uint64_t order_seed;     /* of the order of the cases in each invocation */
     bool check;              /* in the first invocation */
+    bool as_warmup;          /* samples are recorded as warm-up (wire/slice.h) */
     struct pk_device_options device;
     const struct pk_counters *counters; /* what to count after the last timing pass; NULL = nothing */
     bool breakdown;                     /* a trace pass follows */

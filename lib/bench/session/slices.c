@@ -182,6 +182,8 @@ enum pk_code pk_session_measure_slice(struct session *s, size_t i, struct pk_req
     slice->invocation = r.invocation;
     slice->started_wall_ns = wall;
     slice->elapsed_ns = pk_clock_ns() - began;
+    if (s->opt->as_warmup)
+        pk_slice_set_warmup(slice, &s->arena);
     pk_session_after_peer(s, i, slice);
     enum pk_code rc = pk_session_record_facts(s, l, err);
     if (!rc)

@@ -7,7 +7,7 @@ SELECT experiment FROM v_case WHERE run_id = :run GROUP BY experiment ORDER BY m
 
 -- query: run_title
 WITH setting AS (SELECT key, group_concat(DISTINCT value) AS value FROM v_setting
-                 WHERE run_id = :run AND key IN ('gpu', 'threads') GROUP BY key),
+                 WHERE run_id = :run AND key IN ('gpu', 'threads', 'order_seed') GROUP BY key),
      run AS (SELECT *, (SELECT group_concat(DISTINCT device) FROM main.run_case WHERE run_id = :run) AS device
              FROM v_run WHERE run_id = :run)
 SELECT iif(:kept, 'Run ' || run_id || coalesce(' (' || label || ')', ''), 'A run that is not kept') || ', ' ||
@@ -15,7 +15,8 @@ SELECT iif(:kept, 'Run ' || run_id || coalesce(' (' || label || ')', ''), 'A run
        iif(device = 'null', '', ', ' || coalesce((SELECT value FROM setting WHERE key = 'gpu'),
                                                  nullif(machine ->> 'cpu_model', ''), machine ->> 'arch')) ||
        coalesce(', ' || (SELECT plural(value, 'thread') FROM setting WHERE key = 'threads'), '') ||
-       ', perfkit ' || version || iif(status = 'complete', '', ', ' || status) || '.'
+       ', perfkit ' || version || coalesce(', order seed ' || (SELECT value FROM setting WHERE key = 'order_seed'), '') ||
+       iif(status = 'complete', '', ', ' || status) || '.'
 FROM run WHERE EXISTS (SELECT 1 FROM v_slice WHERE run_id = :run AND status <> 'skipped');
 
 -- How long peers took before their times begin: note `startup` of their slices.

@@ -15,11 +15,11 @@ static void command_slice(void *user, const struct pk_case_info *c, const struct
 }
 
 /* A command is measured whole, whichever of its cases are wanted; when it fails none of them is measured again. */
-static enum pk_code command_process(struct pk_arm *arm, int invocation, const bool *wanted,
-                                    struct pk_err *err)
+static enum pk_code command_process(struct pk_arm *arm, const struct pk_gate_turn *t, struct pk_err *err)
 {
     struct pk_command_arm *c = arm->state;
-    const struct pk_command_turn turn = {.pass = PK_PASS_TIMING, .invocation = invocation};
+    const struct pk_command_turn turn = {
+        .pass = PK_PASS_TIMING, .invocation = t->invocation, .as_warmup = t->warmup};
     struct pk_command_result result = {.message = ""};
     if (pk_command_run(c->command, &turn, &result, err))
         return err->code;
@@ -75,8 +75,7 @@ static enum pk_code share_choices(struct pk_experiment_arm *e, struct pk_err *er
     return n ? pk_store_settings(e->other->run->store, e->other->run->run_id, chosen, n, err) : PK_OK;
 }
 
-static enum pk_code experiment_process(struct pk_arm *arm, int invocation, const bool *wanted,
-                                       struct pk_err *err)
+static enum pk_code experiment_process(struct pk_arm *arm, const struct pk_gate_turn *t, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_experiment_arm *e = arm->state;
@@ -84,8 +83,9 @@ static enum pk_code experiment_process(struct pk_arm *arm, int invocation, const
     const struct pk_session_events events = {experiment_slice, experiment_warn, arm};
     struct pk_session_result result;
     for (size_t i = 0; i < e->run->plan.n; i++)
-        done[i] = (struct pk_done){wanted[e->first + i] ? invocation - 1 : INT_MAX, PK_ST_OK};
-    e->session.invocations = invocation;
+        done[i] = (struct pk_done){t->wanted[e->first + i] ? t->invocation - 1 : INT_MAX, PK_ST_OK};
+    e->session.invocations = t->invocation;
+    e->session.as_warmup = t->warmup;
     if (pk_session_run(&e->run->plan, &e->session, &e->provider, 1, e->run->recorder, e->run->run_id,
                        e->run->case_ids, done, &events, arm->stop_flag, &result, err))
         return err->code;

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-enum { FIRST_PAIRS = 2 };
+enum { WARMUP_PAIRS = 1, FIRST_PAIRS = 2 };
 
 /* Time taken of a budget. */
 struct spending {
-    uint64_t ns, longest_ns; /* of all pairs, of one */
+    uint64_t ns, longest_ns; /* of all pairs, of one that is judged */
     bool over;               /* another would not fit */
 };
 
@@ -87,17 +87,17 @@ static enum pk_stage next_pairs(struct gate_run *g, size_t *pairs)
 
 /* --- measuring ------------------------------------------------------------------------------------------------------ */
 
-/* Whether another pair would probably end in time; the first one always may. */
+/* Whether another pair would probably end in time; the first one that is judged always may. */
 static void look_at_budget(const struct gate_run *g, struct spending *s, int64_t budget_ns)
 {
-    s->over |= budget_ns && s->ns && s->ns + s->longest_ns > (uint64_t)budget_ns;
+    s->over |= budget_ns && s->longest_ns && s->ns + s->longest_ns > (uint64_t)budget_ns;
     g->out->out_of_time |= s->over;
 }
 
-static void spend(struct spending *s, uint64_t ns)
+static void spend(struct spending *s, uint64_t ns, bool warmup)
 {
     s->ns += ns;
-    s->longest_ns = ns > s->longest_ns ? ns : s->longest_ns;
+    s->longest_ns = !warmup && ns > s->longest_ns ? ns : s->longest_ns;
 }
 
 /* The cases that were known when it began. A command may name more meanwhile: it is measured whole. */
@@ -114,30 +114,51 @@ static bool takes_part(const struct gate_run *g, size_t part, const struct round
     return false;
 }
 
-/* A process of each side, one right after the other. */
-static enum pk_code measure_part(struct gate_run *g, size_t part, const bool *wanted, struct pk_err *err)
+/* A process of each side, one right after the other. Those of the warm-up come in the opposite order to the first pair. */
+static enum pk_code measure_part(struct gate_run *g, size_t part, bool warmup, const bool *wanted,
+                                 struct pk_err *err)
 {
-    int k = (int)g->out->pairs + 1, first = g->base_first[k - 1] ? PK_BASE : PK_NEW;
+    const int first = g->base_first[g->out->pairs] != warmup ? PK_BASE : PK_NEW;
+    const struct pk_gate_turn turn = {(int)g->out->pairs + (warmup ? 1 : 1 + WARMUP_PAIRS), warmup, wanted};
     uint64_t began = pk_clock_ns();
     for (int i = 0; i < PK_SIDES && !stopped(g); i++) {
         struct pk_arm *arm = &g->parts[part].arms[i ? PK_SIDES - 1 - first : first];
-        if (arm->kind->process(arm, k, wanted, err))
+        if (arm->kind->process(arm, &turn, err))
             return err->code;
     }
-    spend(&g->spent[part], pk_clock_ns() - began);
+    spend(&g->spent[part], pk_clock_ns() - began, warmup);
     return PK_OK;
 }
 
-static enum pk_code measure_pair(struct gate_run *g, const struct round *r, struct pk_err *err)
+static enum pk_code measure_pair(struct gate_run *g, const struct round *r, bool warmup, struct pk_err *err)
 {
     uint64_t began = pk_clock_ns();
     for (size_t part = 0; part < g->n_parts && !stopped(g); part++)
-        if (takes_part(g, part, r) && measure_part(g, part, r->wanted, err))
+        if (takes_part(g, part, r) && measure_part(g, part, warmup, r->wanted, err))
             return err->code;
     if (stopped(g))
         return PK_OK;
-    spend(&g->all, pk_clock_ns() - began);
-    g->out->pairs++;
+    spend(&g->all, pk_clock_ns() - began, warmup);
+    ++*(warmup ? &g->out->warmup_pairs : &g->out->pairs);
+    return PK_OK;
+}
+
+static void report_pair(const struct gate_run *g, size_t left)
+{
+    const size_t done = g->out->warmup_pairs + g->out->pairs;
+    if (g->ev && g->ev->pair && done)
+        g->ev->pair(g->ev->user, done, done + left, (int64_t)(g->all.ns / done * left));
+}
+
+static enum pk_code measure_warmup(struct gate_run *g, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const size_t n = g->samples->n_cases;
+    const struct round r = {pk_new_n(&a, bool, n + 1), n};
+    memset(r.wanted, true, n);
+    if (measure_pair(g, &r, true, err))
+        return err->code;
+    report_pair(g, g->o->rule.screen_pairs);
     return PK_OK;
 }
 
@@ -161,11 +182,9 @@ static enum pk_code measure_round(struct gate_run *g, const size_t *pairs, struc
         look_at_budget(g, &g->all, g->o->budget_ns);
         if (g->all.over)
             return PK_OK;
-        if (measure_pair(g, &r, err))
+        if (measure_pair(g, &r, false, err))
             return err->code;
-        const size_t done = g->out->pairs, left = most - pair - 1;
-        if (g->ev && g->ev->pair && done)
-            g->ev->pair(g->ev->user, done, done + left, (int64_t)(g->all.ns / done * left));
+        report_pair(g, most - pair - 1);
     }
     return PK_OK;
 }
@@ -225,6 +244,8 @@ static enum pk_code check_criteria(struct gate_run *g, struct pk_err *err)
 static enum pk_code measure(struct gate_run *g, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
+    if (measure_warmup(g, err))
+        return err->code;
     size_t *pairs = pk_new_n(&a, size_t, g->samples->n_cases + 1);
     for (size_t i = 0; i < g->samples->n_cases; i++)
         pairs[i] = FIRST_PAIRS;
@@ -236,7 +257,7 @@ static enum pk_code measure(struct gate_run *g, struct pk_err *err)
         if (stage == PK_STAGE_DONE)
             break;
         if (stage == PK_STAGE_CONFIRM && !g->out->screened)
-            g->out->screened = (int64_t)g->out->pairs;
+            g->out->screened = (int64_t)(WARMUP_PAIRS + g->out->pairs);
         if (measure_round(g, pairs, err) || check_comparable(g, err))
             return err->code;
     }

@@ -3,7 +3,8 @@
  * What is measured has one part, or one for each entry of a suite. The rows of all parts are one family: they share the risk of a false
  * alarm.
  *
- * A pair is a process of base and one of new, for each part that still needs pairs, in the order of pk_pair_order. All cases are
+ * A pair is a process of base and one of new, for each part that still needs pairs, in the order of pk_pair_order. The first process of each
+ * side and part warms up (page cache, libraries, clocks): its samples are recorded as warm-up and not judged, and it is no pair. All cases are
  * screened; suspicious cases are measured again with fresh pairs (by the rule of stats/verdict/verdict.h). A disturbed pair is left out,
  * by a rule that does not know the sides, and replaced. */
 #pragma once
@@ -14,12 +15,19 @@
 #include "judge/report/report.h"
 #include "json/json.h"
 
+/* One process of a side. */
+struct pk_gate_turn {
+    int invocation;
+    bool warmup; /* its samples are recorded as warm-up (wire/slice.h) and not judged */
+    const bool *wanted;
+};
+
 /* One side: how to have one process measure. */
 struct pk_arm;
 struct pk_arm_kind {
     /* One new process measures the wanted cases of its part; the slice of each case is added to the samples and to the store. Ends
      * early, with PK_OK, when the stop flag is set. Errors are the recorder's. */
-    enum pk_code (*process)(struct pk_arm *arm, int invocation, const bool *wanted, struct pk_err *err);
+    enum pk_code (*process)(struct pk_arm *arm, const struct pk_gate_turn *turn, struct pk_err *err);
     void (*end)(struct pk_arm *arm);
 };
 struct pk_arm {
@@ -33,7 +41,7 @@ struct pk_arm {
 };
 
 struct pk_gate_events {
-    /* After each pair; may be NULL. `total` is what is known to be wanted. */
+    /* After each pair, the warm-up pair included; may be NULL. `total` is what is known to be wanted. */
     void (*pair)(void *user, size_t done, size_t total, int64_t left_ns);
     void *user;
 };
@@ -51,13 +59,14 @@ struct pk_gate_part {
 struct pk_gate_options {
     struct pk_rule rule;
     int64_t budget_ns; /* 0 = none; no pair is started that would probably end after it */
-    uint64_t seed;
+    uint64_t seed;     /* of the order of the turns */
 };
 
 struct pk_gate_result {
     struct pk_comparison comparison; /* n = 0: no row was measured on both sides */
-    size_t pairs;                    /* begun and ended */
-    int64_t screened;                /* the last pair of the screening; 0 = nothing was confirmed */
+    size_t pairs;                    /* begun and ended; without the warm-up pair */
+    size_t warmup_pairs;             /* 1, unless it was interrupted before */
+    int64_t screened;                /* the last invocation of the screening; 0 = nothing was confirmed */
     bool interrupted;
     bool out_of_time;     /* of all, or of a part: rows still wanted pairs */
     struct pk_errs wrong; /* errors of the options: the last one is returned */

@@ -66,14 +66,16 @@ static const char *describe(const struct pk_gate_samples *l, struct pk_gate_row 
                             const struct pk_metric_decl *m)
 {
     struct pk_figures *f = &r->f[side], *other = &r->f[side == PK_BASE ? PK_NEW : PK_BASE];
+    const bool base = side == PK_BASE; /* either side may be the first that reports it */
     if (strcmp(f->unit, m->unit) != 0)
-        return pk_printf(l->arena, "%s is in \"%s\" on one side and in \"%s\" on the other", m->name, f->unit,
-                         m->unit);
+        return pk_printf(l->arena, "%s is in \"%s\" on the base side and in \"%s\" on the new side", m->name,
+                         base ? m->unit : f->unit, base ? f->unit : m->unit);
     if (!f->n)
         f->direction = pk_strdup(l->arena, m->direction);
     if (other->n && pk_figures_opposed(f, other))
-        return pk_printf(l->arena, "%s is better when %s on one side and when %s on the other", m->name,
-                         other->direction, f->direction);
+        return pk_printf(l->arena, "%s is better when %s on the base side and when %s on the new side",
+                         m->name, base ? f->direction : other->direction,
+                         base ? other->direction : f->direction);
     return NULL;
 }
 
@@ -109,10 +111,10 @@ void pk_gate_samples_add(struct pk_gate_samples *l, int side, size_t c, const st
         k->closed = true;
         return;
     }
-    k->ok[side]++;
-    k->unstable[side] += pk_slice_unstable(s);
     struct pk_summary_row *rows = pk_new_n(&a, struct pk_summary_row, s->n_metrics + 1);
     size_t n = pk_summarize_slice(s, rows);
+    k->judged[side] += n > 0;
+    k->unstable[side] += n > 0 && pk_slice_unstable(s);
     for (size_t i = 0; i < n; i++)
         add_metric(l, side, c, s, &rows[i]);
     for (size_t i = 0; i < s->n_series; i++) {
@@ -195,7 +197,7 @@ size_t pk_gate_samples_compared(struct pk_gate_samples *l, size_t part, const st
         const struct pk_gate_case *c = &l->cases[l->rows[i].c];
         for (int k = 0; k < PK_SIDES; k++) {
             f[k].median = pk_figures_median(&f[k], a);
-            f[k].unstable = 2 * c->unstable[k] > c->ok[k];
+            f[k].unstable = 2 * c->unstable[k] > c->judged[k];
         }
         case_of[n] = l->rows[i].c;
         rows[n++] = pk_compare_figures(&f[PK_BASE], &f[PK_NEW], o->level);

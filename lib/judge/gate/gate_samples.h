@@ -9,8 +9,8 @@ struct pk_gate_case {
     size_t part;              /* of the gate: what measures it */
     struct pk_case_info info; /* as it is shown: of what is equal on both sides */
     bool reported[PK_SIDES];
-    size_t ok[PK_SIDES],
-        unstable[PK_SIDES];        /* slices that ended ok; of these, the number with doubts (wire/slice.h) */
+    size_t judged[PK_SIDES],
+        unstable[PK_SIDES];        /* slices with figures; of these, the number with doubts (wire/slice.h) */
     enum pk_status last[PK_SIDES]; /* of its last process */
     const char *message[PK_SIDES]; /* why it did not end ok */
     bool closed;                   /* a side did not end ok: the case is not measured again */

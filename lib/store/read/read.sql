@@ -103,12 +103,13 @@ SELECT 1 FROM main.slice WHERE pass = 'trace' AND case_id BETWEEN (SELECT min(id
 SELECT variant, axes, region, name, time_ns FROM v_kernel WHERE run_id = :run;
 
 -- limit_bytes is the memory that happened to be free: it differs between any two runs and changes no time; choices follow from the
--- library, which is there; not_counted is about requested counters, not about times.
+-- library, which is there; not_counted is about requested counters, not about times; each run has
+-- its own order_seed.
 -- query: run_facts
 SELECT r.run_id, r.uuid, r.experiment, r.label, CASE WHEN json_valid(r.tags) THEN r.tags ->> 'entry' END, r.started_at, r.status, r.version,
   substr(r.git_commit, 1, 12) || CASE r.git_dirty WHEN 1 THEN '+' ELSE '' END, r.machine, r.settings,
   (SELECT json_group_object(key, value) FROM (SELECT key, group_concat(value, ' | ') AS value FROM
-    (SELECT DISTINCT key, value FROM v_setting WHERE run_id = :run AND key NOT IN ('limit_bytes', 'not_counted', 'uncounted')
+    (SELECT DISTINCT key, value FROM v_setting WHERE run_id = :run AND key NOT IN ('limit_bytes', 'not_counted', 'uncounted', 'order_seed')
      AND key NOT GLOB 'not_*.*' AND key NOT LIKE '%choice:%' ORDER BY key, value) GROUP BY key)),
   (SELECT count(*) FROM main.run_case WHERE run_id = :run)
 FROM v_run r WHERE r.run_id = :run;

@@ -36,7 +36,7 @@ struct gathered {
 struct of_case {
     struct pk_figures f; /* what all its figures say */
     struct gathered *metrics;
-    size_t ok, spoiled, unstable; /* slices */
+    size_t ok, spoiled, judged, unstable; /* slices; the latter two with a figure */
 };
 
 struct figure_reader {
@@ -195,16 +195,20 @@ static enum pk_code read_slices(struct pk_store *s, struct figure_reader *r, str
         const int64_t place = sqlite3_column_int64(l, OF_CASE) - r->run[FIRST_CASE].value.i;
         const uint32_t at = place >= 0 && (uint64_t)place < r->n_at ? r->at[place] : 0;
         struct of_case *c = at ? &r->cases[at - 1] : NULL;
+        bool judged = false; /* those of a gate's first processes are not (warm-up) */
+        for (; figure == SQLITE_ROW && sqlite3_column_int64(f, OF_SLICE) <= id; figure = sqlite3_step(f))
+            if (sqlite3_column_int64(f, OF_SLICE) == id) {
+                take_figure(r, c, sqlite3_column_int64(l, INVOCATION), f);
+                judged = true;
+            }
         if (c) { /* as v_case decides: any timing slice that did not end ok spoils it, but for one that was interrupted */
             const char *status = column(l, STATUS);
             const bool ok = strcmp(status, "ok") == 0;
             c->ok += ok;
             c->spoiled += !ok && strcmp(status, "interrupted") != 0;
-            c->unstable += ok && pk_notes_unstable(column(l, NOTES));
+            c->judged += ok && judged;
+            c->unstable += ok && judged && pk_notes_unstable(column(l, NOTES));
         }
-        for (; figure == SQLITE_ROW && sqlite3_column_int64(f, OF_SLICE) <= id; figure = sqlite3_step(f))
-            if (sqlite3_column_int64(f, OF_SLICE) == id)
-                take_figure(r, c, sqlite3_column_int64(l, INVOCATION), f);
     }
     if (!code && (slice != SQLITE_DONE || (figure != SQLITE_DONE && figure != SQLITE_ROW)))
         code = pk_db_fail(s, err);
@@ -226,7 +230,7 @@ static struct pk_figures figures_of(struct figure_reader *r, const struct of_cas
     f.class = m->class;
     f.source = m->source;
     f.n = g->n;
-    f.unstable = 2 * c->unstable > c->ok;
+    f.unstable = 2 * c->unstable > c->judged;
     double *figure = pk_new_n(r->a, double, g->n);
     int64_t *invocation = pk_new_n(r->a, int64_t, g->n);
     size_t n = 0;

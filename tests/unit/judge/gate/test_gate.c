@@ -14,10 +14,11 @@ enum { CASES = 3, MOST = 200 };
 /* An arm that answers at once: case i takes 1000 * (i + 1) * factor[i] ns. */
 struct made_up {
     double factor[CASES];
+    double first;       /* the first process takes so many times as long; 0 = once */
     const char *doubts; /* of each process; NULL = none */
     int fails_at;       /* invocation in which case 1 fails; 0 = never */
-    char *order;        /* of processes: "ABBA", shared */
-    size_t *asked;      /* how often a case was asked of this side */
+    char *order;        /* of processes: "ABBA", shared; "ab" those of the warm-up */
+    size_t *asked;      /* how often a case was asked of this side, without the warm-up */
     volatile int *stop;
     int stop_at;
 };
@@ -27,39 +28,43 @@ static struct pk_err err;
 static volatile int stop_flag;
 
 /* i counts the cases of one part; the ledger has those of all. */
-static void answer(struct pk_arm *arm, size_t i, int invocation)
+static void answer(struct pk_arm *arm, size_t i, const struct pk_gate_turn *turn)
 {
     const struct made_up *m = arm->state;
+    const int invocation = turn->invocation;
     static const int64_t ordinal = 0;
     const double noise[] = {0.999, 1.001, 1.0, 1.0005, 0.9995};
-    const double value = 1000 * (double)(i + 1) * m->factor[i] * noise[(invocation * 2 + arm->side) % 5];
+    const double value = 1000 * (double)(i + 1) * m->factor[i] * noise[(invocation * 2 + arm->side) % 5] *
+                         (turn->warmup && m->first > 0 ? m->first : 1);
     const struct pk_metric_decl metric = {"work_ns", "ns", "lower", "time", "median", "max", "region"};
     const struct pk_series series = {
         .phase = PK_PHASE_STEADY, .reps = 1, .n = 1, .ordinal = &ordinal, .real = &value};
     const bool bad = i == 1 && m->fails_at == invocation;
     const struct pk_note note = {"doubts", m->doubts};
-    const struct pk_slice s = {.invocation = invocation,
-                               .n_notes = m->doubts != NULL,
-                               .notes = &note,
-                               .status = bad ? PK_ST_FAILED : PK_ST_OK,
-                               .message = bad ? "it broke" : "",
-                               .n_metrics = 1,
-                               .metrics = &metric,
-                               .n_series = bad ? 0 : 1,
-                               .series = &series};
+    struct pk_slice s = {.invocation = invocation,
+                         .n_notes = m->doubts != NULL,
+                         .notes = &note,
+                         .status = bad ? PK_ST_FAILED : PK_ST_OK,
+                         .message = bad ? "it broke" : "",
+                         .n_metrics = 1,
+                         .metrics = &metric,
+                         .n_series = bad ? 0 : 1,
+                         .series = &series};
+    if (turn->warmup)
+        pk_slice_set_warmup(&s, &arena);
     pk_gate_samples_add(arm->samples, arm->side, arm->part * CASES + i, &s);
 }
 
-static enum pk_code process(struct pk_arm *arm, int invocation, const bool *wanted, struct pk_err *e)
+static enum pk_code process(struct pk_arm *arm, const struct pk_gate_turn *turn, struct pk_err *e)
 {
     struct made_up *m = arm->state;
-    m->order[strlen(m->order)] = arm->side == PK_BASE ? 'A' : 'B';
+    m->order[strlen(m->order)] = (turn->warmup ? "ab" : "AB")[arm->side];
     for (size_t i = 0; i < CASES; i++)
-        if (wanted[arm->part * CASES + i]) {
-            m->asked[i]++;
-            answer(arm, i, invocation);
+        if (turn->wanted[arm->part * CASES + i]) {
+            m->asked[i] += !turn->warmup;
+            answer(arm, i, turn);
         }
-    if (m->stop_at == invocation)
+    if (m->stop_at == turn->invocation)
         stop_flag = 1;
     return e->code = PK_OK;
 }
@@ -138,13 +143,59 @@ static void equal_sides_are_screened_only(void **state)
     struct trial *t = fresh();
     assert_int_equal(run(t), PK_OK);
     assert_int_equal(t->result.pairs, 6);
+    assert_int_equal(t->result.warmup_pairs, 1);
     assert_int_equal(t->result.screened, 0);
     for (size_t i = 0; i < CASES; i++) {
         assert_int_equal(decision_of(t, i)->verdict, PK_SAME);
         assert_int_equal(t->asked[PK_NEW][i], 6);
     }
-    for (size_t i = 0; i < 12; i += 4)
+    assert_int_equal(strlen(t->order), 14);
+    assert_true(!strncmp(t->order, "abBA", 4) || !strncmp(t->order, "baAB", 4));
+    for (size_t i = 2; i < 14; i += 4)
         assert_true(!strncmp(t->order + i, "ABBA", 4) || !strncmp(t->order + i, "BAAB", 4));
+}
+
+static const char *order_of(uint64_t seed)
+{
+    struct trial *t = fresh();
+    t->options.seed = seed;
+    assert_int_equal(run(t), PK_OK);
+    return t->order;
+}
+
+static void a_seed_is_an_order(void **state)
+{
+    enum { SEEDS = 20 };
+    const char *first = order_of(1);
+    size_t others = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        const char *order = order_of(seed);
+        assert_string_equal(order, order_of(seed));
+        others += strcmp(order, first) != 0;
+    }
+    assert_true(others > SEEDS / 2);
+}
+
+/* Slow, fast, throttled or on one side alone: the first processes count for nothing. */
+static void first_processes_are_not_judged(void **state)
+{
+    static const double first[][PK_SIDES] = {{1.3, 1.3}, {1.3, 1}, {1, 1.3}, {0.5, 1}};
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        for (int slower = 0; slower < 2; slower++) {
+            struct trial *plain = fresh(), *t = fresh();
+            for (int s = 0; s < PK_SIDES; s++)
+                t->side[s].first = first[i][s];
+            plain->side[PK_NEW].factor[0] = t->side[PK_NEW].factor[0] = slower ? 1.05 : 1;
+            assert_int_equal(run(plain), PK_OK);
+            assert_int_equal(run(t), PK_OK);
+            assert_int_equal(t->result.pairs, plain->result.pairs);
+            for (size_t k = 0; k < CASES; k++) {
+                assert_int_equal(decision_of(t, k)->verdict, decision_of(plain, k)->verdict);
+                assert_true(decision_of(t, k)->ratio == decision_of(plain, k)->ratio);
+                assert_int_equal(decision_of(t, k)->pairs, t->asked[PK_NEW][k]);
+            }
+            assert_int_equal(decision_of(t, 0)->verdict, slower ? PK_SLOWER : PK_SAME);
+        }
 }
 
 static void only_suspects_are_asked_again(void **state)
@@ -153,7 +204,7 @@ static void only_suspects_are_asked_again(void **state)
     t->side[PK_NEW].factor[2] = 1.05;
     assert_int_equal(run(t), PK_OK);
     assert_int_equal(t->result.pairs, 20);
-    assert_int_equal(t->result.screened, 6);
+    assert_int_equal(t->result.screened, 7);
     assert_int_equal(t->asked[PK_BASE][0], 6);
     assert_int_equal(t->asked[PK_BASE][2], 20);
     assert_int_equal(decision_of(t, 0)->verdict, PK_SAME);
@@ -166,7 +217,7 @@ static void only_suspects_are_asked_again(void **state)
 static void a_case_that_fails_is_closed(void **state)
 {
     struct trial *t = fresh();
-    t->side[PK_NEW].fails_at = 2;
+    t->side[PK_NEW].fails_at = 3;
     assert_int_equal(run(t), PK_OK);
     assert_int_equal(t->asked[PK_NEW][1], 2);
     assert_true(t->asked[PK_BASE][1] <= 2 && t->asked[PK_BASE][0] == 6);
@@ -285,7 +336,7 @@ static void pairs_of_parts_follow_each_other(void **state)
 {
     struct pair *p = two_parts();
     assert_int_equal(run_both(p), PK_OK);
-    for (size_t i = 0; i < 4 * 6; i += 4)
+    for (size_t i = 4; i < 4 * 7; i += 4)
         assert_true(!strncmp(p->t->order + i, "ABAB", 4) || !strncmp(p->t->order + i, "BABA", 4));
 }
 
@@ -362,6 +413,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_throttled_side_is_not_judged, free_arena),
         cmocka_unit_test_teardown(equal_sides_are_screened_only, free_arena),
+        cmocka_unit_test_teardown(a_seed_is_an_order, free_arena),
+        cmocka_unit_test_teardown(first_processes_are_not_judged, free_arena),
         cmocka_unit_test_teardown(only_suspects_are_asked_again, free_arena),
         cmocka_unit_test_teardown(a_case_that_fails_is_closed, free_arena),
         cmocka_unit_test_teardown(it_stops_when_told, free_arena),
