@@ -17,7 +17,8 @@ static const struct pk_opt options[] = {
     {.rows = pk_verdict_rows, .offset = offsetof(struct options, verdict)},
     {"exit-code", 0, PK_OPT_FLAG, offsetof(struct options, exit_code),
      .help = "exit status 1 when a case of base failed in new, 3 when a row is slower, 4 when no row could "
-             "be judged, 5 when the sides cannot be compared; implied by --fail-on-undecided"},
+             "be judged, 5 when the sides cannot be compared or new lacks what base has; implied by "
+             "--fail-on-undecided"},
     {0},
 };
 
@@ -59,6 +60,7 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     pk_compare_begin_runs(app->out);
     pk_compare_run_row(app->out, "both", &run.facts[0]);
     pk_compare_print(app->out, &c, o->by, app->arena);
+    pk_compare_note_unmatched(app->out, &c, o->by, app->arena);
     pk_compare_print_counters(app->out, &counters, o->by, app->arena);
     run.states[0].side = "both";
     pk_run_states_print(app->out, run.states, 1, app->arena);

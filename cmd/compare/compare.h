@@ -33,6 +33,10 @@ void pk_compare_print_differences(struct pk_out *out, const char *const *differe
 /* One table per unit ("compare_ns", "compare_bytes", "compare" for plain numbers), geometric means last. by: the axis compared by. */
 void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a);
 
+/* Cases and metrics of one side that are no failures, and metrics of both that are not judged, as notes. */
+void pk_compare_note_unmatched(struct pk_out *out, const struct pk_comparison *c, const char *by,
+                               struct pk_arena *a);
+
 /* The columns of a table of the rows in one unit: a copy, with the scale of their smallest figure and the axis compared by. hidden: hidden
  * rows are of the table, too. */
 struct pk_column *pk_compare_columns(const struct pk_comparison *c, const struct pk_column *columns, size_t n,

@@ -321,11 +321,23 @@ void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const c
                            100 * (shift - 1)));
     difference_notes(out, c, a);
     reason_notes(out, c, a);
+}
+
+void pk_compare_note_unmatched(struct pk_out *out, const struct pk_comparison *c, const char *by,
+                               struct pk_arena *a)
+{
+    enum { MOST_NAMED = 8 };
+    const size_t n = c->n_not_judged < MOST_NAMED ? c->n_not_judged : MOST_NAMED;
     const char *base = by ? pk_printf(a, "%s=%s", by, c->base_value) : "base";
     left_out_note(out, "case", base, c->only_base, c->n_only_base, a);
+    left_out_note(out, "metric", "base", c->metrics_base, c->n_metrics_base, a);
     left_out_note(out, "metric", "new", c->metrics_new, c->n_metrics_new, a);
     left_out_note(out, "case", by ? pk_printf(a, "other values of %s", by) : "new", c->only_new,
                   c->n_only_new, a);
+    if (n)
+        pk_out_note(out,
+                    pk_printf(a, "Metrics of both sides that are not judged: %s%s. --metric NAME judges one.",
+                              pk_list(c->not_judged, n, ", ", a), n < c->n_not_judged ? ", ..." : ""));
 }
 
 /* --- failures -------------------------------------------------------------------------------------------------- */

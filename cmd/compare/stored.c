@@ -24,6 +24,8 @@ const struct pk_opt pk_verdict_rows[] = {
      .help = "slower only when the whole interval, not only the estimate, is beyond --min-effect"},
     {"allow-host-mismatch", 0, PK_OPT_FLAG, AT(allow_host_mismatch),
      .help = "judge stored runs even if their machines or settings differ"},
+    {"allow-missing", 0, PK_OPT_FLAG, AT(allow_missing),
+     .help = "no error when a case or metric of the base is missing in the judged side"},
     {"fail-on-undecided", 0, PK_OPT_FLAG, AT(fail_on_undecided),
      .help = "exit status 4 when any row is undecided"},
     {"only-changed", 0, PK_OPT_FLAG, AT(only_changed), .help = "omit rows with the verdict `same`"},
@@ -133,6 +135,7 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
         pk_out_note(out, p->base.instead);
     pk_compare_print_differences(out, p->differences, p->n_differences, p->refused, a);
     pk_compare_print(out, &p->comparison, NULL, a);
+    pk_compare_note_unmatched(out, &p->comparison, NULL, a);
     note_missing(p, out, a);
     if (p->equal)
         pk_out_note(out, "equal: both sides of the gate were the same program with the same arguments, or "

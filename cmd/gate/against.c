@@ -8,8 +8,6 @@
 struct against {
     struct gate *gate;
     struct pk_stored_suite suite;
-    const struct pk_failure *failures;
-    size_t n_failures;
 };
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */
@@ -98,7 +96,9 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
         pk_compare_print_differences(out, s->suite.pairs[i].differences, s->suite.pairs[i].n_differences,
                                      s->suite.pairs[i].refused, g->app->arena);
     pk_compare_print(out, &s->suite.all, NULL, g->app->arena);
-    pk_failures_print(s->failures, s->n_failures, out);
+    for (size_t i = 0; i < g->n_entries; i++)
+        pk_compare_note_unmatched(out, &s->suite.pairs[i].comparison, NULL, g->app->arena);
+    pk_failures_print(s->suite.all.unmatched, s->suite.all.n_unmatched, out);
     return PK_OK;
 }
 
@@ -115,11 +115,10 @@ enum pk_code pk_gate_against(struct gate *g, struct pk_err *err)
             return err->code;
     if (g->list.name ? judge_entries(&s, err) : judge_runs(&s, run, err))
         return err->code;
-    s.failures = pk_stored_suite_failures(&s.suite, &s.n_failures);
     const enum pk_code code = pk_stored_suite_outcome(&s.suite, &g->o->verdict, err);
     const struct pk_report_content content = {.comparison = &s.suite.all,
-                                              .failures = s.failures,
-                                              .n_failures = s.n_failures,
+                                              .failures = s.suite.all.unmatched,
+                                              .n_failures = s.suite.all.n_unmatched,
                                               .measured = &s.suite.pairs[0].new_.facts[0],
                                               .print = print_tables,
                                               .user = &s};

@@ -21,6 +21,7 @@ static const struct pk_column gate_columns[] = {
     {.key = "undecided", .heading = "Undecided", .decimals = -1},
     {.key = "unstable", .heading = "Unstable", .decimals = -1},
     {.key = "unreplicated", .heading = "Unreplicated", .decimals = -1},
+    {.key = "missing", .heading = "Missing", .decimals = -1, .machine = true},
     {.key = "pairs", .heading = "Pairs", .decimals = -1},
     {.key = "elapsed_ns", .heading = "Took (s)", .scale = 1e9, .decimals = 1},
     {.key = "warmup_pairs", .heading = "Warm-up pairs", .decimals = -1},
@@ -40,6 +41,7 @@ static void print_outcome(const struct gate *g, struct pk_out *out)
     pk_put_int(row, "undecided", (int64_t)v.of[PK_UNDECIDED]);
     pk_put_int(row, "unstable", (int64_t)v.of[PK_UNSTABLE]);
     pk_put_int(row, "unreplicated", (int64_t)v.of[PK_UNREPLICATED]);
+    pk_put_int(row, "missing", (int64_t)pk_count_missing(&g->result.comparison));
     pk_put_int(row, "pairs", (int64_t)g->result.pairs);
     pk_put_int(row, "elapsed_ns", (int64_t)g->elapsed_ns);
     pk_put_int(row, "warmup_pairs", (int64_t)g->result.warmup_pairs);
@@ -82,7 +84,6 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
 {
     struct gate *g = user;
     const struct pk_ended_gate ended = pk_gate_as_ended(g);
-    const char *notes[PK_ONE_SIDED_NOTES];
     size_t n;
     const struct pk_failure *failures = pk_gate_failures(&ended, &n);
     pk_compare_begin_runs(out);
@@ -95,8 +96,7 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
             return err->code;
     if (g->result.comparison.n && !pk_gate_all_equal(g))
         pk_compare_print(out, &g->result.comparison, NULL, g->app->arena);
-    for (size_t i = 0, one_sided = pk_gate_one_sided(&ended, notes); i < one_sided; i++)
-        pk_out_note(out, notes[i]);
+    pk_compare_note_unmatched(out, &g->result.comparison, NULL, g->app->arena);
     pk_failures_print(failures, n, out);
     print_outcome(g, out);
     return PK_OK;

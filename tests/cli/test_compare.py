@@ -214,13 +214,15 @@ def test_a_case_that_no_longer_ends_ok_is_no_green_gate(perfkit, store):
     assert tests.get("errors") == "1" and "5 GiB do not fit" in tests.find("testcase/error").text
     assert "5 GiB do not fit" in (perfkit.cwd / "s.md").read_text() and "::error title=perfkit gate --against main%3A new oom::vanilla d_model=64 " in r.stderr
     assert perfkit("compare", "main", "@", "--exit-code").status == 1 and perfkit("compare", "main", "@").status == 0
-    store.run([case("flash", 256, FAST)])  # what was not asked for is not missed
-    r = perfkit("gate", "--against", "main", "@")
-    assert r.status == 0 and "1 case of base without a counterpart: vanilla d_model=64 seq_len=256" in r.stdout
+    store.run([case("flash", 256, FAST)])  # the case was not in its plan
+    r = perfkit("gate", "--against", "main", "@", "--format", "json")
+    answered(r, 5, "vanilla d_model=64 seq_len=256 cannot be compared: missing", "does not have this case, which runs main has")
+    assert [(t["variant"], t["metric"], t["status"]) for t in r.rows("not_compared")] == [("vanilla", None, "missing")]
+    assert perfkit("gate", "--against", "main", "@", "--allow-missing").status == 0 == perfkit("compare", "main", "@").status
     store.run([case("vanilla", 256, "skipped")])
     r = perfkit("gate", "--against", "main", "@", "--threshold", "forward_ns=5%", "--format", "json")
     answered(r, 1, "ended 'skipped' in vanilla d_model=64 seq_len=256")
-    assert [t["status"] for t in r.rows("not_compared")] == ["skipped"]
+    assert [t["status"] for t in r.rows("not_compared")] == ["skipped", "missing"]
     store.run([case("blocked", 256, "oom")])
     perfkit("gate", "--against", "main", "@").refused(5, "has no case that ended ok: blocked d_model=64 seq_len=256", "ended 'oom'")
 
@@ -230,8 +232,8 @@ def test_a_metric_that_is_no_number_any_more(perfkit, store):
         store.run([case("vanilla", 256, FAST, other_ns=[10.0, 10.1, 9.9])], label="main")
     store.run([case("vanilla", 256, FAST, other_ns=[None], new_ns=[5.0])])
     r = perfkit("gate", "--against", "main", "@", "--junit", "j.xml", "--format", "json")
-    answered(r, 5, "other_ns of vanilla d_model=64 seq_len=256", "cannot be compared: no number", "run @ has no value of other_ns, which runs main has")
-    assert [(t["metric"], t["status"]) for t in r.rows("not_compared")] == [("other_ns", "no number")]
+    answered(r, 5, "other_ns of vanilla d_model=64 seq_len=256", "cannot be compared: missing", "run @ has no value of other_ns, which runs main has")
+    assert [(t["metric"], t["status"]) for t in r.rows("not_compared")] == [("other_ns", "missing")]
     assert "case of base without" not in r.stdout and "1 metric of new without a counterpart: new_ns of vanilla d_model=64 seq_len=256" in r.stdout
     assert "has no value of other_ns" in (perfkit.cwd / "j.xml").read_text()
     r = perfkit("gate", "--against", "main", "@", "--metric", "other_ns", "--junit", "j.xml", env=GITHUB)

@@ -114,7 +114,7 @@ enum pk_code pk_compare_judge_family(const struct pk_compare_family *f, struct p
 
 struct pk_verdict_options {
     struct pk_texts metrics, thresholds;
-    bool all_metrics, strict, only_changed, fail_on_undecided, allow_host_mismatch;
+    bool all_metrics, strict, only_changed, fail_on_undecided, allow_host_mismatch, allow_missing;
     double min_effect, alpha;
     struct
         pk_verdict_given { /* which are given, not defaults: these are stronger than those stored by a gate */

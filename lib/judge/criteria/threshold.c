@@ -256,6 +256,7 @@ struct pk_compare_options pk_verdict_what(const struct pk_verdict_options *o)
     return (struct pk_compare_options){.metrics = o->metrics.v,
                                        .n_metrics = o->metrics.n,
                                        .all_metrics = o->all_metrics,
+                                       .allow_missing = o->allow_missing,
                                        .level = 1 - o->alpha};
 }
 

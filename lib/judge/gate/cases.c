@@ -171,6 +171,10 @@ enum pk_code pk_gate_match_cases(sides side, struct pk_gate_samples *l, size_t p
         const struct pk_case_info info = common_name(side, i, a);
         size_t at = pk_gate_samples_case(l, part, &info);
         pk_assert(at == first + i); /* b's cases differ in what one of its settings says nothing of */
+        for (int k = 0; k < PK_SIDES; k++) {
+            const struct pk_case_info own = pk_planned_info(side[k].plan, i, a);
+            l->cases[at].identity[k] = pk_printf(a, "%s %s", own.variant, own.identity);
+        }
     }
     return PK_OK;
 }

@@ -214,6 +214,11 @@ static bool has_cases(const struct gate_run *g, size_t part)
     for (size_t i = 0; i < g->samples->n_cases; i++)
         if (g->samples->cases[i].part == part && g->samples->cases[i].closed)
             return false; /* what it would have had */
+    for (size_t i = 0; i < g->samples->n_rows; i++) {
+        const struct pk_gate_row *r = &g->samples->rows[i];
+        if (g->samples->cases[r->c].part == part && r->f[PK_BASE].n && !r->f[PK_NEW].n)
+            return false; /* it is missing, which will be the outcome */
+    }
     return true;
 }
 
@@ -264,6 +269,45 @@ static enum pk_code measure(struct gate_run *g, struct pk_err *err)
     return PK_OK;
 }
 
+/* The texts of a part behind those of the parts before. */
+static void add_texts(const char *const **all, size_t *n_all, const char *const *v, size_t n,
+                      struct pk_arena *a)
+{
+    const char **both = pk_new_n(a, const char *, *n_all + n + 1);
+    for (size_t i = 0; i < *n_all + n; i++)
+        both[i] = i < *n_all ? (*all)[i] : v[i - *n_all];
+    *all = both;
+    *n_all += n;
+}
+
+/* What one side alone has, of every part. */
+static void find_unmatched(const struct gate_run *g, struct pk_arena *a, struct pk_comparison *out)
+{
+    struct pk_texts not_judged = {0};
+    struct pk_failure *all = NULL;
+    size_t cap = 0;
+    for (size_t part = 0; part < g->n_parts; part++) {
+        const struct pk_gate_part *p = &g->parts[part];
+        const char *const names[PK_SIDES] = {p->arms[PK_BASE].option, p->arms[PK_NEW].option};
+        struct pk_comparison c = {0};
+        pk_gate_samples_unmatched(g->samples, part, &p->what, p->commands, names, a, &c);
+        for (size_t i = 0; i < c.n_unmatched; i++) {
+            all = pk_grow(a, all, sizeof *all, out->n_unmatched, &cap);
+            all[out->n_unmatched] = c.unmatched[i];
+            all[out->n_unmatched].side = names[PK_NEW];
+            all[out->n_unmatched++].entry = p->name;
+        }
+        add_texts(&out->only_new, &out->n_only_new, c.only_new, c.n_only_new, a);
+        add_texts(&out->metrics_base, &out->n_metrics_base, c.metrics_base, c.n_metrics_base, a);
+        add_texts(&out->metrics_new, &out->n_metrics_new, c.metrics_new, c.n_metrics_new, a);
+        for (size_t i = 0; i < c.n_not_judged; i++)
+            pk_texts_add_new(&not_judged, c.not_judged[i], a);
+    }
+    out->not_judged = not_judged.v;
+    out->n_not_judged = not_judged.n;
+    out->unmatched = all;
+}
+
 /* All stages of the case that may have the most, and as many again that were disturbed. */
 static size_t most_pairs(const struct gate_run *g)
 {
@@ -298,5 +342,7 @@ enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_g
     struct pk_compare_options what = parts[0].what;
     what.design = PK_DESIGN_GATE;
     pk_compare_finish(rows, n, &what, a, &out->comparison);
+    if (!out->interrupted)
+        find_unmatched(&g, a, &out->comparison);
     return PK_OK;
 }

@@ -89,14 +89,11 @@ struct pk_ended_gate {
     struct pk_arena *arena;
 };
 
-/* Cases of a side that did not end ok, in their order. */
+/* Cases of a side that did not end ok, in their order; then what base has and new lacks. */
 const struct pk_failure *pk_gate_failures(const struct pk_ended_gate *g, size_t *n);
 
-/* Metrics that only one side reports, as sentences: they are not compared, and must not be confused with others. */
-enum { PK_ONE_SIDED_NOTES = 4 };
-size_t pk_gate_one_sided(const struct pk_ended_gate *g, const char **notes);
-
-/* PK_E_INTERRUPTED, PK_E_CHECK for a side that failed, PK_E_NOTHING where nothing was measured on both sides; else PK_OK. */
+/* PK_E_INTERRUPTED, PK_E_CHECK for a side that failed, PK_E_NOTHING where nothing was measured on both sides and nothing is missing; else
+ * PK_OK. */
 enum pk_code pk_gate_ended(const struct pk_ended_gate *g, struct pk_err *err) PK_MUST_CHECK;
 
 /* --- cases.c: the cases that both sides of a gate of an experiment have, and the rows that it will have: metrics and thresholds that fit none of

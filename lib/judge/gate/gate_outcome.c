@@ -1,4 +1,4 @@
-/* Gate outcome: what did not end ok, what one side alone reports, and why there is nothing to judge. */
+/* Gate outcome: what did not end ok or is missing, and why there is nothing to judge. */
 #include "judge/gate/gate.h"
 
 #include "base/text/words.h"
@@ -24,7 +24,9 @@ static bool has_failed(const struct pk_gate_case *c, int side)
 
 const struct pk_failure *pk_gate_failures(const struct pk_ended_gate *g, size_t *n)
 {
-    struct pk_failure *v = pk_new_n(g->arena, struct pk_failure, 2 * g->samples->n_cases + 1);
+    const struct pk_comparison *compared = &g->result->comparison;
+    struct pk_failure *v =
+        pk_new_n(g->arena, struct pk_failure, PK_SIDES * g->samples->n_cases + compared->n_unmatched + 1);
     *n = 0;
     for (size_t i = 0; i < g->samples->n_cases; i++)
         for (int s = 0; s < PK_SIDES; s++) {
@@ -38,28 +40,9 @@ const struct pk_failure *pk_gate_failures(const struct pk_ended_gate *g, size_t 
                                                 .status = pk_status_name(c->last[s]),
                                                 .message = c->message[s]};
         }
+    for (size_t i = 0; i < compared->n_unmatched; i++)
+        v[(*n)++] = compared->unmatched[i];
     return v;
-}
-
-/* Of experiments other metrics than times come and go with settings. */
-size_t pk_gate_one_sided(const struct pk_ended_gate *g, const char **notes)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < g->samples->n_rows && n < PK_ONE_SIDED_NOTES && !g->result->interrupted; i++) {
-        const struct pk_gate_row *r = &g->samples->rows[i];
-        const struct pk_gate_case *c = &g->samples->cases[r->c];
-        const bool base = r->f[PK_BASE].n, new_ = r->f[PK_NEW].n;
-        if (r->conflict) {
-            notes[n++] = pk_printf(g->arena, "%s%s, so it is not compared.", entry_text(g, c), r->conflict);
-            continue;
-        }
-        if (base == new_ || c->closed || (!g->parts[c->part].commands && strcmp(r->f->class, "time") != 0))
-            continue;
-        notes[n++] = pk_printf(g->arena, "%s%s of %s is reported only by --%s, so it is not compared.",
-                               entry_text(g, c), r->f->metric, c->info.variant,
-                               side_of(g, c, base ? PK_BASE : PK_NEW)->option);
-    }
-    return n;
 }
 
 static enum pk_code interrupted(const struct pk_ended_gate *g, struct pk_err *err)
@@ -124,5 +107,6 @@ enum pk_code pk_gate_ended(const struct pk_ended_gate *g, struct pk_err *err)
         return interrupted(g, err);
     if (broken)
         return failed(g, broken, side, err);
-    return g->result->comparison.n ? PK_OK : nothing(g, err);
+    const struct pk_comparison *c = &g->result->comparison;
+    return c->n || pk_first_unmatched(c, false) ? PK_OK : nothing(g, err);
 }

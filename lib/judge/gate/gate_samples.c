@@ -40,7 +40,8 @@ size_t pk_gate_samples_case(struct pk_gate_samples *l, size_t part, const struct
     copy.axes = pk_strdup(l->arena, info->axes);
     copy.identity = pk_strdup(l->arena, info->identity);
     l->cases = pk_grow(l->arena, l->cases, sizeof *l->cases, l->n_cases, &l->cases_cap);
-    l->cases[l->n_cases] = (struct pk_gate_case){.part = part, .info = copy, .message = {"", ""}};
+    l->cases[l->n_cases] = (struct pk_gate_case){
+        .part = part, .info = copy, .identity = {copy.identity, copy.identity}, .message = {"", ""}};
     return l->n_cases++;
 }
 
@@ -63,15 +64,17 @@ static struct pk_gate_row *row_of(struct pk_gate_samples *l, size_t c, const str
 
 /* The direction is each side's own. Returns what the sides do not agree in; NULL = nothing. */
 static const char *describe(const struct pk_gate_samples *l, struct pk_gate_row *r, int side,
-                            const struct pk_metric_decl *m)
+                            const struct pk_metric_decl *m, const char **status)
 {
     struct pk_figures *f = &r->f[side], *other = &r->f[side == PK_BASE ? PK_NEW : PK_BASE];
     const bool base = side == PK_BASE; /* either side may be the first that reports it */
+    *status = "other unit";
     if (strcmp(f->unit, m->unit) != 0)
         return pk_printf(l->arena, "%s is in \"%s\" on the base side and in \"%s\" on the new side", m->name,
                          base ? m->unit : f->unit, base ? f->unit : m->unit);
     if (!f->n)
         f->direction = pk_strdup(l->arena, m->direction);
+    *status = "other direction";
     if (other->n && pk_figures_opposed(f, other))
         return pk_printf(l->arena, "%s is better when %s on the base side and when %s on the new side",
                          m->name, base ? f->direction : other->direction,
@@ -86,8 +89,9 @@ static void add_metric(struct pk_gate_samples *l, int side, size_t c, const stru
     while (strcmp(m->name, sum->metric) != 0)
         m++;
     struct pk_gate_row *r = row_of(l, c, m);
-    const char *conflict = describe(l, r, side, m);
+    const char *status, *conflict = describe(l, r, side, m, &status);
     if (conflict) {
+        r->conflict_status = status;
         r->conflict = conflict;
         return;
     }
@@ -188,7 +192,9 @@ size_t pk_gate_samples_compared(struct pk_gate_samples *l, size_t part, const st
         const struct pk_figures *f = l->rows[i].f;
         wanted[i] = of_part(l, &l->rows[i], part) && !l->cases[l->rows[i].c].closed && f[PK_BASE].n &&
                     f[PK_NEW].n && pk_compare_selects(&side, f, o, a);
-        others |= wanted[i] && !pk_is_own_time(f->metric);
+        /* one that new lost is no reason to judge its wall time instead */
+        others |= of_part(l, &l->rows[i], part) && f[PK_BASE].n && !pk_is_own_time(f->metric) &&
+                  pk_compare_selects(&side, f, o, a);
     }
     for (size_t i = 0; i < l->n_rows; i++) {
         struct pk_figures *f = l->rows[i].f;
@@ -203,4 +209,80 @@ size_t pk_gate_samples_compared(struct pk_gate_samples *l, size_t part, const st
         rows[n++] = pk_compare_figures(&f[PK_BASE], &f[PK_NEW], o->level);
     }
     return n;
+}
+
+/* --- what one side has ---------------------------------------------------------------------------------------------- */
+
+/* A command is measured whole: each of its processes that is judged could have measured every case. */
+static size_t processes_of(const struct pk_gate_samples *l, const struct pk_gate_case *c, int side,
+                           bool commands)
+{
+    size_t most = c->judged[side];
+    for (size_t i = 0; commands && i < l->n_cases; i++)
+        if (l->cases[i].part == c->part && l->cases[i].judged[side] > most)
+            most = l->cases[i].judged[side];
+    return most;
+}
+
+static struct pk_compare_side side_of(const struct pk_gate_samples *l, size_t part, int side, bool commands,
+                                      const char *name, struct pk_arena *a)
+{
+    struct pk_figures *v = pk_new_n(a, struct pk_figures, l->n_rows + 1);
+    struct pk_compare_side all = {.name = name, .v = v};
+    for (size_t i = 0; i < l->n_rows; i++) {
+        const struct pk_gate_row *r = &l->rows[i];
+        const struct pk_gate_case *c = &l->cases[r->c];
+        if (c->part != part || c->closed || !r->f[side].n || r->conflict)
+            continue;
+        v[all.n] = r->f[side];
+        v[all.n].identity = c->identity[side];
+        v[all.n].processes = processes_of(l, c, side, commands);
+        v[all.n].measured = v[all.n].n;
+        all.n++;
+    }
+    return all;
+}
+
+/* Rows on whose unit or direction the sides disagree: failures, unless other metrics are chosen. */
+static void add_conflicts(const struct pk_gate_samples *l, size_t part, const struct pk_compare_options *o,
+                          struct pk_arena *a, struct pk_comparison *out)
+{
+    struct pk_failure *v = pk_new_n(a, struct pk_failure, out->n_unmatched + l->n_rows + 1);
+    const char **texts = pk_new_n(a, const char *, out->n_metrics_base + l->n_rows + 1);
+    for (size_t i = 0; i < out->n_unmatched; i++)
+        v[i] = out->unmatched[i];
+    for (size_t i = 0; i < out->n_metrics_base; i++)
+        texts[i] = out->metrics_base[i];
+    for (size_t i = 0; i < l->n_rows; i++) {
+        const struct pk_gate_row *r = &l->rows[i];
+        const struct pk_case_info *info = &l->cases[r->c].info;
+        if (!r->conflict || !of_part(l, r, part))
+            continue;
+        if (o->n_metrics)
+            texts[out->n_metrics_base++] =
+                pk_printf(a, "%s of %s (%s)", r->f->metric, pk_case_text(r->f, a), r->conflict_status);
+        else
+            v[out->n_unmatched++] = (struct pk_failure){.kind = PK_MISSING,
+                                                        .experiment = info->experiment,
+                                                        .variant = info->variant,
+                                                        .axes = info->axes,
+                                                        .metric = r->f->metric,
+                                                        .status = r->conflict_status,
+                                                        .message = r->conflict};
+    }
+    out->unmatched = v;
+    out->metrics_base = texts;
+}
+
+void pk_gate_samples_unmatched(const struct pk_gate_samples *l, size_t part,
+                               const struct pk_compare_options *o, bool commands,
+                               const char *const names[PK_SIDES], struct pk_arena *a,
+                               struct pk_comparison *out)
+{
+    struct pk_compare_options by_place = *o;
+    const struct pk_compare_side base = side_of(l, part, PK_BASE, commands, names[PK_BASE], a),
+                                 new_ = side_of(l, part, PK_NEW, commands, names[PK_NEW], a);
+    by_place.by_ordinal = true;
+    pk_compare_unmatched(&base, &new_, &by_place, a, out);
+    add_conflicts(l, part, o, a, out);
 }

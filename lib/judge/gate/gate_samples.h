@@ -6,8 +6,9 @@
 enum { PK_BASE, PK_NEW, PK_SIDES };
 
 struct pk_gate_case {
-    size_t part;              /* of the gate: what measures it */
-    struct pk_case_info info; /* as it is shown: of what is equal on both sides */
+    size_t part;                    /* of the gate: what measures it */
+    struct pk_case_info info;       /* as it is shown: of what is equal on both sides */
+    const char *identity[PK_SIDES]; /* of what each side measures, with its variant */
     bool reported[PK_SIDES];
     size_t judged[PK_SIDES],
         unstable[PK_SIDES];        /* slices with figures; of these, the number with doubts (wire/slice.h) */
@@ -22,8 +23,9 @@ struct pk_gate_row {
     double *figure[PK_SIDES];
     int64_t *invocation[PK_SIDES];
     size_t figure_cap[PK_SIDES], invocation_cap[PK_SIDES];
-    bool no_number[PK_SIDES]; /* all samples of a process were NaN or infinite */
-    const char *conflict;     /* how the sides disagree, a sentence; NULL = they agree */
+    bool no_number[PK_SIDES];    /* all samples of a process were NaN or infinite */
+    const char *conflict;        /* how the sides disagree, a sentence; NULL = they agree */
+    const char *conflict_status; /* "other unit", "other direction" */
 };
 
 struct pk_gate_samples {
@@ -47,6 +49,13 @@ void pk_gate_samples_add(struct pk_gate_samples *l, int side, size_t c, const st
  * between the sides. */
 enum pk_code pk_gate_samples_check(const struct pk_gate_samples *l, size_t part,
                                    const struct pk_compare_options *o, struct pk_err *err) PK_MUST_CHECK;
+
+/* What base has and new lacks in a part, and what new alone has, of cases that are not closed, into the fields of *out for it. A sentence
+ * names the sides as the arms do. */
+void pk_gate_samples_unmatched(const struct pk_gate_samples *l, size_t part,
+                               const struct pk_compare_options *o, bool commands,
+                               const char *const names[PK_SIDES], struct pk_arena *a,
+                               struct pk_comparison *out);
 
 /* A part's rows that both sides have and that the options choose, as the library compares them; of cases that are not closed. The times
  * of commands count as in pk_own_time_counts. There is room for all rows. */

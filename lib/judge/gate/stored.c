@@ -13,6 +13,16 @@ struct read {
     struct pk_compare_side figures, counters;
 };
 
+/* A command is always measured whole: each of its processes could have measured every case. */
+static void count_processes(struct pk_figures *v, size_t n)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < n; i++)
+        most = v[i].processes > most ? v[i].processes : most;
+    for (size_t i = 0; i < n; i++)
+        v[i].processes = most;
+}
+
 static enum pk_code read_run(struct pk_store *s, int64_t id, struct pk_arena *a, struct read *r,
                              struct pk_err *err)
 {
@@ -22,6 +32,8 @@ static enum pk_code read_run(struct pk_store *s, int64_t id, struct pk_arena *a,
         pk_store_counter_figures(s, id, a, &r->counters.v, &r->counters.n, err))
         return err->code;
     r->figures.v = v;
+    if (strcmp(r->facts.experiment, "exec") == 0)
+        count_processes(v, r->figures.n);
     if (r->facts.cases_ok < r->facts.cases &&
         pk_store_unfinished(s, id, a, &r->figures.unfinished, &r->figures.n_unfinished, err))
         return err->code;

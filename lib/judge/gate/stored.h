@@ -62,8 +62,8 @@ enum pk_code pk_stored_entry(const struct pk_run_source *from, const char *base,
 bool pk_stored_unlike(const struct pk_run_source *from, const char *base, const char *new_,
                       struct pk_err *err);
 
-/* The exit status with --exit-code: PK_E_CHECK when a case that ended ok in base did not in new; PK_E_NOT_COMPARABLE when new has no figure
- * of a metric, in the unit of base; that of the outcome. A regression is reported even if metrics are missing. */
+/* The exit status with --exit-code: PK_E_CHECK when a case that ended ok in base did not in new; PK_E_NOT_COMPARABLE when no row may be
+ * judged; that of the outcome. */
 enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
                                struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 
@@ -75,8 +75,8 @@ struct pk_stored_suite {
     struct pk_arena *arena;
     const struct pk_compare_part *parts; /* from here on: set by pk_stored_suite_judge */
     size_t n;
-    struct pk_comparison all;
-    struct pk_errs wrong; /* with thresholds: the last of them is the error */
+    struct pk_comparison all; /* with what is unmatched in all entries */
+    struct pk_errs wrong;     /* with thresholds: the last of them is the error */
 };
 
 /* Parts of the family are in the order of the pairs; their comparisons are those of the pairs. */
@@ -84,7 +84,5 @@ enum pk_code pk_stored_suite_judge(struct pk_stored_suite *s, const struct pk_co
                                    struct pk_err *err) PK_MUST_CHECK;
 /* Without a suite, whose name is NULL then: the pair is judged, by pk_stored_compare. */
 void pk_stored_suite_of_one(struct pk_stored_suite *s);
-/* What base has and new lacks, in all entries. */
-const struct pk_failure *pk_stored_suite_failures(const struct pk_stored_suite *s, size_t *n);
 enum pk_code pk_stored_suite_outcome(const struct pk_stored_suite *s, const struct pk_verdict_options *o,
                                      struct pk_err *err) PK_MUST_CHECK;

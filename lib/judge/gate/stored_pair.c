@@ -64,14 +64,13 @@ static enum pk_code pair_up(const struct pk_run_source *from, const struct pk_co
 
 /* Without the own times that a gate of commands does not judge. */
 static struct pk_compare_side without_own_times(const struct pk_compare_side *side,
-                                                const struct pk_compare_side *other, struct pk_arena *a)
+                                                const struct pk_compare_side *base, struct pk_arena *a)
 {
     struct pk_figures *v = pk_new_n(a, struct pk_figures, side->n + 1);
     struct pk_compare_side out = *side;
     bool reported = false;
-    for (size_t i = 0; i < side->n; i++)
-        reported |= strcmp(side->v[i].class, "time") == 0 && !pk_is_own_time(side->v[i].metric) &&
-                    pk_figures_of_metric(other, side->v[i].metric);
+    for (size_t i = 0; i < base->n; i++)
+        reported |= strcmp(base->v[i].class, "time") == 0 && !pk_is_own_time(base->v[i].metric);
     out.v = v;
     out.n = 0;
     for (size_t i = 0; i < side->n; i++)
@@ -102,9 +101,8 @@ enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *bas
     const bool commands = strcmp(out->base.facts[0].experiment, "exec") == 0;
     what.by_ordinal = of_one_gate && !commands;
     if (of_one_gate && commands && !what.n_metrics && !what.all_metrics) {
-        const struct pk_compare_side whole = out->base.figures;
-        out->base.figures = without_own_times(&whole, &out->new_.figures, from->arena);
-        out->new_.figures = without_own_times(&out->new_.figures, &whole, from->arena);
+        out->new_.figures = without_own_times(&out->new_.figures, &out->base.figures, from->arena);
+        out->base.figures = without_own_times(&out->base.figures, &out->base.figures, from->arena);
     }
     what.design = j.design;
     if (pair_up(from, &what, of_one_gate, o->allow_host_mismatch, out, err))
@@ -155,7 +153,7 @@ bool pk_stored_unlike(const struct pk_run_source *from, const char *base, const 
 /* PK_E_CHECK when a case that ended ok in base did not in new. */
 static enum pk_code case_failed(const struct pk_stored_pair *p, struct pk_arena *a, struct pk_err *err)
 {
-    const struct pk_failure *f = pk_first_unmatched(&p->comparison, false);
+    const struct pk_failure *f = pk_first_unmatched(&p->comparison, true);
     if (!f)
         return PK_OK;
     pk_fail(err, PK_E_CHECK, "the judged run (%s) ended '%s' in %s, which ended ok in the base (%s)",
@@ -164,24 +162,11 @@ static enum pk_code case_failed(const struct pk_stored_pair *p, struct pk_arena 
     return pk_fix(err, "`perfkit show %lld` prints that run", (long long)p->new_.facts[0].run_id);
 }
 
-/* PK_E_NOT_COMPARABLE when new has no figure of a metric, in the unit of base. */
-static enum pk_code metrics_missing(const struct pk_stored_pair *p, struct pk_arena *a, struct pk_err *err)
-{
-    const struct pk_failure *f = pk_first_unmatched(&p->comparison, true);
-    if (!f)
-        return PK_OK;
-    pk_fail(err, PK_E_NOT_COMPARABLE, "%s of %s cannot be compared: %s", f->metric,
-            pk_report_case(f->variant, f->axes, a), f->status);
-    pk_why(err, "%s", f->message);
-    return pk_fix(err, "choose other metrics with --metric, or measure base and new with the same metrics");
-}
-
 enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
                                struct pk_arena *a, struct pk_err *err)
 {
     const struct pk_outcome_options q = {.new_name = p->new_.name, .fail_on_undecided = o->fail_on_undecided};
-    if (case_failed(p, a, err) ||
-        (!p->refused && !pk_compare_count(&p->comparison).of[PK_SLOWER] && metrics_missing(p, a, err)))
+    if (case_failed(p, a, err))
         return err->code;
     if (!p->refused)
         return pk_outcome(&p->comparison, &q, a, err);
@@ -193,6 +178,22 @@ enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_v
 }
 
 /* --- a suite -------------------------------------------------------------------------------------------------------- */
+
+/* Of all entries, which they name. */
+static void take_unmatched(struct pk_stored_suite *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n += s->pairs[i].comparison.n_unmatched;
+    struct pk_failure *v = pk_new_n(s->arena, struct pk_failure, n + 1);
+    s->all.unmatched = v;
+    s->all.n_unmatched = n;
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < s->pairs[i].comparison.n_unmatched; k++, v++) {
+            *v = s->pairs[i].comparison.unmatched[k];
+            v->entry = s->parts[i].name;
+        }
+}
 
 enum pk_code pk_stored_suite_judge(struct pk_stored_suite *s, const struct pk_compare_family *family,
                                    struct pk_err *err)
@@ -207,7 +208,9 @@ enum pk_code pk_stored_suite_judge(struct pk_stored_suite *s, const struct pk_co
     f.v = s->parts = parts;
     s->n = f.n;
     s->wrong = (struct pk_errs){.arena = s->arena};
-    return pk_compare_judge_family(&f, s->arena, &s->all, &s->wrong, err);
+    const enum pk_code rc = pk_compare_judge_family(&f, s->arena, &s->all, &s->wrong, err);
+    take_unmatched(s);
+    return rc;
 }
 
 void pk_stored_suite_of_one(struct pk_stored_suite *s)
@@ -217,28 +220,11 @@ void pk_stored_suite_of_one(struct pk_stored_suite *s)
     s->all = s->pairs[0].comparison;
 }
 
-const struct pk_failure *pk_stored_suite_failures(const struct pk_stored_suite *s, size_t *n)
-{
-    size_t most = 1;
-    for (size_t i = 0; i < s->n; i++)
-        most += s->pairs[i].comparison.n_unmatched;
-    struct pk_failure *v = pk_new_n(s->arena, struct pk_failure, most);
-    *n = 0;
-    for (size_t i = 0; i < s->n; i++)
-        for (size_t k = 0; k < s->pairs[i].comparison.n_unmatched; k++) {
-            v[*n] = s->pairs[i].comparison.unmatched[k];
-            v[(*n)++].entry = s->parts[i].name;
-        }
-    return v;
-}
-
-typedef enum pk_code missing_fn(const struct pk_stored_pair *p, struct pk_arena *a, struct pk_err *err);
-
-/* Of the first entry that misses something. */
-static enum pk_code first_missing(const struct pk_stored_suite *s, missing_fn *of_pair, struct pk_err *err)
+/* Of the first entry that has one. */
+static enum pk_code first_failed_case(const struct pk_stored_suite *s, struct pk_err *err)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (of_pair(&s->pairs[i], s->arena, err))
+        if (case_failed(&s->pairs[i], s->arena, err))
             return pk_within(err, "[%s]", s->parts[i].name);
     return PK_OK;
 }
@@ -253,7 +239,7 @@ enum pk_code pk_stored_suite_outcome(const struct pk_stored_suite *s, const stru
     size_t refused = 0;
     if (!s->name)
         return pk_stored_outcome(s->pairs, o, s->arena, err);
-    if (first_missing(s, case_failed, err) || (!slower && first_missing(s, metrics_missing, err)))
+    if (first_failed_case(s, err))
         return err->code;
     while (refused < s->n && !s->pairs[refused].refused)
         refused++;

@@ -39,7 +39,7 @@ static struct joined *joined_row(struct joining *j, struct pk_index *x, const st
         return &j->v[row];
     j->v = pk_grow(a, j->v, sizeof *j->v, j->n, &j->cap);
     j->v[j->n] = (struct joined){key, *f, pk_new_n(a, double, runs), pk_new_n(a, int64_t, runs), 0};
-    j->v[j->n].f.n = 0;
+    j->v[j->n].f.n = j->v[j->n].f.processes = j->v[j->n].f.measured = 0;
     return &j->v[j->n++];
 }
 
@@ -58,6 +58,8 @@ struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_
         for (size_t i = 0; i < runs[r].n; i++) {
             struct joined *row = joined_row(&j, &x, &runs[r].v[i], n, a);
             row->unstable += runs[r].v[i].unstable;
+            row->f.processes += runs[r].v[i].processes;
+            row->f.measured += runs[r].v[i].measured;
             row->figure[row->f.n] = pk_figures_centre(&runs[r].v[i]);
             row->invocation[row->f.n++] = (int64_t)r + 1;
         }

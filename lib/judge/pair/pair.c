@@ -47,27 +47,14 @@ static void add_keyed(struct keyed *k, const struct pk_figures *f, const char *k
 
 /* --- results -------------------------------------------------------------------------------------------------- */
 
-static struct pk_unmatched_figures unpaired(const struct keyed *k, struct pk_arena *a)
+static const char *const *unpaired_cases(const struct keyed *k, struct pk_arena *a, size_t *n_texts)
 {
-    struct pk_unmatched_figures alone = {pk_new_n(a, const struct pk_figures *, k->n + 1), 0};
+    const struct pk_figures **v = pk_new_n(a, const struct pk_figures *, k->n + 1);
+    size_t n = 0;
     for (size_t i = 0; i < k->n; i++)
         if (!k->paired[i])
-            alone.v[alone.n++] = k->f[i];
-    return alone;
-}
-
-/* The metrics of one case stand together, so comparing with the last one finds repeats. */
-static const char *const *cases_of(const struct pk_unmatched_figures *alone, struct pk_arena *a,
-                                   size_t *found)
-{
-    const char **list = pk_new_n(a, const char *, alone->n + 1);
-    *found = 0;
-    for (size_t i = 0; i < alone->n; i++) {
-        const struct pk_figures *f = alone->v[i], *last = i ? alone->v[i - 1] : NULL;
-        if (!last || strcmp(last->axes, f->axes) != 0 || strcmp(last->variant, f->variant) != 0)
-            list[(*found)++] = pk_case_text(f, a);
-    }
-    return list;
+            v[n++] = k->f[i];
+    return pk_case_texts(v, n, a, n_texts);
 }
 
 void pk_compare_finish(struct pk_compared *v, size_t n, const struct pk_compare_options *o,
@@ -85,12 +72,13 @@ static void finish(const struct pairing *p, struct pk_compared *v, size_t n,
                    const struct pk_compare_side *base, const struct pk_compare_side *new_,
                    struct pk_comparison *out)
 {
-    struct pk_unmatched_figures of_base = unpaired(&p->base, p->a), of_new = unpaired(&p->new_, p->a);
     pk_compare_finish(v, n, p->o, p->a, out);
-    if (base)
-        pk_compare_unmatched(base, new_, &of_base, &of_new, p->o, p->a, out);
-    out->only_base = cases_of(&of_base, p->a, &out->n_only_base);
-    out->only_new = cases_of(&of_new, p->a, &out->n_only_new);
+    if (base) {
+        pk_compare_unmatched(base, new_, p->o, p->a, out);
+        return;
+    }
+    out->only_base = unpaired_cases(&p->base, p->a, &out->n_only_base);
+    out->only_new = unpaired_cases(&p->new_, p->a, &out->n_only_new);
 }
 
 /* Pairs in the order of `new`. Between runs a base serves once; within a run it is the yardstick of several. */
@@ -134,7 +122,7 @@ enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk
     struct pk_compared *v = pk_new_n(a, struct pk_compared, w.n);
     const size_t n = pair(&p, v);
     finish(&p, v, n, base, new_, out);
-    return n || pk_first_unmatched(out, false) ? PK_OK : pk_not_comparable(&b, &w, a, err);
+    return n || pk_first_unmatched(out, true) ? PK_OK : pk_not_comparable(&b, &w, a, err);
 }
 
 /* --- within one run ------------------------------------------------------------------------------------------- */

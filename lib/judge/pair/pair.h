@@ -27,7 +27,8 @@ struct pk_compare_options {
     const char *by; /* axis, or "variant"; NULL in pk_compare_runs */
     bool
         by_ordinal; /* between runs that were planned together: the n-th case of one is the n-th of the other */
-    double level;   /* of intervals: 0.95 */
+    bool allow_missing;    /* what base has and new lacks is no failure */
+    double level;          /* of intervals: 0.95 */
     enum pk_design design; /* how base and new were measured */
 };
 
@@ -72,14 +73,21 @@ struct pk_compare_mean {
 };
 
 /* A case, or a metric of one, that should have been compared and could not be. */
+enum pk_failure_kind {
+    PK_FAILED,         /* the side tried, and did not end ok */
+    PK_MISSING,        /* the side does not have it, or not as base has it */
+    PK_PARTLY_MISSING, /* the side has it in a smaller share of its processes than base; what is there is compared */
+};
 struct pk_failure {
+    enum pk_failure_kind kind;
+    bool allowed;      /* reported, and no reason for an exit status */
     const char *side;  /* "b", "new" */
     const char *entry; /* of the suite; NULL = no suite */
     const char *experiment;
     const char *variant, *axes; /* NULL = no one case */
     const char *metric;         /* NULL = all of them */
-    const char *status;  /* "oom" of a case; of a metric "other unit", "other direction" or "no number" */
-    const char *message; /* a sentence, or what the case reported */
+    const char *status;         /* "oom", "missing", "partly missing", "other unit", "other direction" */
+    const char *message;        /* a sentence, or what the case reported */
 };
 
 struct pk_comparison {
@@ -90,21 +98,30 @@ struct pk_comparison {
     size_t n;
     const struct pk_compare_mean *means; /* where there are two cases or more */
     size_t n_means;
-    const char *const *only_base; /* cases without a partner, as "variant place" */
+    const char *const
+        *only_base; /* cases without a partner that are not expected of new, as "variant place" */
     size_t n_only_base;
     const char *const *only_new;
     size_t n_only_new;
-    const char *const
-        *metrics_new; /* metrics of cases of both that base has not, as "metric of variant place" */
+    const char *const *metrics_base; /* likewise metrics of cases of both, as "metric of variant place" */
+    size_t n_metrics_base;
+    const char *const *metrics_new;
     size_t n_metrics_new;
-    /* Between runs: what base has and new lacks, although new has or attempted that case: it must not count as the same. */
+    const char *const
+        *not_judged; /* metrics with a direction that both sides have and that are not compared */
+    size_t n_not_judged;
+    /* Between two sides: what base has and new lacks: it must not count as the same. */
     const struct pk_failure *unmatched;
     size_t n_unmatched;
 };
-/* The first of them that is a whole case, or a metric; NULL = none. */
-const struct pk_failure *pk_first_unmatched(const struct pk_comparison *c, bool metric);
+/* The first of them that the side tried (PK_FAILED), or of the other kinds, and that is not allowed; NULL = none. */
+const struct pk_failure *pk_first_unmatched(const struct pk_comparison *c, bool failed);
 
-/* PK_E_USAGE for an unknown metric; PK_E_NOT_COMPARABLE, with the reason, when there is no pair at all and no case that new tried and did not finish. */
+/* How many of them are missing, wholly or partly, allowed or not. */
+size_t pk_count_missing(const struct pk_comparison *c);
+
+/* PK_E_USAGE for an unknown metric; PK_E_NOT_COMPARABLE, with the reason, when there is no pair at all and no case that new tried and did
+ * not finish. */
 enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                              const struct pk_compare_options *o, struct pk_arena *a,
                              struct pk_comparison *out, struct pk_err *err) PK_MUST_CHECK;
@@ -187,6 +204,9 @@ const struct pk_figures *pk_figures_of_metric(const struct pk_compare_side *side
 struct pk_compare_side pk_compare_select(const struct pk_compare_side *side,
                                          const struct pk_compare_options *o, struct pk_arena *a);
 
+/* X_host_ns of a side that has X_ns, too. */
+bool pk_is_host_twin(const struct pk_compare_side *side, const char *metric, struct pk_arena *a);
+
 /* Whether the options select this figure of a side. */
 bool pk_compare_selects(const struct pk_compare_side *side, const struct pk_figures *f,
                         const struct pk_compare_options *o, struct pk_arena *a);
@@ -234,16 +254,15 @@ double pk_figures_median(const struct pk_figures *f, struct pk_arena *a);
 /* The case of a row as it is printed: "flash n=2". */
 const char *pk_case_text(const struct pk_figures *f, struct pk_arena *a);
 
-/* Figures without a partner, in the order of their side. */
-struct pk_unmatched_figures {
-    const struct pk_figures **v;
-    size_t n;
-};
-/* Fills `unmatched` and `metrics_new`, and removes these from the lists: the rest are cases that the other side never had. base and new_
- * hold all figures, whatever is compared. */
+/* Fills `unmatched`, `not_judged`, and the cases and metrics of one side. base and new_ hold all figures, whatever is compared: unless
+ * metrics are chosen, those with a direction are missed, too. A case or metric that the newest run of a base of several lacks is not. Of
+ * cases that differ in variant or axes (by_ordinal) no metric is missed: the plan has other metrics. */
 void pk_compare_unmatched(const struct pk_compare_side *base, const struct pk_compare_side *new_,
-                          struct pk_unmatched_figures *of_base, struct pk_unmatched_figures *of_new,
                           const struct pk_compare_options *o, struct pk_arena *a, struct pk_comparison *out);
+
+/* The cases of figures that stand together by case, as "variant place". */
+const char *const *pk_case_texts(const struct pk_figures *const *v, size_t n, struct pk_arena *a,
+                                 size_t *n_texts);
 
 /* The key by which a figure is paired with its partner in another run. */
 const char *pk_key_of(const struct pk_figures *f, const struct pk_compare_options *o, struct pk_arena *a);

@@ -14,7 +14,7 @@ const struct pk_figures *pk_figures_of_metric(const struct pk_compare_side *side
 }
 
 /* A region gives two metrics, X_ns on its lane and X_host_ns (DESIGN 7): the second is compared on request. */
-static bool is_host_twin(const struct pk_compare_side *side, const char *metric, struct pk_arena *a)
+bool pk_is_host_twin(const struct pk_compare_side *side, const char *metric, struct pk_arena *a)
 {
     static const char tail[] = "_host_ns";
     size_t n = strlen(metric), t = sizeof tail - 1;
@@ -29,7 +29,7 @@ bool pk_compare_selects(const struct pk_compare_side *side, const struct pk_figu
         if (strcmp(f->metric, o->metrics[i]) == 0)
             return true;
     return o->all_metrics ||
-           (!o->n_metrics && strcmp(f->class, "time") == 0 && !is_host_twin(side, f->metric, a));
+           (!o->n_metrics && strcmp(f->class, "time") == 0 && !pk_is_host_twin(side, f->metric, a));
 }
 
 static enum pk_code unknown_metric(const struct pk_compare_side *side, const char *metric, struct pk_arena *a,

@@ -61,18 +61,35 @@ static void annotate_rows(struct pk_buf *b, const struct pk_report *r, enum pk_v
     }
 }
 
+/* One line for all, when some of them are not shown, then the first. */
+static void annotate_failures(struct pk_buf *b, const struct pk_report *r, bool allowed)
+{
+    struct pk_arena *a = b->arena;
+    const char *kind = allowed ? "notice" : "error";
+    size_t n = 0, shown = 0;
+    for (size_t i = 0; i < r->n_failures; i++)
+        n += r->failures[i].allowed == allowed;
+    if (n > MOST_SINGLE)
+        annotate(b, kind, r->name, pk_printf(a, "%zu cases or metrics are not compared", n));
+    for (size_t i = 0; i < r->n_failures && shown < MOST_SINGLE; i++) {
+        const struct pk_failure *f = &r->failures[i];
+        if (f->allowed != allowed)
+            continue;
+        annotate(
+            b, kind,
+            pk_printf(a, "%s: %s%s%s", r->name, f->variant ? f->side : "", f->variant ? " " : "", f->status),
+            f->variant ? pk_printf(a, "%s: %s", pk_failure_text(f, a), f->message) : f->message);
+        shown++;
+    }
+}
+
 const char *pk_report_annotations(const struct pk_report *r, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
     annotate_rows(&b, r, PK_SLOWER, "error");
     annotate_rows(&b, r, PK_UNSTABLE, "warning");
-    for (size_t i = 0; i < r->n_failures && i < MOST_SINGLE; i++) {
-        const struct pk_failure *f = &r->failures[i];
-        annotate(
-            &b, "error",
-            pk_printf(a, "%s: %s%s%s", r->name, f->variant ? f->side : "", f->variant ? " " : "", f->status),
-            f->variant ? pk_printf(a, "%s: %s", pk_failure_text(f, a), f->message) : f->message);
-    }
+    annotate_failures(&b, r, false);
+    annotate_failures(&b, r, true);
     return pk_buf_text(&b);
 }
 
@@ -87,6 +104,7 @@ const char *pk_report_outputs(const struct pk_report *r, struct pk_arena *a)
     pk_buf_printf(&b, "verdict=%s\nrows=%zu\n", r->outcome, v.rows);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         pk_buf_printf(&b, "%s=%zu\n", pk_verdict_name(order[i]), v.of[order[i]]);
+    pk_buf_printf(&b, "missing=%zu\n", pk_count_missing(r->comparison));
     return pk_buf_text(&b);
 }
 

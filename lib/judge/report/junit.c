@@ -96,18 +96,22 @@ static void add_row(struct pk_buf *b, const struct pk_compared *c, const char *p
                       pk_verdict_name(d->verdict), message, message, element);
 }
 
+/* What is partly missing has a row, too. */
 static void add_failure(struct pk_buf *b, const struct pk_failure *f, const char *place)
 {
     struct pk_arena *a = b->arena;
     const char *of = f->variant ? pk_printf(a, "%s.", f->entry ? f->entry : f->experiment) : "",
                *what = f->metric ? f->metric : pk_printf(a, "side.%s", f->side),
+               *processes = f->kind == PK_PARTLY_MISSING ? ".processes" : "",
                *name = f->variant ? pk_printf(a, "%s%s%s", f->variant, *place ? " " : "", place)
                                   : pk_failure_text(f, a);
-    pk_buf_printf(b,
-                  "    <testcase classname=\"perfkit.%s%s\" name=\"%s\" time=\"0.000\"><error type=\"%s\" "
-                  "message=\"%s\">%s</error></testcase>\n",
-                  xml(of, a), xml(what, a), xml(name, a), xml(f->status, a), xml(f->message, a),
-                  xml(f->message, a));
+    pk_buf_printf(b, "    <testcase classname=\"perfkit.%s%s%s\" name=\"%s\" time=\"0.000\">", xml(of, a),
+                  xml(what, a), processes, xml(name, a));
+    if (f->allowed)
+        pk_buf_printf(b, "<skipped message=\"%s\"/></testcase>\n", xml(f->message, a));
+    else
+        pk_buf_printf(b, "<error type=\"%s\" message=\"%s\">%s</error></testcase>\n", xml(f->status, a),
+                      xml(f->message, a), xml(f->message, a));
 }
 
 const char *pk_report_junit(const struct pk_report *r, struct pk_arena *a)
@@ -116,13 +120,17 @@ const char *pk_report_junit(const struct pk_report *r, struct pk_arena *a)
     const struct pk_verdicts v = pk_compare_count(r->comparison);
     const size_t tests = v.rows + r->n_failures;
     const struct pk_compared *all = placed(r, a);
+    size_t allowed = 0;
+    for (size_t i = 0; i < r->n_failures; i++)
+        allowed += r->failures[i].allowed;
     pk_buf_printf(&b,
                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
                   "  <testsuite package=\"perfkit\" id=\"0\" name=\"%s\" timestamp=\"%.19s\" hostname=\"%s\" "
                   "tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.3f\">\n"
                   "    <properties/>\n",
                   xml(r->name, a), r->started_at, *r->host ? xml(r->host, a) : "localhost", tests,
-                  count(&v, "failure"), count(&v, "error") + r->n_failures, count(&v, "skipped"), r->seconds);
+                  count(&v, "failure"), count(&v, "error") + r->n_failures - allowed,
+                  count(&v, "skipped") + allowed, r->seconds);
     for (size_t i = 0; i < r->comparison->n; i++)
         if (r->comparison->v[i].judged)
             add_row(&b, &r->comparison->v[i], all[i].place, r->seconds / (double)tests);

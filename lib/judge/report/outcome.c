@@ -18,7 +18,9 @@ const char *pk_outcome_sentence(const struct pk_comparison *c, struct pk_arena *
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (v.of[order[i]])
             pk_buf_printf(&b, "%s%zu %s", b.n ? ", " : "", v.of[order[i]], pk_verdict_name(order[i]));
-    return pk_printf(a, "%s: %s", pk_plural(v.rows, "row", a), b.n ? pk_buf_text(&b) : "no verdict");
+    const size_t missing = pk_count_missing(c);
+    return pk_printf(a, "%s: %s%s", pk_plural(v.rows, "row", a), b.n ? pk_buf_text(&b) : "no verdict",
+                     missing ? pk_printf(a, "; %zu missing", missing) : "");
 }
 
 /* What makes a row like this one no regression. */
@@ -94,6 +96,20 @@ static enum pk_code undecided(const struct pk_comparison *c, const struct pk_out
     return pk_fix(err, "%s", deciding(&c->v[i], q->measured, a));
 }
 
+static enum pk_code missing(const struct pk_comparison *c, const struct pk_failure *f, struct pk_arena *a,
+                            struct pk_err *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_unmatched; i++)
+        n += c->unmatched[i].kind != PK_FAILED && !c->unmatched[i].allowed;
+    pk_fail(err, PK_E_NOT_COMPARABLE, "%s cannot be compared: %s%s", pk_failure_text(f, a), f->status,
+            n > 1 ? pk_printf(a, ", and %zu more", n - 1) : "");
+    pk_why(err, "%s", f->message);
+    return f->kind == PK_PARTLY_MISSING || strcmp(f->status, "missing") == 0
+               ? pk_fix(err, "measure it on both sides; --allow-missing accepts that it is missing")
+               : pk_fix(err, "measure it in the same way on both sides, or choose metrics with --metric");
+}
+
 /* The first row of an entry, or of all, none of whose metrics has a direction: it would be believed to guard something. */
 static const struct pk_compared *not_judged(const struct pk_comparison *c)
 {
@@ -117,8 +133,11 @@ enum pk_code pk_outcome(const struct pk_comparison *c, const struct pk_outcome_o
 {
     const struct pk_verdicts v = pk_compare_count(c);
     const struct pk_compared *none = not_judged(c);
+    const struct pk_failure *lost = pk_first_unmatched(c, false);
     if (v.of[PK_SLOWER])
         return regression(c, q, &v, a, err);
+    if (lost)
+        return missing(c, lost, a, err);
     if (none) {
         pk_fail(err, PK_E_NOTHING, "%snothing was judged: %s has no direction",
                 none->entry ? pk_printf(a, "[%s] ", none->entry) : "", none->new_->metric);

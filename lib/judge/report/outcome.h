@@ -11,8 +11,8 @@ struct pk_outcome_options {
     const char *again;      /* a command that prints it again, for advice; NULL = none */
 };
 
-/* PK_OK; PK_E_REGRESSION naming the worst row; PK_E_NOTHING when no metric of all, or of an entry, has a direction; PK_E_UNDECIDED when
- * this was requested, or when no row could be judged. */
+/* PK_OK; PK_E_REGRESSION naming the worst row; PK_E_NOT_COMPARABLE when base has what new lacks; PK_E_NOTHING when no metric of all, or of
+ * an entry, has a direction; PK_E_UNDECIDED when this was requested, or when no row could be judged. */
 enum pk_code pk_outcome(const struct pk_comparison *c, const struct pk_outcome_options *q, struct pk_arena *a,
                         struct pk_err *err) PK_MUST_CHECK;
 

@@ -74,7 +74,10 @@ static bool is_shown(const struct pk_report *r, enum pk_code outcome)
     const struct pk_verdicts v = pk_compare_count(r->comparison);
     const size_t red = v.of[PK_SLOWER] + v.of[PK_UNSTABLE] + v.of[PK_UNREPLICATED];
     const bool verdict = outcome == PK_E_REGRESSION || outcome == PK_E_UNDECIDED;
-    return outcome != PK_E_INTERRUPTED && (r->n_failures || (verdict && red));
+    size_t failures = 0;
+    for (size_t i = 0; i < r->n_failures; i++)
+        failures += !r->failures[i].allowed;
+    return outcome != PK_E_INTERRUPTED && (failures || (verdict && red));
 }
 
 struct pk_report pk_report_with_outcome(const struct pk_report *r, const struct pk_err *outcome,

@@ -14,14 +14,15 @@ struct pk_report {
     double seconds;         /* that the command took */
 };
 
-/* JUnit XML: a test case per row, and per failure, which is named as the row of its case would be. slower is a failure, unstable and unreplicated are errors, as failures are, undecided is skipped. */
+/* JUnit XML: a test case per row, and per failure, which is named as the row of its case would be. slower is a failure, unstable and unreplicated are errors, as failures
+ * are, undecided is skipped, as failures are that are allowed. */
 const char *pk_report_junit(const struct pk_report *r, struct pk_arena *a);
 
 /* GitHub's workflow commands, a line each: an error with the number of slower rows, one for each of the worst nine; a warning for what
- * is unstable. "" when there is nothing to report. */
+ * is unstable; an error for each failure, and a notice for one that is allowed, at most ten. "" when there is nothing to report. */
 const char *pk_report_annotations(const struct pk_report *r, struct pk_arena *a);
 
-/* Outputs of a step: verdict=OUTCOME, rows=N, and how many rows have each verdict, slower=0 ..., a line each. */
+/* Outputs of a step: verdict=OUTCOME, rows=N, how many rows have each verdict, slower=0 ..., and missing=N, a line each. */
 const char *pk_report_outputs(const struct pk_report *r, struct pk_arena *a);
 
 /* New figures for github-action-benchmark: of metrics of which a lower value is better (customSmallerIsBetter), or a higher one

@@ -17,6 +17,8 @@ struct pk_figures {
     size_t n;      /* >= 1 */
     const double *figure;
     const int64_t *invocation; /* of figure[i], ascending */
+    size_t processes,
+        measured; /* processes that could have given a figure, and those that did; 0 = not known */
     bool
         unstable; /* more than half of its slices were measured while the device throttled itself, or slowed down (wire/slice.h) */
 };

@@ -229,7 +229,8 @@ static struct pk_figures figures_of(struct figure_reader *r, const struct of_cas
     f.direction = m->direction;
     f.class = m->class;
     f.source = m->source;
-    f.n = g->n;
+    f.n = f.measured = g->n;
+    f.processes = c->judged;
     f.unstable = 2 * c->unstable > c->judged;
     double *figure = pk_new_n(r->a, double, g->n);
     int64_t *invocation = pk_new_n(r->a, int64_t, g->n);

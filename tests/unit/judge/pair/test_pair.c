@@ -69,8 +69,10 @@ static void runs_are_paired_by_identity(void **state)
     assert_string_equal(c.v[0].new_->variant, "flash");
     assert_true(fabs(c.v[0].ratio.ratio - 0.5) < 1e-12 && fabs(c.v[0].speedup - 2) < 1e-12);
     assert_true(fabs(c.v[1].ratio.ratio - 3) < 1e-12 && c.v[1].ratio.ci.lo < 3 && c.v[1].ratio.ci.hi > 3);
-    assert_int_equal(c.n_only_base, 1);
-    assert_string_equal(c.only_base[0], "flash n=2");
+    assert_int_equal(c.n_only_base, 0);
+    assert_int_equal(c.n_unmatched, 1);
+    assert_int_equal(c.unmatched[0].kind, PK_MISSING);
+    assert_string_equal(c.unmatched[0].axes, "{\"n\":2}");
     assert_int_equal(c.n_only_new, 1);
     assert_null(c.base_value);
 }

@@ -1,0 +1,231 @@
+"""What the base has and the new side lacks: a row in every report and exit status 5, in gate, gate --against and compare.
+Programs report over the wire what a script says; nothing is timed."""
+import json
+import stat
+
+import junit
+import pytest
+from stored import Stored
+
+GITHUB = {"GITHUB_ACTIONS": "true"}
+
+
+def metric(name, value, unit="ns", direction="lower", **more):
+    return [{"type": "metric", "name": name, "unit": unit, "direction": direction, **more},
+            {"type": "samples", "metric": name, "values": [value]}]
+
+
+def case(variant, *metrics):
+    return [{"type": "case", "variant": variant, "axes": {}}, *(m for one in metrics for m in one), {"type": "status", "status": "ok", "message": ""}]
+
+
+def program(perfkit, name, *processes):
+    """A command whose k-th process reports processes[k]; after the last, it reports them again from the first."""
+    folder = perfkit.cwd / f"{name}.says"
+    folder.mkdir()
+    for k, messages in enumerate(processes):
+        (folder / str(k)).write_text("".join(json.dumps(m) + "\n" for m in messages))
+    path = perfkit.cwd / name
+    path.write_text(f"#!/bin/sh\nn=$(cat {name}.n 2>/dev/null || echo 0); echo $((n + 1)) > {name}.n\n"
+                    f"cat {name}.says/$((n % {len(processes)})) >&$PERFKIT_WIRE_FD\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def gate(perfkit, *args, **kw):
+    return perfkit("gate", "--a", "./a", "--b", "./b", "--name", "c", "--min-effect", "900%", "--max-pairs", "8", *args, **kw)
+
+
+X, RATE = metric("x_ns", 100), metric("tokens_per_s", 5, "tokens/s", "higher")
+
+# What the processes of a and of b report; the rows of the table `not_compared`: variant, metric, status.
+MISSING = {
+    "a case": ([case("one", X) + case("two", X)], [case("one", X)], [("two", None, "missing")]),
+    "a metric": ([metric("x_ns", 100) + metric("y_ns", 50)], [X], [("c", "y_ns", "missing")]),
+    "a metric of a case": ([case("one", X, metric("y_ns", 5))], [case("one", X)], [("one", "y_ns", "missing")]),
+    "a renamed metric": ([X], [metric("renamed_ns", 100)], [("c", "x_ns", "missing")]),
+    "a program that stops reporting": ([X], [[]], [("c", "x_ns", "missing")]),
+    "a program that stops reporting its cases": ([case("one", X)], [[]], [("one", None, "missing")]),
+    "a rate": ([X + RATE], [X], [("c", "tokens_per_s", "missing")]),
+    "a rate that is all": ([RATE], [[]], [("c", "tokens_per_s", "missing")]),
+    "a rate in another unit": ([X + RATE], [X + metric("tokens_per_s", 5, "1/s", "higher")], [("c", "tokens_per_s", "other unit")]),
+    "a metric of half of the processes": ([X + metric("y_ns", 50)], [X, X + metric("y_ns", 50)], [("c", "y_ns", "partly missing")]),
+    "a case of half of the processes": ([case("one", X) + case("two", X)], [case("one", X), case("one", X) + case("two", X)],
+                                        [("two", "x_ns", "partly missing")]),
+    "all of half of the processes": ([X], [X, []], [("c", "x_ns", "partly missing")]),
+    "no number in half of the processes": ([X + RATE], [X + metric("tokens_per_s", None, "tokens/s", "higher"), X + RATE],
+                                           [("c", "tokens_per_s", "partly missing")]),
+}
+
+
+@pytest.mark.parametrize("what", MISSING)
+def test_a_gate_with_something_missing_is_not_green(perfkit, what):
+    a, b, rows = MISSING[what]
+    program(perfkit, "a", *a)
+    program(perfkit, "b", *b)
+    r = gate(perfkit, "--junit", "j.xml", "--format", "json", env=GITHUB)
+    assert r.status == 5, r
+    assert [(t["variant"], t["metric"], t["status"]) for t in r.rows("not_compared")] == rows and r.rows("not_compared")[0]["side"] == "b"
+    assert r.rows("gate")[0]["answer"] == "not comparable" and r.rows("gate")[0]["missing"] == len(rows)
+    advice = "in the same way on both sides" if rows[0][2] == "other unit" else "--allow-missing"
+    assert (rows[0][1] or rows[0][0]) in r.error()["what"] and advice in r.error()["try"], r
+    errors = junit.read(perfkit.cwd / "j.xml").findall("testcase/error")
+    assert [e.get("type") for e in errors] == [status for _, _, status in rows]
+    assert f"::error title=perfkit gate%3A b {rows[0][2]}::" in r.stderr
+    again = perfkit("compare", "1", "2", "--exit-code", "--format", "json")
+    assert again.status == 5, again
+    if again.stdout:
+        assert [(t["variant"], t["metric"], t["status"]) for t in again.rows("not_compared")] == rows
+
+
+@pytest.mark.parametrize("what", MISSING)
+def test_missing_work_can_be_allowed(perfkit, what):
+    """It is said all the same, as what it is."""
+    a, b, rows = MISSING[what]
+    program(perfkit, "a", *a)
+    program(perfkit, "b", *b)
+    r = gate(perfkit, "--allow-missing", "--junit", "j.xml", "--format", "json", env=GITHUB)
+    statuses = {t["status"] for t in r.rows("not_compared")}
+    if "other unit" in statuses:  # this is not missing
+        assert r.status == 5
+        return
+    assert r.status == (0 if "compare_ns" in r.json()["tables"] else 6), r
+    assert [t["status"] for t in r.rows("not_compared")] == [f"{status} (allowed)" for _, _, status in rows]
+    assert r.rows("gate")[0]["missing"] == len(rows)
+    suite = junit.read(perfkit.cwd / "j.xml")
+    assert int(suite.get("skipped")) == len(rows) and "::notice title=perfkit gate%3A b " in r.stderr
+    (perfkit.cwd / "s.ini").write_text("[c]\ncommand = ./{side}\nallow-missing = true\nmin-effect = 900%\n")
+    assert perfkit("gate", "--suite", "s.ini", "--a", "a", "--b", "b").status == r.status
+    again = perfkit("compare", "1", "2", "--exit-code", "--allow-missing")
+    assert again.status == r.status if r.status == 0 else again.status == 5, again
+
+
+@pytest.mark.parametrize("what", MISSING)
+def test_missing_work_of_stored_runs(perfkit, what):
+    a, b, rows = MISSING[what]
+    program(perfkit, "a", *a)
+    program(perfkit, "b", *b)
+    for _ in range(5):
+        assert perfkit("exec", "--runs", "2", "--no-counters", "--name", "c", "--label", "main", "--", "./a").status == 0
+    assert perfkit("exec", "--runs", "2", "--no-counters", "--name", "c", "--", "./b").status == 0
+    quiet = "--min-effect", "900%", "--format", "json"
+    r = perfkit("gate", "--against", "main", *quiet, "--junit", "j.xml", env=GITHUB)
+    assert r.status == 5, r
+    assert [(t["variant"], t["metric"], t["status"]) for t in r.rows("not_compared")] == rows and r.rows("not_compared")[0]["side"] == "new"
+    assert [e.get("type") for e in junit.read(perfkit.cwd / "j.xml").findall("testcase/error")] == [status for _, _, status in rows]
+    assert f"::error title=perfkit gate --against main%3A new {rows[0][2]}::" in r.stderr
+    assert perfkit("compare", "main", "@", "--exit-code", *quiet).status == 5 and perfkit("compare", "main", "@", *quiet).status == 0
+    if rows[0][2] != "other unit":
+        for command in (("gate", "--against", "main"), ("compare", "main", "@", "--exit-code")):
+            assert perfkit(*command, "--allow-missing", *quiet).status == 0
+    assert "not_compared" not in perfkit("compare", "main", "2", *quiet).json()["tables"]  # of the base itself nothing is missing
+
+
+def test_a_regression_is_said_first(perfkit):
+    program(perfkit, "a", metric("x_ns", 100) + metric("y_ns", 50))
+    program(perfkit, "b", metric("x_ns", 5000))
+    r = gate(perfkit, "--format", "json", "--junit", "j.xml")
+    assert r.status == 3 and [t["metric"] for t in r.rows("not_compared")] == ["y_ns"], r
+    suite = junit.read(perfkit.cwd / "j.xml")
+    assert (suite.get("failures"), suite.get("errors")) == ("1", "1")
+
+
+def test_wall_time_does_not_replace_a_metric_that_went_away(perfkit):
+    for name, says in (("a", X), ("b", [])):
+        program(perfkit, name, says)
+    r = gate(perfkit, "--format", "json")
+    assert "compare_ns" not in r.json()["tables"] and r.status == 5, r
+    assert gate(perfkit, "-m", "wall_ns").status == 0  # this was chosen
+
+
+def test_what_the_new_side_alone_has_is_named(perfkit):
+    program(perfkit, "a", X)
+    program(perfkit, "b", X + metric("y_ns", 5) + case("two", X))
+    r = gate(perfkit)
+    assert r.status == 0 and "1 metric of new without a counterpart: y_ns of c" in r.stdout, r
+    assert "1 case of new without a counterpart: two" in r.stdout
+    program(perfkit, "d", metric("y_ns", 5))
+    r = perfkit("gate", "--a", "./a", "--b", "./d", "--name", "c")
+    assert r.status == 5 and "1 metric of new without a counterpart: y_ns of c" in r.stdout, r
+
+
+def test_a_metric_of_both_sides_that_is_not_judged_is_said(perfkit):
+    for name in "a", "b":
+        program(perfkit, name, X + RATE + metric("colour", 7, "1", "none"))
+    r = gate(perfkit)
+    assert r.status == 0 and "Metrics of both sides that are not judged: tokens_per_s" in r.stdout and "colour" not in r.stdout, r
+    assert "tokens_per_s" in perfkit("compare", "1", "2").stdout
+    assert "not judged:" not in gate(perfkit, "-m", "x_ns").stdout  # the others are left out by choice
+    r = gate(perfkit, "-m", "x_ns", "-m", "tokens_per_s", "--format", "json")
+    assert r.rows("compare_tokens_per_s")[0]["metric"] == "tokens_per_s", r
+
+
+def test_a_chosen_metric_that_is_missing(perfkit):
+    program(perfkit, "a", X + metric("y_ns", 5))
+    program(perfkit, "b", X)
+    assert gate(perfkit, "-m", "x_ns").status == 0  # the other was not chosen
+    for chosen in ("-m", "y_ns"), ("-m", "y_ns", "-m", "x_ns"), ("--threshold", "y_ns=5%"):
+        r = gate(perfkit, *chosen, "--format", "json")
+        assert r.status == 5 and [t["metric"] for t in r.rows("not_compared")] == ["y_ns"], r
+
+
+def test_a_metric_that_is_missing_on_both_sides_alike_is_no_finding(perfkit):
+    for name in "a", "b":
+        program(perfkit, name, X + metric("y_ns", 5), X)
+    r = gate(perfkit, "--format", "json")
+    assert r.status == 0 and "not_compared" not in r.json()["tables"], r
+
+
+def test_no_fail_does_not_hide_missing_work(perfkit):
+    program(perfkit, "a", X + RATE)
+    program(perfkit, "b", X)
+    assert gate(perfkit, "--no-fail").status == 5
+
+
+def test_many_missing_rows_are_all_in_the_reports(perfkit):
+    program(perfkit, "a", X + [m for i in range(30) for m in metric(f"m{i}_ns", 5)])
+    program(perfkit, "b", X)
+    r = gate(perfkit, "--junit", "j.xml", "--summary", "s.md", "--format", "csv", env={**GITHUB, "GITHUB_OUTPUT": perfkit.cwd / "out"})
+    assert r.status == 5 and junit.read(perfkit.cwd / "j.xml").get("errors") == "30", r
+    assert all(f"m{i}_ns" in r.stdout and f"m{i}_ns" in (perfkit.cwd / "s.md").read_text() for i in range(30))
+    annotations = [line for line in r.stderr.splitlines() if line.startswith("::error")]
+    assert len(annotations) == 10 and "30 cases or metrics" in annotations[0] and "\nmissing=30\n" in (perfkit.cwd / "out").read_text()
+    assert "30 missing" in r.stderr
+
+
+@pytest.fixture
+def store(perfkit):
+    return Stored(perfkit.db)
+
+
+def demo(*variants, **metrics):
+    return [(v, {"n": 1}, {"work_ns": [1e6, 1e6, 1e6], **metrics}) for v in variants]
+
+
+def test_what_the_base_itself_gave_up_is_not_expected(perfkit, store):
+    """The newest run of a base of several says what is expected: a case or a metric that is not in it was removed earlier."""
+    for i in range(5):
+        store.run(demo("flash", "old") if i < 4 else demo("flash"), label="main")
+    store.run(demo("flash"))
+    r = perfkit("gate", "--against", "main", "@")
+    assert r.status == 0 and "1 case of base without a counterpart: old n=1" in r.stdout, r
+    store.run(demo("flash", "old"), label="main")
+    assert perfkit("gate", "--against", "main", "6").status == 5
+
+
+def test_runs_of_different_lengths_lack_nothing(perfkit, store):
+    """Fewer processes were planned; but a metric that some of them lack is partly missing."""
+    store.run(demo("flash", other_ns=[5.0, 5.0, 5.0]))
+    store.run([("flash", {"n": 1}, {"work_ns": [1e6], "other_ns": [5.0]})])
+    store.run([("flash", {"n": 1}, {"work_ns": [1e6, 1e6], "other_ns": [5.0]})])
+    assert "not_compared" not in perfkit("compare", "1", "2", "--format", "json").json()["tables"]
+    row, = perfkit("compare", "1", "3", "--format", "json").rows("not_compared")
+    assert (row["metric"], row["status"]) == ("other_ns", "partly missing") and "1 of 2 processes" in row["message"], row
+
+
+def test_settings_bring_their_own_metrics(perfkit):
+    """What a variant does not have by its plan is not missing."""
+    r = perfkit("gate", "selftest", "--device", "null", "--max-samples", "5", "--min-samples", "5", "--min-time", "0",
+                "--a", "variant=instances", "--b", "variant=ok", "--min-effect", "900%", "--format", "json")
+    assert r.status == 0 and "not_compared" not in r.json()["tables"], r
+    assert "part_ns" in r.stdout  # it is said
