@@ -81,6 +81,14 @@ enum pk_code pk_db_fail(struct pk_store *s, struct pk_err *err)
     }
 }
 
+enum pk_code pk_db_no_parent(const struct pk_store *s, const char *table, int64_t row, const char *parent,
+                             int64_t id, struct pk_err *err)
+{
+    pk_fail(err, PK_E_IO, "store %s: its rows do not belong together", s->path);
+    pk_why(err, "table %s, row %lld: table %s has no row %lld", table, (long long)row, parent, (long long)id);
+    return pk_fix(err, "get the file as perfkit wrote it; `perfkit db check` lists all such rows");
+}
+
 /* --- what no statement may do ------------------------------------------------------------------------------------------ */
 
 static bool is_among(const char *name, const char *const *names)

@@ -40,6 +40,10 @@ struct pk_store {
  * code. */
 enum pk_code pk_db_fail(struct pk_store *s, struct pk_err *err);
 
+/* The error that a row of `table` refers to a row of `parent` that is not there. */
+enum pk_code pk_db_no_parent(const struct pk_store *s, const char *table, int64_t row, const char *parent,
+                             int64_t id, struct pk_err *err);
+
 /* section.c: the SQL of a "-- statement:" of lib/store (assert), up to its semicolon; other sections are behind it. */
 const char *pk_db_statement(const char *name);
 
@@ -133,7 +137,8 @@ enum pk_code pk_db_prepare(struct pk_store *s, const char *sql, const struct pk_
 enum pk_code pk_db_query(struct pk_store *s, const char *name, const struct pk_param *params, size_t n_params,
                          struct pk_arena *a, struct pk_rows *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* One value of the current row; text lives until the next step. */
+/* One value of the current row; text lives until the next step. Its text is "" where it has none, and its integer 0: a file may have a
+ * value of any type in any column. */
 void pk_db_cell(sqlite3_stmt *stmt, int i, struct pk_cell *c);
 
 /* Column names in the arena, one per column. */

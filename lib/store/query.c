@@ -84,11 +84,13 @@ void pk_db_cell(sqlite3_stmt *stmt, int i, struct pk_cell *c)
     } else if (type == SQLITE_FLOAT) {
         *c = pk_cell_real(sqlite3_column_double(stmt, i));
     } else if (type == SQLITE_NULL) {
-        *c = (struct pk_cell){0};
+        *c = (struct pk_cell){.type = PK_CELL_NULL};
     } else {
         const char *text = (const char *)sqlite3_column_text(stmt, i);
         *c = pk_cell_text(text ? text : ""); /* a blob without bytes */
     }
+    if (type == SQLITE_INTEGER || type == SQLITE_FLOAT || type == SQLITE_NULL)
+        c->s = "";
 }
 
 const char **pk_db_names(sqlite3_stmt *stmt, struct pk_arena *a)

@@ -304,6 +304,59 @@ def test_a_strangers_values_of_other_types(perfkit, tmp_path):
     assert views(perfkit.db, "SELECT count(*) FROM run") == before
 
 
+NUMBERS = [-2, 99999, 2**62, -2**63]
+STORED_NUMBERS = {
+    "metric of a figure": "UPDATE slice_summary SET metric_id = {0} WHERE metric_id = 1",
+    "metric of a summary": "UPDATE summary SET metric_id = {0} WHERE metric_id = 1",
+    "metric of a series": "UPDATE series SET metric_id = {0} WHERE id = 1",
+    "metric": "UPDATE metric SET id = {0} WHERE id = 1",
+    "metric moved": "UPDATE metric SET id = {0} WHERE id = 1; UPDATE slice_summary SET metric_id = {0} WHERE metric_id = 1;"
+                    "UPDATE summary SET metric_id = {0} WHERE metric_id = 1; UPDATE series SET metric_id = {0} WHERE metric_id = 1",
+    "case": "UPDATE run_case SET id = {0} WHERE id = 1",
+    "case moved": "UPDATE run_case SET id = {0} WHERE id = 1; UPDATE slice SET case_id = {0} WHERE case_id = 1;"
+                  "UPDATE summary SET case_id = {0} WHERE case_id = 1",
+    "case of a slice": "UPDATE slice SET case_id = {0} WHERE id = 1",
+    "slice": "UPDATE slice SET id = {0} WHERE id = 1",
+    "invocation": "UPDATE slice SET invocation = abs({0} / 2) + 9 WHERE id = 1",
+    "machine": "UPDATE run SET machine_id = {0}",
+    "run": "UPDATE run SET id = abs({0} / 2) + 3; UPDATE run_case SET run_id = abs({0} / 2) + 3",
+    "ordinal": "UPDATE run_case SET ordinal = abs({0} / 2) + 5 WHERE id = 1",
+    "time": "UPDATE run SET started_ns = {0}, ended_ns = {0}",
+    "size": "UPDATE run_case SET predicted_bytes = abs({0} / 2)",
+}
+
+
+@pytest.mark.parametrize("name", STORED_NUMBERS)
+def test_any_number_in_a_store(perfkit, tmp_path, name):
+    """It is shown or refused, in the user's store as in a stranger's, and never an index."""
+    record(tmp_path / "good.db")
+    for number in NUMBERS:
+        shutil.copy(tmp_path / "good.db", perfkit.db)
+        db = sqlite3.connect(perfkit.db)
+        db.executescript(STORED_NUMBERS[name].format(number if number != -2**63 else "(-9223372036854775807 - 1)"))
+        db.close()
+        for args in (("show",), ("show", f"{perfkit.db}:@"), ("compare", "@", f"{tmp_path / 'good.db'}:@")):
+            done = perfkit(*args, timeout=20)
+            assert 0 <= done.status < 10, (number, args, done)
+            if done.status == 1:
+                done.error()
+
+
+def test_a_missing_parent_is_named(perfkit):
+    for sql, words in {"UPDATE slice_summary SET metric_id = 99999 WHERE metric_id = 1": ("slice_summary", "metric", "99999"),
+                       "UPDATE summary SET metric_id = -2 WHERE metric_id = 1": ("summary", "metric", "-2"),
+                       "UPDATE series SET metric_id = 7777 WHERE id = 1": ("series, row 1:", "metric", "7777"),
+                       "UPDATE run SET machine_id = 31": ("run, row 1:", "machine", "31")}.items():
+        perfkit.db.unlink(missing_ok=True)
+        record(perfkit.db)
+        with contextlib.closing(sqlite3.connect(perfkit.db)) as db, db:
+            db.execute(sql)
+        perfkit("show", f"{perfkit.db}:@").refused(1, *words)
+        if "slice_summary" in sql:
+            perfkit("compare", "@", "@").refused(1, *words)
+        perfkit("db", "check").refused(1, "damaged", "missing")
+
+
 def test_a_stranger_in_mid_transaction_is_refused(perfkit, tmp_path):
     other = tmp_path / "other.db"
     record(other)

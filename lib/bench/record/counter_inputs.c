@@ -145,9 +145,11 @@ static void take_quality(const struct pk_counter_inputs_run *k, int64_t case_id,
     for (size_t i = first_of(&k->quality, case_id); i < first_of(&k->quality, case_id + 1); i++) {
         const struct pk_cell *row = k->quality.cells + i * COLUMNS;
         const size_t plan = (size_t)row[PASS].i - 1;
+        if (plan >= k->counters->n_plans)
+            continue;
         const struct pk_source_plan *p = &k->counters->plans[plan];
-        const size_t e = plan < k->counters->n_plans ? find_event(p, row[EVENT].s) : 0;
-        if (plan >= k->counters->n_plans || e == p->n)
+        const size_t e = find_event(p, row[EVENT].s);
+        if (e == p->n)
             continue;
         if (row[SCALED_FROM].type == PK_CELL_REAL)
             inputs->quality[plan][e].scaled_from = row[SCALED_FROM].f;

@@ -76,7 +76,11 @@ enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_ar
     struct pk_rows r;
     if (pk_query(s, "run_facts", &run, 1, a, &r, err))
         return err->code;
-    pk_assert(r.n == 1); /* the caller resolved it */
+    int64_t machine;
+    if (!r.n) /* the caller resolved it, but the view of runs has it only with its machine */
+        return pk_db_int(s, err, &machine, 0, "machine_of_run", "i", run_id)
+                   ? err->code
+                   : pk_db_no_parent(s, "run", run_id, "machine", machine, err);
     struct pk_run_facts *f = facts;
     *f = (struct pk_run_facts){0};
     pk_db_row(&r, 0, "ittootttottti", &f->run_id, &f->uuid, &f->experiment, &f->label, &f->entry,

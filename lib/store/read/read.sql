@@ -114,6 +114,23 @@ SELECT r.run_id, r.uuid, r.experiment, r.label, CASE WHEN json_valid(r.tags) THE
   (SELECT count(*) FROM main.run_case WHERE run_id = :run)
 FROM v_run r WHERE r.run_id = :run;
 
+-- statement: machine_of_run
+SELECT machine_id FROM main.run WHERE id = ?1;
+-- A row of a run that refers to one that is not there: the views leave it out.
+-- query: missing_parent
+SELECT 'run', id, 'machine', machine_id FROM main.run WHERE id = :run AND machine_id NOT IN (SELECT id FROM main.machine)
+UNION ALL
+SELECT 'summary', s.case_id, 'metric', s.metric_id FROM main.run_case c JOIN main.summary s ON s.case_id = c.id
+WHERE c.run_id = :run AND s.metric_id NOT IN (SELECT id FROM main.metric)
+UNION ALL
+SELECT 'slice_summary', s.slice_id, 'metric', s.metric_id
+FROM main.run_case c JOIN main.slice l ON l.case_id = c.id JOIN main.slice_summary s ON s.slice_id = l.id
+WHERE c.run_id = :run AND s.metric_id NOT IN (SELECT id FROM main.metric)
+UNION ALL
+SELECT 'series', e.id, 'metric', e.metric_id
+FROM main.run_case c JOIN main.slice l ON l.case_id = c.id JOIN main.series e ON e.slice_id = l.id
+WHERE c.run_id = :run AND e.metric_id NOT IN (SELECT id FROM main.metric) LIMIT 1;
+
 -- query: unfinished_cases
 SELECT ordinal, revision, experiment, variant, device, axes, identity, '' AS metric, '' AS unit,
        coalesce(status, 'running'), message FROM v_case WHERE run_id = :run AND status IS NOT 'ok' ORDER BY ordinal;

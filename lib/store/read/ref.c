@@ -35,12 +35,31 @@ static enum pk_code open_file(const char *own_path, const char **ref, const stru
     return pk_store_open(path, mode, wait, out, err);
 }
 
+/* Views leave out a row without its parent: of a stranger's run they would show a part as if it were the whole. */
+static enum pk_code check_rows(struct pk_store *s, const int64_t *runs, size_t n, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    for (size_t i = 0; s->mode == PK_STORE_STRANGER && i < n; i++) {
+        const struct pk_param run = pk_param_int(":run", runs[i]);
+        const char *table, *parent;
+        struct pk_rows rows;
+        int64_t row, id;
+        if (pk_query(s, "missing_parent", &run, 1, &a, &rows, err))
+            return err->code;
+        if (!rows.n)
+            continue;
+        pk_db_row(&rows, 0, "titi", &table, &row, &parent, &id);
+        return pk_db_no_parent(s, table, row, parent, id, err);
+    }
+    return PK_OK;
+}
+
 enum pk_code pk_store_open_ref(const char *own_path, const char *ref, const struct pk_store_wait *wait,
                                struct pk_store **out, int64_t *run_id, struct pk_err *err)
 {
     if (open_file(own_path, &ref, wait, out, err))
         return err->code;
-    if (pk_store_resolve(*out, ref, run_id, err) == PK_OK)
+    if (pk_store_resolve(*out, ref, run_id, err) == PK_OK && check_rows(*out, run_id, 1, err) == PK_OK)
         return PK_OK;
     pk_store_close(*out);
     *out = NULL;
@@ -144,6 +163,8 @@ enum pk_code pk_store_open_refs(const char *own_path, const char *ref, const str
         return err->code;
     enum pk_code rc =
         of ? entry_refs(*out, ref, of, a, ids, n, err) : pk_store_refs(*out, ref, a, ids, n, err);
+    if (!rc)
+        rc = check_rows(*out, *ids, *n, err);
     if (!rc)
         return PK_OK;
     pk_store_close(*out);

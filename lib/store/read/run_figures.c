@@ -28,7 +28,7 @@ struct process_figure {
 /* A metric of a case, and its figures in the order of the file. */
 struct gathered {
     struct gathered *next;
-    int64_t metric; /* index into reading.metrics */
+    size_t metric; /* index into figure_reader.metrics */
     size_t n;
     struct process_figure *first, **end;
 };
@@ -39,24 +39,50 @@ struct of_case {
     size_t ok, spoiled, judged, unstable; /* slices; the latter two with a figure */
 };
 
+/* Ids of rows, ascending. place_of is the only way from a number in a file to an index of an array. */
+struct ids {
+    int64_t *v;
+    size_t n, cap;
+};
+
 struct figure_reader {
+    struct pk_store *s;
     struct pk_arena *a;  /* of the answer */
     struct pk_arena own; /* of what is put together */
     struct pk_param run[5];
     struct pk_index index;
     const char **texts; /* words that many cases share, once */
     size_t n_texts, texts_cap;
-    const struct pk_figures *metrics; /* what every figure of a metric says, by id */
-    size_t n_metrics;
-    struct of_case *cases;
+    const struct pk_figures *metrics; /* what every figure of a metric says, as in metric_ids */
+    struct ids metric_ids, case_ids;
+    struct of_case *cases; /* as in case_ids until they are sorted */
     size_t n_cases, cases_cap;
-    uint32_t *
-        at; /* of the case with an id, counted from the first: its place in `cases` + 1; 0 = of another run */
-    size_t n_at;
     size_t n_figures;
 };
 
 enum { RUN, FIRST_CASE, LAST_CASE, FIRST_SLICE, LAST_SLICE, PARAMS };
+
+/* --- ids ------------------------------------------------------------------------------------------------------------ */
+
+static void add_id(struct figure_reader *r, struct ids *ids, int64_t id)
+{
+    ids->v = pk_grow(&r->own, ids->v, sizeof *ids->v, ids->n, &ids->cap);
+    ids->v[ids->n++] = id;
+}
+
+static bool place_of(const struct ids *ids, int64_t id, size_t *place)
+{
+    size_t low = 0, high = ids->n;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (ids->v[mid] < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    *place = low;
+    return low < ids->n && ids->v[low] == id;
+}
 
 /* --- texts ---------------------------------------------------------------------------------------------------------- */
 
@@ -96,11 +122,11 @@ static enum pk_code read_metrics(struct pk_store *s, struct figure_reader *r, st
     struct pk_rows rows;
     if (pk_query(s, "metrics", NULL, 0, r->a, &rows, err))
         return err->code;
-    r->n_metrics = rows.n ? (size_t)rows.cells[(rows.n - 1) * rows.n_cols].i + 1 : 0;
-    struct pk_figures *m = pk_new_n(r->a, struct pk_figures, r->n_metrics + 1);
+    struct pk_figures *m = pk_new_n(r->a, struct pk_figures, rows.n + 1);
     for (size_t i = 0; i < rows.n; i++) {
         const struct pk_cell *c = &rows.cells[i * rows.n_cols];
-        m[c[0].i] = (struct pk_figures){
+        add_id(r, &r->metric_ids, c[0].i);
+        m[i] = (struct pk_figures){
             .metric = c[1].s, .unit = c[2].s, .direction = c[3].s, .class = c[4].s, .source = c[5].s};
     }
     r->metrics = m;
@@ -126,8 +152,7 @@ static enum pk_code find_range(struct pk_store *s, struct figure_reader *r, cons
 
 static void take_case(struct figure_reader *r, sqlite3_stmt *c)
 {
-    const size_t id = (size_t)(sqlite3_column_int64(c, CASE_ID) - r->run[FIRST_CASE].value.i);
-    pk_assert(id < r->n_at);
+    add_id(r, &r->case_ids, sqlite3_column_int64(c, CASE_ID));
     r->cases = pk_grow(&r->own, r->cases, sizeof *r->cases, r->n_cases, &r->cases_cap);
     r->cases[r->n_cases++] = (struct of_case){.f = {.ordinal = sqlite3_column_int64(c, ORDINAL),
                                                     .revision = sqlite3_column_int64(c, REVISION),
@@ -136,7 +161,6 @@ static void take_case(struct figure_reader *r, sqlite3_stmt *c)
                                                     .device = shared(r, column(c, DEVICE)),
                                                     .axes = pk_strdup(r->a, column(c, AXES)),
                                                     .identity = pk_strdup(r->a, column(c, IDENTITY))}};
-    r->at[id] = (uint32_t)r->n_cases;
 }
 
 static enum pk_code read_cases(struct pk_store *s, struct figure_reader *r, struct pk_err *err)
@@ -147,8 +171,6 @@ static enum pk_code read_cases(struct pk_store *s, struct figure_reader *r, stru
         find_range(s, r, "slice_range", FIRST_SLICE, err) ||
         pk_db_prepare(s, pk_db_statement("cases_of_range"), r->run, PARAMS, &c, err))
         return err->code;
-    r->n_at = (size_t)(r->run[LAST_CASE].value.i - r->run[FIRST_CASE].value.i + 1);
-    r->at = pk_new_n(&r->own, uint32_t, r->n_at + 1);
     while ((rc = sqlite3_step(c)) == SQLITE_ROW)
         take_case(r, c);
     sqlite3_finalize(c);
@@ -157,7 +179,7 @@ static enum pk_code read_cases(struct pk_store *s, struct figure_reader *r, stru
 
 /* --- slices --------------------------------------------------------------------------------------------------------- */
 
-static struct gathered *gathered_of(struct figure_reader *r, struct of_case *c, int64_t metric)
+static struct gathered *gathered_of(struct figure_reader *r, struct of_case *c, size_t metric)
 {
     struct gathered **at = &c->metrics;
     while (*at && (*at)->metric != metric)
@@ -170,16 +192,22 @@ static struct gathered *gathered_of(struct figure_reader *r, struct of_case *c, 
     return *at;
 }
 
-static void take_figure(struct figure_reader *r, struct of_case *c, int64_t invocation, sqlite3_stmt *f)
+static enum pk_code take_figure(struct figure_reader *r, struct of_case *c, int64_t invocation,
+                                sqlite3_stmt *f, struct pk_err *err)
 {
+    const int64_t id = sqlite3_column_int64(f, METRIC);
+    size_t metric;
     if (!c || sqlite3_column_type(f, FIGURE) == SQLITE_NULL)
-        return;
-    struct gathered *g = gathered_of(r, c, sqlite3_column_int64(f, METRIC));
+        return PK_OK;
+    if (!place_of(&r->metric_ids, id, &metric))
+        return pk_db_no_parent(r->s, "slice_summary", sqlite3_column_int64(f, OF_SLICE), "metric", id, err);
+    struct gathered *g = gathered_of(r, c, metric);
     struct process_figure *p = pk_new(&r->own, struct process_figure);
     *p = (struct process_figure){NULL, sqlite3_column_double(f, FIGURE), invocation};
     *g->end = p;
     g->end = &p->next;
     g->n++;
+    return PK_OK;
 }
 
 /* Two statements in step: slices, and what is summed up of each. */
@@ -192,13 +220,14 @@ static enum pk_code read_slices(struct pk_store *s, struct figure_reader *r, str
     int slice, figure = code ? SQLITE_DONE : sqlite3_step(f);
     while (!code && (slice = sqlite3_step(l)) == SQLITE_ROW) {
         const int64_t id = sqlite3_column_int64(l, SLICE_ID);
-        const int64_t place = sqlite3_column_int64(l, OF_CASE) - r->run[FIRST_CASE].value.i;
-        const uint32_t at = place >= 0 && (uint64_t)place < r->n_at ? r->at[place] : 0;
-        struct of_case *c = at ? &r->cases[at - 1] : NULL;
+        size_t place;
+        struct of_case *c =
+            place_of(&r->case_ids, sqlite3_column_int64(l, OF_CASE), &place) ? &r->cases[place] : NULL;
         bool judged = false; /* those of a gate's first processes are not (warm-up) */
-        for (; figure == SQLITE_ROW && sqlite3_column_int64(f, OF_SLICE) <= id; figure = sqlite3_step(f))
+        for (; !code && figure == SQLITE_ROW && sqlite3_column_int64(f, OF_SLICE) <= id;
+             figure = sqlite3_step(f))
             if (sqlite3_column_int64(f, OF_SLICE) == id) {
-                take_figure(r, c, sqlite3_column_int64(l, INVOCATION), f);
+                code = take_figure(r, c, sqlite3_column_int64(l, INVOCATION), f, err);
                 judged = true;
             }
         if (c) { /* as v_case decides: any timing slice that did not end ok spoils it, but for one that was interrupted */
@@ -290,7 +319,7 @@ static struct pk_figures *put_together(struct figure_reader *r, size_t *n, int64
 enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                               struct pk_figures **figures, size_t *n, int64_t *cases_ok, struct pk_err *err)
 {
-    struct figure_reader r = {.a = a, .index = {.arena = a}, .run = {pk_param_int(":run", run_id)}};
+    struct figure_reader r = {.s = s, .a = a, .index = {.arena = a}, .run = {pk_param_int(":run", run_id)}};
     *figures = NULL;
     *n = 0;
     *cases_ok = 0;
