@@ -12,6 +12,8 @@ void pk_machine_repository(const char *folder, struct pk_arena *a, const char **
 /* The branch that is checked out in the working directory; where a CI server checked out a commit without a branch, the branch that it
  * reports (GitHub and GitLab). NULL = none. */
 const char *pk_machine_branch(struct pk_arena *a);
+/* Where git keeps the data of the working directory's repository; NULL outside one. */
+const char *pk_machine_git_directory(struct pk_arena *a);
 /* The commit of any git name ("v1.2", "origin/main"); NULL when git does not know the name. */
 const char *pk_machine_commit(const char *name, struct pk_arena *a);
 

@@ -1,0 +1,44 @@
+/* Bisect: what the files of this folder share.
+ *
+ * All of a search is in a folder of the git directory, perfkit-bisect: base/ and tree/ are working trees of their own, so that the
+ * user's is left alone; state.json is written after each step, and --resume goes on from there; build.log, gate.log and git.log are the
+ * output of the newest program of each kind. */
+#pragma once
+
+#include "cmd/cmd.h"
+#include "json/json.h"
+
+struct search {
+    struct pk_app *app;
+    struct pk_arena *a;
+    const char *folder; /* absolute */
+    json_t *state;      /* base, new, side, gate, build (words), min_effect (once it is known), steps */
+};
+
+/* --- programs.c: programs that write into a file of the folder --- */
+
+const char *pk_bisect_path(const struct search *s, const char *name);
+/* Runs a program in one of the trees (NULL: the working directory). Its exit status, 128 and the signal that ended it, or 127 when it
+ * cannot be started. Ctrl-C is passed on, but not to git. */
+int pk_bisect_run(const struct search *s, const char *tree, const char *output, const char *const *argv);
+/* The last line of an output that is not empty. */
+const char *pk_bisect_last_line(const struct search *s, const char *output);
+#define PK_BISECT_GIT(s, tree, ...)                                                                          \
+    pk_bisect_run(s, tree, "git.log", (const char *const[]){"git", __VA_ARGS__, NULL})
+enum pk_code pk_bisect_git_failed(const struct search *s, const char *what, struct pk_err *err) PK_MUST_CHECK;
+const char *pk_bisect_short(const struct search *s, const char *commit);
+const char *pk_bisect_subject(const struct search *s, const char *commit);
+
+/* --- steps.c: what is done with a commit, and what is decided --- */
+
+const char *pk_bisect_text(const struct search *s, const char *key); /* of the state */
+enum pk_code pk_bisect_save(const struct search *s, struct pk_err *err) PK_MUST_CHECK;
+int pk_bisect_build(const struct search *s, const char *tree);
+/* A gate of tree/ against base/: its exit status; -1 and an error for options that are none. */
+int pk_bisect_gate(const struct search *s, const char *commit, struct pk_err *err);
+/* The ratio of the row that moved most in that gate, of the slower ones if there are any; worse is above 1. NaN without one. */
+double pk_bisect_ratio(const struct search *s);
+/* Builds and gates the commit that git chose, and adds the step to the state. */
+enum pk_code pk_bisect_decide(const struct search *s, const char *commit, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_bisect_interrupted(struct pk_err *err) PK_MUST_CHECK;
+void pk_bisect_print(const struct search *s);

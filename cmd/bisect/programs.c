@@ -1,0 +1,85 @@
+/* Bisect, programs: git, builds and gates, each with its output in a file. */
+#include "cmd/bisect/bisect.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+extern char **environ;
+
+const char *pk_bisect_path(const struct search *s, const char *name)
+{
+    return pk_printf(s->a, "%s/%s", s->folder, name);
+}
+
+/* In a group of its own: a signal reaches it once, with its children. */
+static bool start(const char *const *argv, const char *folder, const char *output, pid_t *pid)
+{
+    posix_spawn_file_actions_t fa;
+    posix_spawnattr_t attr;
+    if (posix_spawn_file_actions_init(&fa))
+        return false;
+    if (posix_spawnattr_init(&attr)) {
+        posix_spawn_file_actions_destroy(&fa);
+        return false;
+    }
+    const bool ok = !posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0) &&
+                    !posix_spawn_file_actions_addopen(&fa, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0644) &&
+                    !posix_spawn_file_actions_adddup2(&fa, 1, 2) &&
+                    !posix_spawn_file_actions_addchdir_np(&fa, folder) &&
+                    !posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP) &&
+                    !posix_spawnp(pid, argv[0], &fa, &attr, (char *const *)argv, environ);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&fa);
+    return ok;
+}
+
+int pk_bisect_run(const struct search *s, const char *tree, const char *output, const char *const *argv)
+{
+    static const struct timespec pause = {.tv_nsec = 5000000};
+    pid_t pid;
+    int status, got;
+    bool passed_on = strcmp(argv[0], "git") == 0; /* its steps are short, and are not to be left half done */
+    if (!start(argv, tree ? pk_bisect_path(s, tree) : ".", pk_bisect_path(s, output), &pid))
+        return 127;
+    while (!(got = waitpid(pid, &status, WNOHANG)) || (got < 0 && errno == EINTR)) {
+        if (pk_stop_flag && !passed_on)
+            passed_on = kill(-pid, SIGINT) == 0;
+        nanosleep(&pause, NULL);
+    }
+    return got < 0 ? 127 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+const char *pk_bisect_last_line(const struct search *s, const char *output)
+{
+    char end[512];
+    PK_CLEANUP_FILE FILE *f = fopen(pk_bisect_path(s, output), "re");
+    if (!f || (fseek(f, -(long)sizeof end, SEEK_END) && fseek(f, 0, SEEK_SET)))
+        return "";
+    size_t n = fread(end, 1, sizeof end - 1, f);
+    while (n && (end[n - 1] == '\n' || end[n - 1] == '\r'))
+        n--;
+    end[n] = '\0';
+    const char *newline = strrchr(end, '\n');
+    return pk_strdup(s->a, newline ? newline + 1 : end);
+}
+
+enum pk_code pk_bisect_git_failed(const struct search *s, const char *what, struct pk_err *err)
+{
+    pk_fail(err, PK_E_IO, "%s: git failed", what);
+    pk_why(err, "%s", pk_bisect_last_line(s, "git.log"));
+    return pk_fix(err, "see %s; perfkit bisect --reset removes the trees", pk_bisect_path(s, "git.log"));
+}
+
+const char *pk_bisect_subject(const struct search *s, const char *commit)
+{
+    return PK_BISECT_GIT(s, NULL, "log", "-1", "--no-show-signature", "--format=%s", commit)
+               ? ""
+               : pk_bisect_last_line(s, "git.log");
+}

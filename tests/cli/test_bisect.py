@@ -1,0 +1,175 @@
+"""bisect: the first slower commit of small repositories whose programs report made-up times."""
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+SOLVE = """#!/bin/sh
+# {name}
+turn=$(($(cat turn 2>/dev/null || echo 0) + 1)); echo $turn > turn
+echo '{{"type":"metric","name":"x_ns","unit":"ns","direction":"lower"}}' >&$PERFKIT_WIRE_FD
+echo '{{"type":"samples","metric":"x_ns","values":['$(({ns} + $turn * 7919 % 1000))']}}' >&$PERFKIT_WIRE_FD
+"""
+BUILD = """#!/bin/sh
+echo built >> "$BUILDS"
+[ ! -e "$BUILDS.hold" ] || sleep 60
+grep -q broken solve.in && { echo no such header; exit 7; }
+cp solve.in solve && chmod +x solve
+"""
+OPTIONS = ("--side", "./solve", "--gate", "--max-pairs 8")
+
+
+class Repository:
+    """Commits, oldest first, each of a time in ns or "broken", which does not build; their names are c1, c2 ..."""
+
+    def __init__(self, perfkit, *commits):
+        self.perfkit, self.folder = perfkit, perfkit.cwd
+        self.builds = perfkit.root / "builds"
+        self.git("init", "-q", ".")
+        (self.folder / "build.sh").write_text(BUILD)
+        (self.folder / "build.sh").chmod(0o755)
+        (self.folder / ".gitignore").write_text("solve\nturn\n")
+        for i, ns in enumerate(commits):
+            (self.folder / "solve.in").write_text(SOLVE.format(name=f"{i} {ns}", ns=ns))
+            self.git("add", "-A")
+            self.git("commit", "-q", "-m", f"change {i + 1}")
+            self.git("tag", f"c{i + 1}")
+
+    def git(self, *args):
+        return subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@y", *args], cwd=self.folder, check=True, capture_output=True, text=True,
+                              env={"PATH": os.environ["PATH"], "HOME": str(self.perfkit.home), "GIT_CONFIG_NOSYSTEM": "1"}).stdout.strip()
+
+    def bisect(self, *args, **kw):
+        return self.perfkit("bisect", *args, env={"BUILDS": self.builds}, **kw)
+
+    def search(self, search, *args):
+        return self.bisect(search, *OPTIONS, *args, "--", "./build.sh")
+
+    def is_clean(self):
+        return not self.git("status", "--porcelain") and len(self.git("worktree", "list").splitlines()) == 1 and not (
+            self.folder / ".git" / "perfkit-bisect").exists()
+
+
+FAST, SLOW = 1_000_000, 1_200_000
+
+
+def test_the_first_slower_commit_is_found(perfkit):
+    repository = Repository(perfkit, FAST, FAST + 1000, FAST, FAST, SLOW, SLOW, SLOW - 500)
+    r = repository.search("c1..c7", "--format", "json")
+    rows = r.rows("bisect")
+    assert r.status == 0 and 2 <= len(rows) <= 3, r
+    decisions = {x["subject"]: x["decision"] for x in rows}
+    assert all(decision == ("bad" if subject >= "change 5" else "good") for subject, decision in decisions.items()), r
+    assert {"change 4", "change 5"} <= set(decisions)
+    assert all(abs(x["ratio"] - (1.2 if x["decision"] == "bad" else 1)) < 0.01 for x in rows)
+    note, = r.json()["tables"]["bisect"]["notes"]
+    assert note == f"{repository.git('rev-parse', 'c5')} is the first slower commit: change 5"
+    assert repository.is_clean() and repository.git("log", "-1", "--format=%s") == "change 7"
+
+
+def test_a_commit_that_does_not_build_is_skipped(perfkit):
+    repository = Repository(perfkit, FAST, FAST, "broken", FAST, SLOW)
+    r = repository.search("c1..c5")
+    assert r.status == 0 and "is the first slower commit: change 5" in r.stdout and "change 3" in r.stdout, r
+    assert "skip" in r.stdout and "the build ended with 7: no such header" in r.stdout, r
+
+
+def test_commits_that_do_not_build_can_hide_it(perfkit):
+    repository = Repository(perfkit, FAST, "broken", "broken", SLOW)
+    r = repository.search("c1..c4")
+    assert r.status == 4 and "among commits that could not be judged" in r.error()["what"] and r.stdout.count("skip") >= 2, r
+    assert repository.is_clean()
+
+
+def test_a_range_whose_end_is_not_slower(perfkit):
+    repository = Repository(perfkit, SLOW, FAST, FAST)
+    r = repository.search("c1..c3")
+    assert r.status == 6 and "is not slower than" in r.error()["what"] and "new / base is 0.83" in r.error()["why"], r
+    assert repository.is_clean()
+
+
+@pytest.mark.parametrize("commits, log", [(("broken", SLOW), "no such header"), ((FAST, "broken"), "no such header")])
+def test_ends_that_do_not_build(perfkit, commits, log):
+    repository = Repository(perfkit, *commits)
+    repository.search("c1..c2").refused(1, "the build ended with 7", log, "both ends of the range must build")
+    assert repository.is_clean()
+
+
+def test_an_interrupted_search_goes_on(perfkit):
+    repository = Repository(perfkit, *([FAST] * 4 + [SLOW] * 5))
+    p = perfkit.start("bisect", "c1..c9", *OPTIONS, "--", "./build.sh", env={"BUILDS": repository.builds})
+    for line in p.stderr:
+        if b": good" in line or b": bad" in line:
+            break
+        if b"is slower than" in line:
+            first = True
+    (repository.builds.parent / "builds.hold").touch()
+    built = 3
+    while len(repository.builds.read_text().split()) <= built:
+        time.sleep(0.02)
+    p.send_signal(signal.SIGINT)
+    _, err = p.communicate(timeout=60)
+    assert first and p.returncode == 130 and b"perfkit bisect --resume" in err, err
+    (repository.builds.parent / "builds.hold").unlink()
+    repository.search("c1..c9").refused(2, "a search is under way", "--resume", "--reset")
+    built = len(repository.builds.read_text().split())
+    r = repository.bisect("--resume", "--format", "json")
+    rows = r.rows("bisect")
+    assert r.status == 0 and "change 5" in r.json()["tables"]["bisect"]["notes"][0], r
+    assert len(repository.builds.read_text().split()) == built + len(rows) - 1  # what was decided is not measured again
+    assert repository.is_clean()
+    repository.bisect("--resume").refused(2, "there is no search to resume")
+
+
+def test_a_search_is_given_up(perfkit):
+    repository = Repository(perfkit, FAST, FAST, SLOW)
+    (repository.builds.parent / "builds.hold").touch()
+    p = perfkit.start("bisect", "c1..c3", *OPTIONS, "--", "./build.sh", env={"BUILDS": repository.builds})
+    while not repository.builds.exists():
+        time.sleep(0.02)
+    p.send_signal(signal.SIGTERM)
+    p.communicate(timeout=60)
+    assert p.returncode == 130 and not repository.is_clean()
+    assert repository.bisect("--reset").status == 0 and repository.is_clean()
+
+
+def test_uncommitted_changes_are_left_alone(perfkit):
+    repository = Repository(perfkit, FAST, FAST, SLOW)
+    changed = (repository.folder / "solve.in").read_text() + "# changed\n"
+    (repository.folder / "solve.in").write_text(changed)
+    r = repository.search("c1..c3")
+    assert r.status == 0 and "is the first slower commit: change 3" in r.stdout and "they are not measured" in r.stderr, r
+    assert (repository.folder / "solve.in").read_text() == changed
+
+
+@pytest.mark.parametrize("args, words", [
+    ((), ("no range is given",)),
+    (("c1..c2", "--", "./build.sh"), ("--side is missing",)),
+    (("c1..c2", "--side", "./solve"), ("nothing builds it",)),
+    (("c1", *OPTIONS, "--", "./build.sh"), ("'c1' is no BASE..NEW",)),
+    (("c1...c2", *OPTIONS, "--", "./build.sh"), ("'c1...c2' is no BASE..NEW",)),
+    (("c1..c9", *OPTIONS, "--", "./build.sh"), ("git knows no commit 'c9'",)),
+    (("..c2", *OPTIONS, "--", "./build.sh"), ("git knows no commit ''",)),
+    (("c2..c1", *OPTIONS, "--", "./build.sh"), ("c2 is no earlier commit of c1",)),
+    (("c1..c1", *OPTIONS, "--", "./build.sh"), ("c1 is no earlier commit of c1",)),
+    (("c1..c2", "--side", "./solve | cat", "--", "./build.sh"), ("--side",)),
+    (("--resume", "c1..c2"), ("--resume and --reset stand alone",)),
+    (("--resume", "--reset"), ("--resume and --reset stand alone",)),
+    (("--resume",), ("there is no search to resume",)),
+])
+def test_bad_input(perfkit, args, words):
+    repository = Repository(perfkit, FAST, SLOW)
+    repository.bisect(*args).refused(2, *words)
+    assert repository.is_clean()
+
+
+def test_outside_a_repository(perfkit):
+    perfkit("bisect", "a..b", *OPTIONS, "--", "true", env={"GIT_CEILING_DIRECTORIES": perfkit.root}).refused(2, "no git repository")
+
+
+def test_options_that_a_gate_does_not_have(perfkit):
+    repository = Repository(perfkit, FAST, SLOW)
+    r = repository.bisect("c1..c2", "--side", "./solve", "--gate", "--no-such", "--", "./build.sh")
+    assert r.status == 1 and "it ended with 2" in r.error()["what"] and repository.is_clean(), r
