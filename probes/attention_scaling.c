@@ -188,7 +188,8 @@ static struct pk_work work(const struct pk_case *c, unsigned region)
                              : pk_attention_backward_work(c->variant, &s);
 }
 
-/* Uniform with mean 0 and variance 1, the same for every variant of a point; those of bf16 are rounded to it. */
+/* Uniform with mean 0 and variance 1, the same for every variant of a point; those of bf16 are rounded to it. A dry
+ * device copies nothing: its inputs need no values. */
 static enum pk_code fill(struct pk_ctx *ctx, char *dst, size_t n, enum pk_dtype type, uint64_t seed,
                          struct pk_err *err)
 {
@@ -199,9 +200,9 @@ static enum pk_code fill(struct pk_ctx *ctx, char *dst, size_t n, enum pk_dtype 
     const size_t size = pk_dtype_bytes(type);
     for (size_t at = 0; at < n; at += CHUNK) {
         size_t m = n - at < CHUNK ? n - at : CHUNK;
-        for (size_t i = 0; i < m; i++)
+        for (size_t i = 0; !ctx->dry && i < m; i++)
             host[i] = (float)((pk_rng_uniform(&rng) - 0.5) * 3.4641016151377544);
-        for (size_t i = 0; type != PK_FP32 && i < m; i++)
+        for (size_t i = 0; !ctx->dry && type != PK_FP32 && i < m; i++)
             narrow[i] = pk_bf16_of_float(host[i]);
         enum pk_code rc = pk_device_copy_now(ctx->dev, PK_COPY_HOST_TO_DEVICE, dst + at * size,
                                              type == PK_FP32 ? (void *)host : narrow, m * size, err);
