@@ -1,4 +1,4 @@
-"""The checks of machine code can fail: small kernels that nvcc compiles the way the build does."""
+"""The checks of machine code can fail: small kernels that nvcc compiles the way the build does, all at once."""
 import os
 import subprocess
 
@@ -9,7 +9,7 @@ import resources
 import waits
 
 SPILLS = """
-__global__ void __launch_bounds__(1024) kernel(const float *x, float *y)
+__global__ void __launch_bounds__(1024) NAME(const float *x, float *y)
 {
     float v[128];
 #pragma unroll
@@ -21,12 +21,12 @@ __global__ void __launch_bounds__(1024) kernel(const float *x, float *y)
         y[i * 1024 + threadIdx.x] = v[127 - i] * v[i];
 }
 """
-NO_BOUNDS = "__global__ void kernel(float *y) { y[threadIdx.x] = 1; }"
-BOUNDS = "__global__ void __launch_bounds__(256) kernel(float *y) { y[threadIdx.x] = 1; }"
+NO_BOUNDS = "__global__ void NAME(float *y) { y[threadIdx.x] = 1; }"
+BOUNDS = "__global__ void __launch_bounds__(256) NAME(float *y) { y[threadIdx.x] = 1; }"
 
 # Of four packs: each is used before the next is loaded, or not.
 LOADS = """
-__global__ void __launch_bounds__(256) kernel(const float4 *x, float4 *y)
+__global__ void __launch_bounds__(256) NAME(const float4 *x, float4 *y)
 {
     float4 v[4];
     float sum = 0;
@@ -50,7 +50,7 @@ ACCESSES = {"LDG": "early = x[i];", "STG": "x[i] = 1;", "RED": "atomicAdd(x + i,
             "ST": "asm volatile(\"st.s32 [%0], %1;\" ::\"l\"(x + i), \"r\"(to));",
             "ATOM": "asm volatile(\"atom.add.s32 %0, [%1], 1;\" : \"=r\"(early) : \"l\"(x + i));"}
 WAITS = """
-__global__ void __launch_bounds__(256) kernel(int *x)
+__global__ void __launch_bounds__(256) NAME(int *x)
 {
     __shared__ int shared[256];
     const int i = threadIdx.x, to = (int)__cvta_generic_to_shared(shared + i);
@@ -65,37 +65,49 @@ __global__ void __launch_bounds__(256) kernel(int *x)
 """
 WAIT = 'asm volatile("griddepcontrol.wait;" ::: "memory");'
 
+# Each kernel by its name.
+SOURCES = {"spills": SPILLS, "no_bounds": NO_BOUNDS, "bounds": BOUNDS,
+           "together": LOADS.replace("WAIT", ""), "in_turn": LOADS.replace("WAIT", "y[i] = v[i];"),
+           "waits": WAITS.replace("BEFORE", "").replace("WAIT", WAIT), "never_waits": WAITS.replace("BEFORE", "").replace("WAIT", ""),
+           **{"early_" + name: WAITS.replace("BEFORE", access).replace("WAIT", WAIT) for name, access in ACCESSES.items()}}
 
-@pytest.fixture
-def compiled(tmp_path):
-    def of(source):
-        path = tmp_path / "kernel.cu"
-        path.write_text(source)
-        command = os.environ["NVCC_COMMAND"].split("\n") + ["-c", str(path), "-o", str(tmp_path / "kernel.o")]
-        env = {**os.environ, "CCACHE_DISABLE": "1"}  # it compares the source as one architecture sees it
-        subprocess.run(command, check=True, capture_output=True, text=True, env=env)
-        return cubin.kernels(str(tmp_path / "kernel.o"))
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """Gives the machine code of one of SOURCES, for each architecture."""
+    folder = tmp_path_factory.mktemp("kernels")
+    source, built = folder / "kernels.cu", folder / "kernels.o"
+    source.write_text("\n".join('extern "C" ' + text.strip().replace("NAME", name) for name, text in SOURCES.items()))
+    command = os.environ["NVCC_COMMAND"].split("\n") + ["-c", str(source), "-o", str(built)]
+    env = {**os.environ, "CCACHE_DISABLE": "1"}  # it compares the source as one architecture sees it
+    subprocess.run(command, check=True, capture_output=True, text=True, env=env)
+    every = cubin.kernels(str(built))
+
+    def of(name):
+        found = [k for k in every if k.name == name]
+        assert len(found) == len(every) // len(SOURCES), [k.name for k in every]
+        return found
 
     return of
 
 
 def violations(kernels):
-    assert kernels
     return [what for k in kernels for what in resources.violations(k)]
 
 
 def test_a_small_kernel_passes(compiled):
-    kernels = compiled(BOUNDS)
+    kernels = compiled("bounds")
     assert violations(kernels) == []
-    assert {(k.name, k.threads) for k in kernels} == {("_Z6kernelPf", 256)}
+    assert {k.threads for k in kernels} == {256}
 
 
 def test_spilled_registers_are_found(compiled):
-    assert all("bytes of stack" in what for what in violations(compiled(SPILLS)))
+    found = violations(compiled("spills"))
+    assert found and all("bytes of stack" in what for what in found)
 
 
 def test_missing_launch_bounds_are_found(compiled):
-    assert set(violations(compiled(NO_BOUNDS))) == {"no __launch_bounds__"}
+    assert set(violations(compiled("no_bounds"))) == {"no __launch_bounds__"}
 
 
 def test_a_block_that_does_not_fit_is_found():
@@ -105,18 +117,17 @@ def test_a_block_that_does_not_fit_is_found():
 
 
 def test_loads_that_wait_for_each_other_are_counted(compiled):
-    together, in_turn = (compiled(LOADS.replace("WAIT", wait)) for wait in ("", "y[i] = v[i];"))
-    assert {cubin.loads_in_flight(k) for k in together} == {4}
-    assert {cubin.loads_in_flight(k) for k in in_turn} == {1}
-    assert {cubin.loads_first(k) for k in together} == {4}
+    assert {cubin.loads_in_flight(k) for k in compiled("together")} == {4}
+    assert {cubin.loads_in_flight(k) for k in compiled("in_turn")} == {1}
+    assert {cubin.loads_first(k) for k in compiled("together")} == {4}
 
 
 def test_accesses_before_the_wait_are_found(compiled):
-    found = lambda before, wait: {what for k in compiled(WAITS.replace("BEFORE", before).replace("WAIT", wait)) for what in waits.violations(k)}
-    assert found("", WAIT) == set()
-    assert found("", "") == {"does not wait"}
-    for name, access in ACCESSES.items():
-        assert found(access, WAIT) == {name + " before it waits"}
+    found = lambda name: {what for k in compiled(name) for what in waits.violations(k)}
+    assert found("waits") == set()
+    assert found("never_waits") == {"does not wait"}
+    for name in ACCESSES:
+        assert found("early_" + name) == {name + " before it waits"}
 
 
 def test_a_kernel_of_a_table_that_is_missing_is_found():
