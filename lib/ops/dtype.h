@@ -1,7 +1,6 @@
 /* Dtype: how the elements of an array are stored, and how products of them are made. C and CUDA C++ both read it.
  *
- * bf16 is the upper half of an fp32, a uint16_t here and in kernels: 8 bits of precision, the range of fp32. Sums are fp32 whatever the
- * elements are. */
+ * bf16 is the upper half of an fp32, a uint16_t here and in kernels: 8 bits of precision, the range of fp32. Sums are always fp32. */
 #pragma once
 
 #include <stddef.h>
@@ -16,8 +15,9 @@
 
 enum pk_dtype { PK_FP32, PK_BF16 };
 
-/* Products of fp32 elements: exact but for rounding; of operands rounded to 11 bits (tf32), by tensor cores; or of each operand's upper
- * and lower parts in three such products, nearly as exact as the first. Products of bf16 elements are exact in fp32: one way. */
+/* How fp32 elements are multiplied: in IEEE fp32; with operands rounded to 11 bits (tf32), by tensor cores; or as three tf32 products of
+ * the operands' upper and lower parts, which is nearly as exact as IEEE. Products of bf16 elements are exact in fp32, so they need no
+ * choice. */
 enum pk_math { PK_MATH_IEEE, PK_MATH_TF32, PK_MATH_3XTF32 };
 
 static inline size_t pk_dtype_bytes(enum pk_dtype type)
@@ -33,7 +33,7 @@ PK_EVERYWHERE static inline float pk_bf16_to_float(uint16_t x)
     return v;
 }
 
-/* To the nearest, halves to even; what is not a number stays so. */
+/* Rounds to nearest, ties to even; NaN stays NaN. */
 PK_EVERYWHERE static inline uint16_t pk_bf16_of_float(float v)
 {
     uint32_t bits;
@@ -43,7 +43,7 @@ PK_EVERYWHERE static inline uint16_t pk_bf16_of_float(float v)
     return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-/* n of them, stored at the start of the memory that holds them afterwards as fp32. */
+/* Widens n elements in place: before, bf16 at the start of x; afterwards fp32. */
 static inline void pk_bf16_widen(float *x, size_t n)
 {
     for (size_t i = n; i-- > 0;) {

@@ -1,13 +1,13 @@
-/* Ops: the mathematics experiments are made of, on whichever device is open.
+/* Ops: the mathematical operations of the experiments, on the open device.
  *
- * Arrays are row-major, fp32 unless a type says otherwise, 64-byte aligned at their start (the pool's memory is).
- * `batch` problems lie one after the other. Every op has a pk_work_* twin that counts its FLOPs and bytes from the same
- * shapes. Ops run on PK_LANE_COMPUTE and may be asynchronous; they take workspace from the device's pool
- * and return PK_E_OOM when it refuses. Tests compare with tests/unit/ops/reference.h.
+ * Arrays are row-major, fp32 unless a type is given, 64-byte aligned at their start (as the pool's memory is). `batch` problems are
+ * stored one after the other. For every op a function pk_work_* computes FLOPs and bytes from the same shapes. Ops run on
+ * PK_LANE_COMPUTE and may be asynchronous; they allocate workspace from the device's pool and return PK_E_OOM when it refuses. Tests
+ * compare with tests/unit/ops/reference.h.
  *
- * Each device kind fills one struct pk_ops (ops/cpu/cpu_ops.c, ops/null_ops.c, ops/cuda/...); callers use the pk_op_*
- * wrappers. A NULL row means "not on this device" and answers PK_E_UNAVAILABLE, as does an op for types and ways of making products
- * that its device has not; it says which, and never computes in another way instead. */
+ * Each device kind fills one struct pk_ops (ops/cpu/cpu_ops.c, ops/null_ops.c, ops/cuda/...); callers use the pk_op_* wrappers. A NULL
+ * row means "not on this device" and gives PK_E_UNAVAILABLE; so does an op with a type or math that the device does not have. The error
+ * names it; an op never falls back to another type or math. */
 #pragma once
 
 #include "device/device.h"
@@ -15,22 +15,20 @@
 
 #include <stdint.h>
 
-/* What an operation must do, counted and never measured.
+/* The declared work of an operation: computed, never measured.
  *
- * flops: floating-point additions and multiplications of products (a fused multiply-add is two); exponentials apart. What passes over
- *        arrays computes between reading and writing them is not counted: memory bounds it.
+ * flops: floating-point additions and multiplications of products (a fused multiply-add is two); without exponentials. What passes over
+ *        arrays compute between reading and writing is not counted: memory limits them.
  * bytes: what the kernels read and write as their algorithm states it, every pass counted (read 4 + write 4 for
  *        an in-place fp32 pass); what stays in a cache is counted all the same, and tables flag such cases.
  * The harness derives rates and % of floor from it; nobody else does. */
 struct pk_work {
     double flops;
-    double
-        tensor_flops; /* of these, the products that tensor cores make, of bf16 or tf32: no % of floor is said of them */
+    double tensor_flops; /* the part of flops in bf16 or tf32 on tensor cores, which have no % of floor */
     double bytes;
     double exps;     /* exponentials and other transcendental calls */
     double messages; /* collective operations started */
-    double
-        effort; /* how often it is done over, at the least; 0 counts as 1: a time that is said beforehand counts it, a floor does not */
+    double effort;   /* minimal number of repetitions, 0 = 1: for predicted times, not for the floor */
 };
 
 static inline struct pk_work pk_work_add(struct pk_work a, struct pk_work b)
@@ -39,7 +37,7 @@ static inline struct pk_work pk_work_add(struct pk_work a, struct pk_work b)
                             a.exps + b.exps, a.messages + b.messages};
 }
 
-/* Copies that are done again and again: one launch on a GPU however many they are, which reads what is to be done from device memory. */
+/* Copies that are repeated: on a GPU a single launch for all of them, which reads the list from device memory. */
 struct pk_copies {
     const struct pk_copy2d *v; /* the caller's */
     size_t n;
@@ -48,7 +46,7 @@ struct pk_copies {
 };
 
 enum pk_code pk_op_gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err) PK_MUST_CHECK;
-/* y = alpha * x, n elements; x may be y. Elements of every array are of the type; arithmetic is fp32 in between. */
+/* y = alpha * x, n elements; x may be y. All arrays have the type; arithmetic is fp32. */
 enum pk_code pk_op_scale(struct pk_device *dev, enum pk_dtype type, float alpha, const void *x, void *y,
                          size_t n, struct pk_err *err) PK_MUST_CHECK;
 /* s[b,i,j] = -inf for j > i: the masked-fill pass of an eager framework, out of place. */
@@ -60,18 +58,18 @@ enum pk_code pk_op_softmax(struct pk_device *dev, enum pk_dtype type, const void
 /* ds = p * (dp - rowsum(dp * p)); ds may be dp. */
 enum pk_code pk_op_softmax_backward(struct pk_device *dev, enum pk_dtype type, const void *p, const void *dp,
                                     void *ds, size_t rows, size_t cols, struct pk_err *err) PK_MUST_CHECK;
-/* As a graph compiler schedules attention: scale folded, single-pass softmax, probabilities stored once. */
+/* Attention as a graph compiler schedules it: scale folded, single-pass softmax, probabilities stored once. */
 enum pk_code pk_op_fused_forward(struct pk_device *dev, const struct pk_attention *at,
                                  struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_op_fused_backward(struct pk_device *dev, const struct pk_attention *at,
                                   struct pk_err *err) PK_MUST_CHECK;
-/* Memory linear in seq: tiles of scores, recomputed in backward (Dao et al. 2022). */
+/* Attention with memory linear in seq: tiles of scores, recomputed in backward (Dao et al. 2022). */
 enum pk_code pk_op_flash_forward(struct pk_device *dev, const struct pk_attention *at,
                                  struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_op_flash_backward(struct pk_device *dev, const struct pk_attention *at,
                                   struct pk_err *err) PK_MUST_CHECK;
-/* The vendor's fused kernels. What a shape needs is made by prepare, in seconds of the host's time: before anything is timed or captured,
- * once for both directions (asserted). It reads the shape alone: batch, seq, dim, causal, scale. */
+/* The vendor's fused kernels. prepare takes seconds of host time; it is called once per shape for both directions (asserted), before
+ * timing and capture. It reads only the shape: batch, seq, dim, causal, scale. */
 enum pk_code pk_op_cudnn_prepare(struct pk_device *dev, const struct pk_attention *at,
                                  struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_op_cudnn_forward(struct pk_device *dev, const struct pk_attention *at,
@@ -79,27 +77,27 @@ enum pk_code pk_op_cudnn_forward(struct pk_device *dev, const struct pk_attentio
 enum pk_code pk_op_cudnn_backward(struct pk_device *dev, const struct pk_attention *at,
                                   struct pk_err *err) PK_MUST_CHECK;
 
-/* One operation for all n rectangles: the bytes, not the rectangles, are divided among threads or blocks. A GPU takes rectangles as
- * arguments of its launches, some dozens at a time, so that nothing is uploaded: this may be captured. */
+/* One operation for all n rectangles: the bytes, not the rectangles, are divided among threads or blocks. On a GPU the rectangles are
+ * launch arguments, some dozens per launch, so that nothing is uploaded and the op can be captured. */
 enum pk_code pk_op_copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n,
                           struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_op_fill(struct pk_device *dev, const struct pk_fill *v, size_t n,
                         struct pk_err *err) PK_MUST_CHECK;
 
-/* At set-up: waits for the device. PK_E_OOM. */
+/* At setup: waits for the device. PK_E_OOM. */
 enum pk_code pk_copies_make(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_copies *out,
                             struct pk_err *err) PK_MUST_CHECK;
 void pk_copies_free(struct pk_device *dev, struct pk_copies *c);
 enum pk_code pk_op_copies(struct pk_device *dev, const struct pk_copies *c, struct pk_err *err) PK_MUST_CHECK;
-/* table[v[i].index] = v[i].value for i < n; both arrays are device memory, no index stands in two patches. One launch on a GPU. */
+/* table[v[i].index] = v[i].value for i < n; both arrays are device memory; no two patches have the same index. One launch on a GPU. */
 enum pk_code pk_op_table_patch(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
                                size_t n, struct pk_err *err) PK_MUST_CHECK;
 
 /* On the host: turns[t, i] = (cos, sin) of t * base^(-2i / dim), [seq, dim / 2, 2]; computed in float64. */
 void pk_rope_turns(float *turns, size_t seq, size_t dim, double base);
 
-/* Layers of a decoder transformer. They take workspace from the pool (PK_E_OOM). In their work a row that is read twice counts once; so do
- * weights, turns and tokens, however many rows they serve. */
+/* Layers of a decoder transformer. They allocate workspace from the pool (PK_E_OOM). In their declared work a row that is read twice
+ * counts once; weights, turns and tokens count once for all rows. */
 enum pk_code pk_op_embed(struct pk_device *dev, const struct pk_embed *e, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_op_embed_backward(struct pk_device *dev, const struct pk_embed_backward *e,
                                   struct pk_err *err) PK_MUST_CHECK;
@@ -125,7 +123,7 @@ enum pk_code pk_op_nll_backward(struct pk_device *dev, const struct pk_nll_backw
 /* out[0] = mean of x[n]. */
 enum pk_code pk_op_mean(struct pk_device *dev, const float *x, size_t n, float *out,
                         struct pk_err *err) PK_MUST_CHECK;
-/* beta1_t *= beta1, beta2_t *= beta2: the next step has begun. */
+/* Begins the next step: beta1_t *= beta1, beta2_t *= beta2. */
 enum pk_code pk_op_adamw_tick(struct pk_device *dev, struct pk_adamw_state *state,
                               struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_op_adamw(struct pk_device *dev, const struct pk_adamw *a, struct pk_err *err) PK_MUST_CHECK;
@@ -146,7 +144,7 @@ struct pk_ops {
     PK_ARRAY_OPS(PK_OPS_ROW)
     PK_ATTENTION_OPS(PK_OPS_ROW)
     PK_CUDNN_OPS(PK_OPS_ROW)
-    /* both or none: c->table and c->tiles of c->v and c->n > 0; all of them as one operation */
+    /* both or none: lay_down makes c->table and c->tiles from c->v and c->n > 0; copies does all copies as one operation */
     enum pk_code (*lay_down)(struct pk_device *dev, struct pk_copies *c, struct pk_err *err);
     enum pk_code (*copies)(struct pk_device *dev, const struct pk_copies *c, struct pk_err *err);
 };
@@ -166,7 +164,7 @@ struct pk_work pk_work_scale(enum pk_dtype type, size_t n);
 struct pk_work pk_work_causal_mask(enum pk_dtype type, size_t batch, size_t seq);
 struct pk_work pk_work_softmax(enum pk_dtype type, size_t rows, size_t cols);
 struct pk_work pk_work_softmax_backward(enum pk_dtype type, size_t rows, size_t cols);
-/* Of the shape, type and math; arrays may be NULL. cudnn's are those of flash: side buffers are its own affair. */
+/* From the shape, type and math; arrays may be NULL. cudnn's work is that of flash, without its side buffers. */
 struct pk_work pk_work_fused_forward(const struct pk_attention *at);
 struct pk_work pk_work_fused_backward(const struct pk_attention *at);
 struct pk_work pk_work_fused_softmax(const struct pk_attention *at, bool backward); /* a part of either */

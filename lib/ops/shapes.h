@@ -1,7 +1,7 @@
-/* Shapes: what an operation is asked to do, in structs that C and CUDA C++ both read. ops.h has the operations.
+/* Shapes: the arguments of the operations (ops.h), in structs for C and CUDA C++.
  *
- * Arrays are dense and row-major unless they have a stride, in elements. `dtype` is that of every array declared void; sums of layers are
- * made in fp32 whatever the elements are, and in an order that depends on shapes alone: results are the same every time. */
+ * Arrays are dense and row-major unless they have a stride, in elements. `dtype` is the type of every array declared void. Sums of
+ * layers are always fp32, in an order that depends only on shapes: results are reproducible. */
 #pragma once
 
 #include "ops/dtype.h"
@@ -11,8 +11,8 @@
 
 enum pk_trans { PK_N, PK_T };
 
-/* C[m,n] = alpha * op(A)[m,k] * op(B)[k,n] + beta * C, `batch` times. op(A) is A or its transpose; A is stored [m,k] for
- * PK_N and [k,m] for PK_T; likewise B. A and B are of one type; C is of theirs, or fp32 whatever they are. */
+/* C[m,n] = alpha * op(A)[m,k] * op(B)[k,n] + beta * C, `batch` times. op(A) is A or its transpose; A is stored [m,k] for PK_N and [k,m]
+ * for PK_T; likewise B. A and B have the same type; C has that type or fp32. */
 struct pk_gemm {
     size_t m, n, k, batch;
     enum pk_trans ta, tb;
@@ -21,7 +21,7 @@ struct pk_gemm {
     void *c;
     enum pk_dtype ab_type, c_type;
     enum pk_math math; /* of fp32 operands */
-    int of_attention;  /* of scores or probabilities: a trace tells these from products of weights */
+    int of_attention; /* of scores or probabilities: a trace shows these separately from products of weights */
 };
 
 /* Scaled dot-product attention, `batch` = batch * heads independent problems of [seq, dim].
@@ -43,8 +43,8 @@ struct pk_attention {
     void *dq, *dk, *dv;
 };
 
-/* What a block of flash attention sees, keys or queries, cut into n parts of `rows` rows, the last of what is left, for n blocks. `rows` is a
- * multiple of PK_FLASH_PART_STEP, or n is 1. */
+/* The keys or queries of a block of flash attention, divided into n parts of `rows` rows for n blocks; the last part may be smaller.
+ * `rows` is a multiple of PK_FLASH_PART_STEP, or n is 1. */
 enum { PK_FLASH_PART_STEP = 64 };
 struct pk_flash_parts {
     size_t n, rows;
@@ -62,8 +62,8 @@ struct pk_table_patch {
     uint64_t index, value;
 };
 
-/* dst[r, c] = uniform in [-1, 1) from a hash of (seed, r * columns + c), for r < rows, c < cols; dst is dense [rows, cols], a part of
- * an array with `columns` columns. pk_fill_value is the definition; every device gives its bits. */
+/* dst[r, c] = uniform in [-1, 1) from a hash of (seed, r * columns + c), for r < rows, c < cols; dst is dense [rows, cols], a part of an
+ * array with `columns` columns. pk_fill_value is the definition; results are bitwise equal on every device. */
 struct pk_fill {
     float *dst;
     size_t rows, cols, columns;
@@ -107,34 +107,34 @@ struct pk_norm {
     void *sum;             /* s; may be x or delta; NULL without delta */
     const float *w;        /* [cols] */
     void *y;               /* [rows, cols]; none of the others */
-    float *rstd;           /* [rows]; NULL = not wanted */
+    float *rstd;           /* [rows]; may be NULL */
 };
 struct pk_norm_backward {
     size_t rows, cols;
     enum pk_dtype dtype;
-    const void *s;  /* what was normed */
+    const void *s;  /* input of the norm */
     const float *w; /* [cols] */
     const float *rstd;
-    const void *d_y, *d_s; /* d_s: what reaches s past the norm, added; may be NULL */
+    const void *d_y, *d_s; /* d_s: gradient of s from the path around the norm, added; may be NULL */
     void *d_x;             /* may be d_y or d_s */
     float *d_w;            /* [cols], overwritten */
 };
 
-/* Between rows of tokens and heads: head[p][b, h, t, :] = R_t rows[b, t, (p * heads + h) * dim + :], and back with R_t transposed, for
- * p < parts. R_t turns pairs (2i, 2i+1) of part p by the angle of position t (Su et al. 2021) when bit p of `turned` is set, else it is
- * the identity. One head of one part is a plain rotation in place of both layouts. */
+/* Between rows of tokens and heads: head[p][b, h, t, :] = R_t rows[b, t, (p * heads + h) * dim + :], and back with R_t transposed, for p
+ * < parts. R_t turns pairs (2i, 2i+1) of part p by the angle of position t (Su et al. 2021) when bit p of `turned` is set, else it is
+ * the identity. With one head and one part both layouts are equal, and this is only a rotation. */
 struct pk_heads {
-    size_t batch, seq, heads, dim; /* dim even where something is turned */
+    size_t batch, seq, heads, dim; /* dim is even if a part is turned */
     unsigned parts;                /* 1 to 3: q; k, v; q, k, v */
     unsigned turned;               /* bits */
     enum pk_dtype dtype;
     const float
-        *turns;    /* [seq, dim / 2, 2]: cosine and sine, of pk_rope_turns; NULL when nothing is turned */
+        *turns;    /* [seq, dim / 2, 2]: cosine and sine, from pk_rope_turns; NULL when nothing is turned */
     void *rows;    /* [batch, seq, parts * heads * dim] */
     void *head[3]; /* [batch * heads, seq, dim] each */
 };
 
-/* Element by element, n of them; y may be a or b. */
+/* Elementwise, n elements; y may be a or b. */
 enum pk_map {
     PK_MAP_ADD,           /* y = a + b */
     PK_MAP_MUL,           /* y = a * b */
@@ -144,7 +144,7 @@ enum pk_map {
 };
 
 /* The gated unit (Shazeer 2020) in one pass: y = silu(gate) * up.
- *   backward: d_gate = d_y * up * silu'(gate);  d_up = d_y * silu(gate);  y again where it is wanted */
+ *   backward: d_gate = d_y * up * silu'(gate);  d_up = d_y * silu(gate);  optionally y again */
 struct pk_glu {
     size_t rows, cols, stride; /* rows of gate and up are stride >= cols apart; of y, cols */
     enum pk_dtype dtype;
@@ -156,13 +156,13 @@ struct pk_glu_backward {
     enum pk_dtype dtype;
     const void *gate, *up, *d_y;
     void *d_gate, *d_up; /* may be gate and up */
-    void *y;             /* may be d_y; NULL = not wanted */
+    void *y;             /* may be d_y; may be NULL */
 };
 
 /* Cross-entropy of logits [rows, cols], rows `stride` apart, against one target each:
  *   loss[r] = log(sum(exp(logits[r]))) - logits[r, target[r]];   d_logits = (softmax - one_hot(target)) * scale
- * In one step it reads the logits and stores no probabilities. As a framework does it, it is log_softmax (kept as fp32), the choice of
- * the targets' entries, and a gradient from what was kept. */
+ * As one op it reads the logits and stores no probabilities. Frameworks use separate steps: log_softmax (kept as fp32), the selection of
+ * the targets' entries, and a gradient from the kept values. */
 struct pk_cross_entropy {
     size_t rows, cols, stride;
     enum pk_dtype dtype;
@@ -193,28 +193,29 @@ struct pk_nll_backward { /* through nll and log_softmax */
     void *d_logits; /* [rows, cols] */
 };
 
-/* AdamW (Loshchilov and Hutter 2019). What changes from step to step is in device memory, so that a captured step can be replayed. */
+/* AdamW (Loshchilov and Hutter 2019). Values that change from step to step are in device memory, so that a captured step can be
+ * replayed. */
 struct pk_adamw_state {
     float lr, beta1, beta2, eps, decay;
     float beta1_t, beta2_t; /* beta^t: 1 before the first tick */
 };
-/* The passes of one step over n values, in this order. Asked for together they are one pass over memory. */
+/* The passes of one step over n values, in this order. Passes that are requested together are one pass over memory. */
 enum pk_adamw_pass {
     PK_ADAMW_DECAY = 1,   /* p *= 1 - lr * decay */
     PK_ADAMW_FIRST = 2,   /* m += (1 - beta1) * (g - m) */
     PK_ADAMW_SECOND = 4,  /* v += (1 - beta2) * (g * g - v) */
-    PK_ADAMW_DENOM = 8,   /* d = sqrt(v / (1 - beta2_t)) + eps, to scratch unless update is asked for too */
-    PK_ADAMW_UPDATE = 16, /* p -= lr / (1 - beta1_t) * m / d, from scratch unless denom is asked for too */
+    PK_ADAMW_DENOM = 8,   /* d = sqrt(v / (1 - beta2_t)) + eps, to scratch unless combined with update */
+    PK_ADAMW_UPDATE = 16, /* p -= lr / (1 - beta1_t) * m / d, from scratch unless combined with denom */
     PK_ADAMW_NARROW = 32, /* narrow = bf16 of p */
     PK_ADAMW_FUSED = 31,  /* all but narrow */
 };
 struct pk_adamw {
     size_t n;
     unsigned passes;
-    const struct pk_adamw_state *state; /* device memory; NULL where narrow is all that is asked for */
+    const struct pk_adamw_state *state; /* device memory; may be NULL for narrow alone */
     float *p, *m, *v;
     const void *g;
     enum pk_dtype g_type;
-    float *scratch;   /* [n]; NULL where it is not needed */
+    float *scratch;   /* [n]; NULL if not needed */
     uint16_t *narrow; /* [n]; NULL without that pass */
 };

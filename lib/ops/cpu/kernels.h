@@ -1,7 +1,7 @@
-/* Kernels: what the CPU ops run on one thread, compiled once per instruction set and chosen at run time.
+/* Kernels: the code of the CPU ops for one thread, compiled once per instruction set and chosen at run time.
  *
- * Pure functions of their arguments: no allocation, no threads, no errors. Scratch is the caller's, 64-byte
- * aligned, one per thread, its contents meaningless between calls. Sources are in ops/cpu/isa/. */
+ * Pure functions of their arguments: no allocation, no threads, no errors. The caller provides scratch: 64-byte aligned, one per thread,
+ * undefined between calls. Sources are in ops/cpu/isa/. */
 #pragma once
 
 #include "device/cpu/blas.h"
@@ -32,7 +32,7 @@ struct pk_kernels {
     void (*softmax)(enum pk_dtype type, const void *s, void *p, size_t n);
     /* ds = p * (dp - sum(dp * p)), one row; ds may be dp */
     void (*softmax_backward)(enum pk_dtype type, const void *p, const void *dp, void *ds, size_t n);
-    /* ds = p * (dp - delta), one row, for when delta = sum(dp * p) is known; ds may be dp */
+    /* ds = p * (dp - delta), one row, with a given delta = sum(dp * p); ds may be dp */
     void (*softmax_backward_delta)(const float *p, const float *dp, float delta, float *ds, size_t n);
     float (*dot)(const float *a, const float *b, size_t n);
     /* y += x, which is of the type */
@@ -55,7 +55,7 @@ struct pk_kernels {
     /* values begin .. end - 1 */
     void (*adamw)(const struct pk_adamw *a, size_t begin, size_t end);
 
-    /* The product that stands in for a BLAS library; see pk_blas_sgemm. */
+    /* The product without a BLAS library; see pk_blas_sgemm. */
     void (*sgemm)(const struct pk_sgemm *g, float *scratch);
     size_t (*sgemm_scratch_floats)(void);
 
@@ -68,8 +68,7 @@ struct pk_kernels {
     size_t (*flash_backward_scratch_floats)(size_t dim);
     size_t flash_rows;
 
-    /* Multiply-adds on registers and L1 alone, `steps` times; returns the floating-point operations done.
-     * Scratch: that of sgemm. */
+    /* Multiply-adds in registers and L1 only, `steps` times; returns the number of floating-point operations. Scratch as for sgemm. */
     double (*peak)(size_t steps, float *scratch);
     /* z = x + y * 3; x[i] = z[i]: streams for the memory ceiling */
     void (*triad)(const float *x, const float *y, float *z, size_t n);
@@ -79,5 +78,5 @@ struct pk_kernels {
     void (*fill)(float *dst, size_t n, uint64_t seed, uint64_t index);
 };
 
-/* The table for an instruction set; the next lower one when this build lacks it. */
+/* The table for an instruction set, or the next lower one that this build has. */
 const struct pk_kernels *pk_kernels_of(enum pk_isa isa);

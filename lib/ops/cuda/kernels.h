@@ -1,9 +1,9 @@
-/* Kernels: what the .cu files export: plain C functions that launch on a stream.
+/* Kernels: the exported functions of the .cu files: plain C functions that launch on a stream.
  *
- * Each returns 0, or the cudaError_t of its launch. Arrays are device memory, row-major, fp32 or of `type`. Every kernel reads each input element once
- * and writes each output element once unless its comment says otherwise. Sizes may be odd; what a launch needs of the chip is in `traits`.
- * A kernel file says in its head which grid, block and shared memory it uses. They are also compiled for the host by
- * tests/cudashim and compared with the float64 reference there; mma.sync is emulated (attention/mma.h). */
+ * Each returns 0, or the cudaError_t of its launch. Arrays are device memory, row-major, fp32 or of `type`. Every kernel reads each
+ * input element once and writes each output element once unless its comment says otherwise. Sizes may be odd. The head of a kernel file
+ * describes grid, block and shared memory. tests/cudashim also compiles the kernels for the host and compares them with the float64
+ * reference; mma.sync is emulated (attention/mma.h). */
 #pragma once
 
 #include "ops/shapes.h"
@@ -22,38 +22,38 @@ int pk_k_narrow(pk_stream s, const float *x, uint16_t *y, size_t n); /* fp32 to 
 int pk_k_map(pk_stream s, enum pk_map map, enum pk_dtype type, const void *a, const void *b, void *y,
              size_t n);
 
-/* attention/softmax.cu: x may be y, ds may be dp. With causal_seq, rows are those of problems [causal_seq, cols] and columns above the row's
- * index within its problem become 0; 0 = every column. */
+/* attention/softmax.cu: x may be y, ds may be dp. With causal_seq > 0, rows belong to problems [causal_seq, cols], and columns after the
+ * row's index within its problem become 0. */
 int pk_k_softmax(pk_stream s, enum pk_dtype type, const void *x, void *y, size_t rows, size_t cols,
                  size_t causal_seq);
 int pk_k_softmax_backward(pk_stream s, enum pk_dtype type, const void *p, const void *dp, void *ds,
                           size_t rows, size_t cols);
 
-/* attention/flash_forward.cu, attention/flash_backward.cu: fp32 without tensor cores. dim up to PK_FLASH_DIM, else cudaErrorInvalidValue. Inputs are read
- * once a tile of the other side. Taken are the largest tiles that fit the chip and have a block for three of four multiprocessors, or else the
- * smallest; results do not depend on chance. Keys or queries that a block sees are cut as `parts` says; where that is more than one,
- * `memory` is workspace: forward n x rows x (dim + 2) floats, backward 2 x n x rows x dim (ops/workspace.h). */
+/* attention/flash_forward.cu, attention/flash_backward.cu: fp32 without tensor cores. dim up to PK_FLASH_DIM, else
+ * cudaErrorInvalidValue. Inputs are read once for each tile of the other side. The largest tiles are used that fit the chip and give a
+ * block to three of four multiprocessors, else the smallest; results are deterministic. The keys or queries of a block are divided by
+ * `parts`; with more than one part, `memory` is workspace: forward n x rows x (dim + 2) floats, backward 2 x n x rows x dim
+ * (ops/workspace.h). */
 enum { PK_FLASH_DIM = 256 };
 struct pk_chip {
     int multiprocessors;
-    size_t shared_bytes; /* a block may ask for */
+    size_t shared_bytes; /* the most that a block may opt in to */
 };
 int pk_k_flash_forward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
                        const struct pk_flash_parts *parts, float *memory);
 int pk_k_flash_backward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
                         const struct pk_flash_parts *parts, float *memory);
 
-/* The same by tensor cores (compute capability 8.0), a product of fp32 numbers made of
- * three of tf32 numbers. dim up to PK_FLASH_3XTF32_DIM. */
+/* The same on tensor cores (compute capability 8.0), with three tf32 products for each fp32 product. dim up to PK_FLASH_3XTF32_DIM. */
 enum { PK_FLASH_3XTF32_DIM = 128 };
 int pk_k_flash_forward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
                               const struct pk_flash_parts *parts, float *memory);
 int pk_k_flash_backward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
                                const struct pk_flash_parts *parts, float *memory);
 
-/* layers: what ops/shapes.h asks for, a file each: accesses of 16 bytes where arrays and rows are aligned to them, else of an element.
- * norm_backward.cu: partial [parts, cols] is workspace, parts > 0 and from the shape alone (ops/workspace.h). embed.cu, backward: rows up to
- * 2^27, else cudaErrorInvalidValue; tokens are read once for every 32 of the vocabulary. */
+/* layers: the ops of ops/shapes.h, a file each: 16-byte accesses if arrays and rows are aligned to 16 bytes, else single elements.
+ * norm_backward.cu: partial [parts, cols] is workspace, parts > 0 (ops/workspace.h). embed.cu, backward: rows up to 2^27, else
+ * cudaErrorInvalidValue; tokens are read once for every 32 entries of the vocabulary. */
 int pk_k_norm(pk_stream s, const struct pk_norm *n);
 int pk_k_norm_backward(pk_stream s, const struct pk_norm_backward *n, float *partial, size_t parts);
 int pk_k_split_heads(pk_stream s, const struct pk_heads *h);
@@ -74,13 +74,13 @@ int pk_k_mean(pk_stream s, const float *x, size_t n, float *out);
 int pk_k_adamw_tick(pk_stream s, struct pk_adamw_state *state);
 int pk_k_adamw(pk_stream s, const struct pk_adamw *a);
 
-/* rects.cu: v is host memory; up to PK_RECTS_A_LAUNCH rectangles are arguments of one launch, more take several. A table is for one launch
- * of any number: pieces as pk_k_copy_pieces lays them down (out[n], in host memory), then copied to device memory. That function returns
- * how many tiles they are, which is under 2^31 for less than 4 TB. */
+/* rects.cu: v is host memory; up to PK_RECTS_A_LAUNCH rectangles are arguments of one launch. With a table any number needs one launch:
+ * pk_k_copy_pieces writes its rows to out[n] in host memory, and the caller copies them to device memory. It returns the number of
+ * tiles, below 2^31 for less than 4 TB. */
 enum { PK_RECTS_A_LAUNCH = 64 };
 struct pk_copy_piece {
     struct pk_copy2d c;
-    uint64_t first_tile; /* tiles of the pieces before */
+    uint64_t first_tile; /* tiles of all previous pieces */
 };
 struct pk_fill_piece {
     struct pk_fill f;
@@ -94,9 +94,9 @@ int pk_k_fill(pk_stream s, const struct pk_fill *v, size_t n);
 /* table and v are device memory; n > 0. */
 int pk_k_table_patch(pk_stream s, uint64_t *table, const struct pk_table_patch *v, size_t n);
 
-/* ceilings.cu. Peaks hold their operands in registers: each thread of each block does PK_PEAK_FMAS multiply-adds or PK_PEAK_EXPS
- * exponentials an iteration; sink [blocks, PK_PEAK_THREADS] keeps their results alive. Arrays of streams are 16-byte aligned: a copy, and
- * z = x + alpha y; z may be x. */
+/* ceilings.cu. Peak kernels keep their operands in registers: each thread does PK_PEAK_FMAS multiply-adds or PK_PEAK_EXPS exponentials
+ * per iteration; sink [blocks, PK_PEAK_THREADS] gets their results, so that the compiler keeps them. Memory kernels, with 16-byte
+ * aligned arrays: y = x, and z = x + alpha y; z may be x. */
 enum { PK_PEAK_THREADS = 256, PK_PEAK_FMAS = 16, PK_PEAK_EXPS = 8 };
 int pk_k_fma_peak(pk_stream s, float *sink, size_t iterations, int blocks);
 int pk_k_exp_peak(pk_stream s, float *sink, size_t iterations, int blocks);

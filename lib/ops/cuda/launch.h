@@ -1,4 +1,4 @@
-/* Launch: how kernel files say what differs between nvcc and the host shim that tests them (tests/cudashim).
+/* Launch: macros and functions of kernel files that differ between nvcc and the host shim for tests (tests/cudashim).
  *
  *   PK_KERNEL((threads[, blocks]), name, parameters...)                  a kernel with __launch_bounds__, which its launches have to keep
  *   pk_wait_for_previous()                                               the first statement of every kernel: see below
@@ -10,10 +10,10 @@
  *   pk_bf16_two(low, high)                                               two numbers rounded to bf16, as halves of a word
  * A kernel template with several parameters is put into parentheses: PK_LAUNCH((softmax<32, 4>), ...).
  *
- * Dependent launch: where pk_cuda_may_overlap allows it, the blocks of a kernel may start when those of the kernel before it in the stream have
- * exited, before its results are visible. So every thread of every kernel first waits for the previous kernel (griddepcontrol.wait, which
- * returns at once in an ordinary launch), and only then reads or writes global memory or exits. As each kernel waits for the one before,
- * it has waited for all of them. No kernel says that the next one may start earlier than at its exit. */
+ * Dependent launch: if pk_cuda_may_overlap allows it, the blocks of a kernel may start when the blocks of the previous kernel in the
+ * stream have exited, but before its results are visible. So every thread of every kernel first waits for the previous kernel
+ * (griddepcontrol.wait, which returns at once in an ordinary launch) before it reads or writes global memory or exits. Because each
+ * kernel waits for the previous one, it has waited for all earlier ones. No kernel allows the next one to start before its own exit. */
 #pragma once
 
 #include "ops/dtype.h"
@@ -25,7 +25,7 @@
 #define PK_KERNEL(bounds, name, ...) __global__ void __launch_bounds__ bounds name(__VA_ARGS__)
 #define PK_LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                            \
     pk_launch(kernel, grid, block, shared_bytes, stream, __VA_ARGS__)
-/* More than 48 KB have to be asked for, per kernel. */
+/* More than 48 KB of shared memory must be requested for each kernel. */
 #define PK_ALLOW_SHARED(kernel, bytes)                                                                       \
     ((int)cudaFuncSetAttribute((const void *)(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,          \
                                (int)(bytes)))

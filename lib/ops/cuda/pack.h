@@ -1,8 +1,8 @@
-/* Pack: elements of any stored type read and written as fp32, one at a time or W as a pack. For kernel files.
+/* Pack: reads and writes elements of any stored type as fp32, one at a time or W as a pack. For kernel files.
  *
- * A pack is held as it is stored: its accesses are of 16 bytes where W elements fill them, of 8 where they are half of that; one or two
- * elements are accessed one by one, at any address. A kernel takes the widest pack that every array and row is aligned to: pk_can_pack of
- * their addresses and row lengths in bytes. */
+ * A pack keeps the stored type: W elements of 16 or 8 bytes in total are one access; one or two elements are accessed one by one, at any
+ * address. A kernel uses the widest pack to which every array and row is aligned: pk_can_pack of their addresses and row lengths in
+ * bytes. */
 #pragma once
 
 #include "ops/cuda/launch.h"
@@ -47,13 +47,13 @@ inline uintptr_t pk_bits_of(const void *p)
     return reinterpret_cast<uintptr_t>(p);
 }
 
-/* Of addresses and lengths in bytes, or-ed together. */
+/* True for packs of 16 bytes; bits: addresses and lengths in bytes, combined by or. */
 inline bool pk_can_pack(uintptr_t bits)
 {
     return bits % 16 == 0;
 }
 
-/* The i-th pack of an array, and where it is. */
+/* The i-th pack of an array. */
 template <int W, typename T> __device__ pack<T, W> pack_at(const T *x, size_t i)
 {
     return reinterpret_cast<const pack<T, W> *>(x)[i];
@@ -66,7 +66,7 @@ template <int W> __device__ void widen(const pack<float, W> &p, float (&x)[W])
         x[k] = p.v[k];
 }
 
-/* Two elements a word. */
+/* Two elements per word. */
 template <int W> struct words {
     uint32_t v[W / 2];
 };
@@ -117,7 +117,7 @@ template <int W> __device__ void narrow(const float (&x)[W], pack<bf16, W> &p)
     }
 }
 
-/* The maximum; NaNs are left out, as by fmaxf. */
+/* The maximum; NaNs are ignored, as by fmaxf. */
 template <typename T, int W> __device__ float largest(const pack<T, W> &p)
 {
     float x[W];

@@ -1,4 +1,4 @@
-/* Reduce: a value of each thread that shares a row made one, in an order that depends on the group alone. For kernel files. */
+/* Reduce: combines the values of the threads of a row, in a fixed order. For kernel files. */
 #pragma once
 
 #include "ops/cuda/launch.h"
@@ -30,7 +30,7 @@ struct larger {
     }
 };
 
-/* Over the GROUP threads, a warp or the whole block, that share a row; all of them call, and get the result. */
+/* Over the GROUP threads of a row, a warp or the whole block; all of them call it and get the result. */
 template <int GROUP, typename OP> __device__ float reduce(float v)
 {
     for (int step = WARP / 2; step > 0; step /= 2)
@@ -38,7 +38,7 @@ template <int GROUP, typename OP> __device__ float reduce(float v)
     if (GROUP == WARP)
         return v;
     __shared__ float part[GROUP / WARP];
-    __syncthreads(); /* readers of the last reduction of this kind are done: where it is in a loop */
+    __syncthreads(); /* in a loop: all threads have read the previous result */
     if (threadIdx.x % WARP == 0)
         part[threadIdx.x / WARP] = v;
     __syncthreads();

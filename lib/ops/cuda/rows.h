@@ -1,4 +1,4 @@
-/* Rows: how rows of a matrix are given to threads: held in registers by a warp or a block, or walked in pieces. For kernel files. */
+/* Rows: maps rows of a matrix to threads: in registers of a warp or a block, or in pieces. For kernel files. */
 #pragma once
 
 #include "ops/cuda/launch.h"
@@ -7,7 +7,7 @@
 namespace
 {
 
-/* Row of the caller where GROUP threads have a row and a block is BLOCK threads. */
+/* The row of this thread, with GROUP threads per row and BLOCK threads per block. */
 template <int GROUP, int BLOCK> __device__ size_t row_of_thread()
 {
     return (size_t)blockIdx.x * (BLOCK / GROUP) + threadIdx.x / GROUP;
@@ -18,9 +18,9 @@ template <int GROUP, int BLOCK> unsigned blocks_for_rows(size_t rows)
     return (unsigned)((rows + BLOCK / GROUP - 1) / (BLOCK / GROUP));
 }
 
-/* Launches f.rows_held<GROUP, PACKS>() with the fewest packs of W elements a thread that hold a row, a warp's or that of a block of 256 threads;
- * f.rows_walked() where none does. Returns the launch's error. Packs of four elements leave a warp registers for more of them than packs of eight; single elements are the way of odd
- * sizes, and have the largest classes alone. */
+/* Launches f.rows_held<GROUP, PACKS>() with the smallest number of packs of W elements per thread for which a warp, or a block of 256
+ * threads, can hold a row; f.rows_walked() for longer rows. Returns the launch's error. A warp has registers for more packs of four
+ * elements than of eight. Single elements, for odd sizes, have only the largest classes. */
 template <int W, typename F> int launch_by_length(size_t packs, const F &f)
 {
     constexpr int BLOCK = 256, MOST = W < 8 ? 10 : 6;
@@ -45,7 +45,7 @@ template <int W, typename F> int launch_by_length(size_t packs, const F &f)
     return f.rows_walked();
 }
 
-/* Rows of `packs` packs cut into equal pieces of up to `most`, a block each. */
+/* Rows of `packs` packs, divided into equal pieces of up to `most` packs, one block each. */
 struct pieces {
     unsigned packs, a_row, each;
     pieces(size_t packs_, size_t most) : packs((unsigned)packs_)

@@ -8,7 +8,7 @@ namespace
 
 __device__ float sigmoid(float x)
 {
-    return __fdividef(1.0f, 1.0f + expf(-x)); /* 0 where the exponential is beyond fp32 */
+    return __fdividef(1.0f, 1.0f + expf(-x)); /* 0 if the exponential exceeds fp32 */
 }
 
 __device__ float silu(float x)

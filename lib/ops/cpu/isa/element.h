@@ -1,7 +1,7 @@
 /* Element: arrays of any stored type, read and written as vectors of fp32.
  *
- * Functions here are inlined with a constant type; a kernel says it once, in a switch around its body. `lanes` is VL but in the last
- * step of a loop: then it is what there is left, the other lanes are 0 when read and stay as they are when written. */
+ * Functions here are inlined with a constant type; a kernel selects it once, in a switch around its body. `lanes` is VL, except in the
+ * last step of a loop, where it is the number of remaining elements: other lanes read as 0 and are not written. */
 #pragma once
 
 #include "ops/cpu/isa/vec.h"
@@ -34,7 +34,7 @@ PK_INLINE vh vlower(vu x)
 #endif
 }
 
-/* As pk_bf16_of_float does it. */
+/* Rounds like pk_bf16_of_float. */
 PK_INLINE vh vnarrow(vf x)
 {
     const vu bits = (vu)x, rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16, quiet = bits >> 16 | 0x40;
@@ -67,7 +67,7 @@ PK_INLINE void put(const enum pk_dtype type, void *y, size_t i, vf x, const size
     memcpy((uint16_t *)y + i, &narrow, lanes * sizeof narrow[0]);
 }
 
-/* What a later reader of x finds there once it is stored. */
+/* The value of x after it was stored and read again. */
 PK_INLINE vf as_stored(const enum pk_dtype type, vf x)
 {
     return type == PK_BF16 ? vwiden(vnarrow(x)) : x;
@@ -86,7 +86,7 @@ PK_INLINE float get_one(const enum pk_dtype type, const void *x, size_t i)
     return wide;
 }
 
-/* e^-x, of which sigmoid(x) = 1 / (1 + e^-x) is made; e^88 is the largest that the exponential makes. */
+/* e^-x, for sigmoid(x) = 1 / (1 + e^-x); limited to e^88, the largest value of vexp. */
 PK_INLINE vf vexp_minus(vf x)
 {
     return vexp(-vmax(vset(-88.0f), x));

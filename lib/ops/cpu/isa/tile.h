@@ -1,9 +1,9 @@
-/* Tile: the one micro-kernel every product here is made of.
+/* Tile: the micro-kernel of all products here.
  *
  *   C[m, n] (op)= sum over k of A[m, k] * B[k, n]
- * A's elements are broadcast one by one, so A may lie in any order: element (i, p) is a[i * a_row + p *
- * a_col]. Rows of B and C are contiguous vectors: row p of B is at b + p * ldb. A tile of TILE_M x TILE_NV
- * vectors is kept in registers over the whole k. n is a whole number of vectors: callers pad. */
+ * A's elements are broadcast one by one, so A may have any layout: element (i, p) is a[i * a_row + p * a_col]. Rows of B and C are
+ * contiguous vectors: row p of B is at b + p * ldb. A tile of TILE_M x TILE_NV vectors is kept in registers over the whole k. n is a
+ * whole number of vectors: callers pad. */
 #pragma once
 
 #include "ops/cpu/isa/vec.h"
@@ -13,7 +13,7 @@ enum { TILE_M = 8, TILE_NV = 3 }; /* 24 sums + 3 of B in 32 registers */
 #elif defined(__AVX2__)
 enum { TILE_M = 4, TILE_NV = 3 }; /* 12 + 3 + 1 broadcast in 16 */
 #else
-enum { TILE_M = 4, TILE_NV = 2 }; /* 8 + 2, and temporaries for want of FMA */
+enum { TILE_M = 4, TILE_NV = 2 }; /* 8 + 2, and temporaries because there is no FMA */
 #endif
 
 enum tile_mode {

@@ -1,8 +1,7 @@
-/* Vec: vectors of the width this file is compiled for, in the compilers' own vector types.
+/* Vec: vectors with the width of the instruction set, in the compilers' vector types.
  *
- * Sources in this folder are compiled once per instruction set (lib/ops/cpu/meson.build defines PK_ISA_SUFFIX
- * and the flags), so the same text gives SSE, AVX2 and AVX-512 code, and NEON elsewhere. PK_ISA(f) is f's
- * name in this set. */
+ * Sources in this folder are compiled once per instruction set (lib/ops/cpu/meson.build defines PK_ISA_SUFFIX and the flags), so the
+ * same source gives SSE, AVX2 and AVX-512 code, and NEON on Arm. PK_ISA(f) is f's name in this set. */
 #pragma once
 
 #include <math.h>
@@ -62,7 +61,7 @@ PK_INLINE vf vset(float x)
     return x - (vf){0};
 }
 
-/* The larger of each lane; `b` where either is not a number. */
+/* The larger of each lane; `b` if either is NaN. */
 PK_INLINE vf vmax(vf a, vf b)
 {
 #if defined(__AVX512F__)
@@ -92,7 +91,7 @@ PK_INLINE vf vsqrt(vf x)
 #endif
 }
 
-/* 1 / x within 2 units in the last place, for x in [1, 2^127): the CPU's estimate and a step of Newton's, a fraction of a division. */
+/* 1 / x within 2 units in the last place, for x in [1, 2^127): the CPU's estimate and one Newton step, much cheaper than a division. */
 PK_INLINE vf vreciprocal(vf x)
 {
 #if defined(__AVX512F__)
@@ -109,7 +108,7 @@ PK_INLINE vf vreciprocal(vf x)
 #endif
 }
 
-/* Neighbours exchanged; the even of two neighbours in both places; the odd. */
+/* vswap: neighbours exchanged; veven: the even of two neighbours in both places; vodd: the odd. */
 #if defined(__AVX512F__)
 #define PK_LANES(f) f(0), f(2), f(4), f(6), f(8), f(10), f(12), f(14)
 #elif defined(__AVX2__)
@@ -205,5 +204,5 @@ PK_INLINE vf vexp(vf x)
     p = p * r + 0x1.fffffcp-2f;
     p = p * r + 1.0f;
     p = p * r + 1.0f;
-    return vkeep(~(x < lowest), vscale_by_round(p, z)); /* not-a-number stays one */
+    return vkeep(~(x < lowest), vscale_by_round(p, z)); /* NaN stays NaN */
 }
