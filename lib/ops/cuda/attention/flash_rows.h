@@ -1,9 +1,10 @@
-/* Flash rows: what kernels of attention share that make their products differently: rows fetched into tiles, results stored, blocks.
+/* Flash rows: shared by the attention kernels, which differ in how they multiply: loading rows into tiles, storing results, division
+ * into blocks.
  *
- * A block owns OWN rows of one array (queries or keys) and sees another in tiles of SEEN rows. Rows lie in shared memory as in global
- * memory, dim padded with zeros to DIM and four floats more, so that eight rows beside each other are in different banks.
+ * A block owns OWN rows of one array (queries or keys) and reads the other array in tiles of SEEN rows. Rows in shared memory have the
+ * order of global memory; dim is padded with zeros to DIM plus four floats, so that eight adjacent rows are in different banks.
  *
- * The kernels are templates over a way to multiply, T (flash_tile.h, flash_tile_3xtf32.h), which says
+ * The kernels are templates over T, a way to multiply (flash_tile.h, flash_tile_3xtf32.h), with the members
  *   DIM, THREADS, OWN, SEEN, STRIDE      sizes as above
  *   ROWS, COLS, FEATURES                 what a thread has: ROWS x COLS scores, and ROWS x FEATURES of what it gathers
  *   RUN                                  features of a thread that lie beside each other: 2 or 4
@@ -24,7 +25,7 @@ constexpr int INVALID_VALUE = 1; /* cudaErrorInvalidValue */
 constexpr unsigned ALL_LANES = 0xffffffffu;
 constexpr float LOG2_E = 0x1.715476p+0f, LN_2 = 0x1.62e43p-1f;
 
-/* Floats that are moved as widely as they are aligned. */
+/* Floats that are moved in accesses as wide as their alignment. */
 template <int N> struct alignas(N < 4 ? N * 4 : 16) floats {
     float v[N];
 };
@@ -45,7 +46,7 @@ template <typename T> __device__ float row_sum(float v)
     return v;
 }
 
-/* One problem's [seq, dim]; fours says that rows are aligned to 16 bytes. */
+/* One problem's [seq, dim]; fours: rows are aligned to 16 bytes. */
 struct rows_of {
     const float *x;
     int seq, dim;
@@ -57,7 +58,7 @@ struct rows_of {
     }
 };
 
-/* COUNT rows from `first` on into a tile, begun and not waited for; zeros beyond seq and dim. */
+/* Begins to copy COUNT rows from `first` on into a tile, without waiting; zeros beyond seq and dim. */
 template <typename T, int COUNT> __device__ void fetch(float *to, const rows_of &from, int first)
 {
     constexpr int PER_ROW = T::DIM / 4;
@@ -84,7 +85,7 @@ template <typename T> __device__ void clear(float (&v)[T::ROWS][T::FEATURES])
             v[i][f] = 0;
 }
 
-/* One gathered row, times factor, to row `row` of [seq, dim]: what is beyond both is left out. */
+/* Writes one gathered row, times factor, to row `row` of [seq, dim]; elements beyond either are omitted. */
 template <typename T>
 __device__ void store_row(float *out, const rows_of &like, int row, const float (&v)[T::FEATURES],
                           float factor, const typename T::place &at)
@@ -109,7 +110,7 @@ __device__ void store_row(float *out, const rows_of &like, int row, const float 
     }
 }
 
-/* What blocks see, in parts: the blocks of a tile lie beside each other, one for each part. Results of parts are in `memory`
+/* Parts of the rows that a block reads: a tile has one block for each part, with adjacent indices. Results of parts are in `memory`
  * (ops/workspace.h): arrays of [n, batch * seq, dim]. */
 struct cut {
     unsigned n;
@@ -123,7 +124,7 @@ struct cut {
     {
         return blockIdx.x / n;
     }
-    /* The first row of the block's part, and the first after it, where `last` are seen. */
+    /* The first row of the block's part, and the first row after it; `last` rows in all. */
     __device__ int begin() const
     {
         return (int)part() * rows;
@@ -132,14 +133,14 @@ struct cut {
     {
         return begin() + rows < last ? begin() + rows : last;
     }
-    /* Where the block's part of a problem's [seq, dim] goes: to the `array`th of memory. */
+    /* Where the block writes its part of a problem's [seq, dim]: array number `array` of memory. */
     __device__ float *results(const pk_attention &at, size_t problem, size_t array) const
     {
         return memory + (((array * n + part()) * at.batch + problem) * at.seq) * at.dim;
     }
 };
 
-/* What a launch needs. */
+/* The arguments of a launch. */
 struct call {
     pk_stream s;
     const pk_chip *chip;
@@ -150,7 +151,7 @@ struct call {
         : s(s_), chip(chip_), at(at_), parts{(unsigned)parts_->n, (int)parts_->rows, memory}
     {
     }
-    /* Of kernels with a warp for each row, four a block. */
+    /* For kernels with one warp per row and four warps per block. */
     size_t blocks_for_rows() const
     {
         return (at->batch * at->seq + 3) / 4;
@@ -164,7 +165,7 @@ template <typename T> size_t blocks_of(const call &c)
     return (c.at->seq + T::OWN - 1) / T::OWN * c.at->batch * c.parts.n;
 }
 
-/* Three of four multiprocessors have a block. Smaller tiles would make more blocks, each of which fetches as many rows for fewer of its own. */
+/* Three of four multiprocessors have a block. With smaller tiles there are more blocks, but each reads as many rows for fewer own rows. */
 template <typename T> bool fills(const call &c)
 {
     return 4 * blocks_of<T>(c) >= 3 * (size_t)c.chip->multiprocessors;

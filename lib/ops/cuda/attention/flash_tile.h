@@ -1,9 +1,9 @@
-/* Flash tile: products of tiles as ordinary units make them, in fp32 (see flash_rows.h).
+/* Flash tile: products of tiles in fp32, without tensor cores (see flash_rows.h).
  *
  * A thread has own rows y, y + DOWN .., seen rows x, x + ACROSS .. and features by fours, 4 ACROSS apart. It reads 16 bytes at a time;
- * lanes are laid out in pairs, so that those that read the same are neighbours, which costs one access to shared memory.
- * Weights pass through shared memory as well, each thread's COLS beside each other: seen row x + j ACROSS is weight x COLS + j. As a
- * row of weights is written and read by the lanes of one warp, a barrier of the warp is enough between the two. */
+ * lanes are arranged in pairs, so that lanes that read the same address are neighbours and need one access to shared memory. Weights go
+ * through shared memory, too, each thread's COLS in sequence: seen row x + j ACROSS is weight x COLS + j. A row of weights is written
+ * and read by the lanes of one warp, so a warp barrier between the two is enough. */
 #pragma once
 
 #include "ops/cuda/attention/flash_rows.h"
@@ -24,7 +24,7 @@ template <int DIM_, int ACROSS_, int THREADS_, int ROWS_, int COLS_> struct tile
     static constexpr int WEIGHTS = OWN * WEIGHTS_STRIDE;
     static_assert(FEATURES % 4 == 0 && SEEN % 4 == 0 && ACROSS <= 16, "read by fours, rows within a warp");
 
-    /* Where a thread is. */
+    /* The position of a thread. */
     struct place {
         int x, y;
         __device__ place()

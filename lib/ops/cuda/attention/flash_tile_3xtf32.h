@@ -1,10 +1,10 @@
-/* Flash tile, 3xtf32: products of tiles by tensor cores, as exact as fp32 (see flash_rows.h).
+/* Flash tile, 3xtf32: products of tiles on tensor cores, about as exact as fp32 (see flash_rows.h).
  *
- * An operand is the sum of two tf32 numbers, hi with 11 bits and lo with the next 11; of the four products of such sums lo * lo is left
- * out. tf32 numbers are products' operands only: sums are fp32. A warp owns 16 rows and sees a tile 8 rows at a time (mma.m16n8k8).
+ * An operand is the sum of two tf32 numbers, hi with 11 bits and lo with the next 11; of the four products of such sums lo * lo is
+ * omitted. Only operands are tf32: sums are fp32. A warp owns 16 rows and reads a tile 8 rows at a time (mma.m16n8k8).
  *
- * Weights stay in registers: what a lane has of a result, columns 2t and 2t + 1, are columns t and t + 4 of an operand when the seen rows
- * are taken in that order too. Rows in shared memory are 4 floats longer than a multiple of 8: no two lanes meet in a bank. */
+ * Weights stay in registers: a lane's columns 2t and 2t + 1 of a result are columns t and t + 4 of an operand, if the seen rows are used
+ * in that order, too. Rows in shared memory are 4 floats longer than a multiple of 8, to avoid bank conflicts. */
 #pragma once
 
 #include "ops/cuda/attention/flash_rows.h"
@@ -24,8 +24,9 @@ template <int N> struct two_tf32 {
     }
 };
 
-/* Terms that tensor cores add up. They round every sum toward zero (mma.h), so that its error grows with the number of terms, not with the
- * root of it. Parts of this many terms therefore begin at zero and are added to the running sum in fp32, rounded to the nearest. */
+/* The number of terms that tensor cores add up. They round every sum toward zero (mma.h), so the error grows with the number of terms,
+ * not with its square root. Parts of this many terms therefore begin at zero and are added to the running sum in fp32, rounded to
+ * nearest. */
 constexpr int PART = 16;
 
 /* sum += the product of PART columns of a and PART rows of b. Of these, rows e * 8 + t and e * 8 + t + 4 as mma.h numbers them are at

@@ -25,22 +25,22 @@ struct pk_cudnn {
     PK_CUDNN_CALLS(PK_CUDNN_FIELD)
     cudnnHandle_t handle; /* NULL: plans are made for `device`, and cannot be executed */
     cudnnBackendDescriptor_t
-        device;                   /* a description of one that is not here, for tests; NULL = the handle's */
-    struct pk_err refused;        /* why there is no handle, once it was tried */
-    struct pk_cudnn_plans *plans; /* sdpa.c */
-    void (*free_plans)(struct pk_cudnn *lib); /* ends what plans hold; set with them */
+        device;            /* description of a GPU that is not present, for tests; NULL = the handle's */
+    struct pk_err refused; /* after an attempt: why there is no handle */
+    struct pk_cudnn_plans *plans;             /* sdpa.c */
+    void (*free_plans)(struct pk_cudnn *lib); /* frees the plans; set with them */
 };
 #undef PK_CUDNN_FIELD
 
 struct pk_device;
 
-/* The library with its functions, without a handle: pk_library_close(&out->library) ends it. */
+/* Opens the library without a handle; close it with pk_library_close(&out->library). */
 enum pk_code pk_cudnn_open(struct pk_cudnn *out, struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 
-/* The device's, opened by the first call and ended with it; the error of the first attempt otherwise. */
+/* The library with the device's handle, opened by the first call and closed with the device; or the error of the first attempt. */
 enum pk_code pk_cudnn_of_device(struct pk_device *dev, struct pk_cudnn **out,
                                 struct pk_err *err) PK_MUST_CHECK;
 
-/* PK_OK, or what the library said. */
+/* PK_OK, or the library's error. */
 enum pk_code pk_cudnn_check(const struct pk_cudnn *lib, cudnnStatus_t rc, const char *what,
                             struct pk_err *err) PK_MUST_CHECK;

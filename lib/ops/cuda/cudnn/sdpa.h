@@ -3,8 +3,8 @@
  *   O = softmax(scale * Q K^T [+ causal mask]) V       `batch` independent problems of [seq, dim], dense, one after the other
  *
  * A plan per shape and direction is kept as long as the device is open. Making one compiles a kernel, 0.3 to 0.7 s: pk_cudnn_prepare
- * does it, at set-up; pk_cudnn_run never does, so that neither a timed region nor a capture can have it in it. Both directions take
- * workspace from the device's pool, backward its two side buffers as well (PK_TAG_WORKSPACE, freed before it returns). */
+ * does this at setup, pk_cudnn_run never, so that it does not happen in a timed region or a capture. Both directions allocate workspace
+ * from the device's pool, backward also its two side buffers (PK_TAG_WORKSPACE, freed before it returns). */
 #pragma once
 
 #include "device/device.h"
@@ -15,7 +15,7 @@ struct pk_cudnn_shape {
     float scale;
 };
 
-/* Arrays and numbers of both graphs; bf16 [batch, seq, dim] unless said. */
+/* Arrays and numbers of both graphs; bf16 [batch, seq, dim] unless stated. */
 enum pk_cudnn_id {
     PK_CUDNN_Q = 1,
     PK_CUDNN_K,
@@ -26,7 +26,7 @@ enum pk_cudnn_id {
     PK_CUDNN_DQ,
     PK_CUDNN_DK,
     PK_CUDNN_DV,
-    PK_CUDNN_ARRAYS,                  /* what is below is not the caller's */
+    PK_CUDNN_ARRAYS,                  /* the following ones are internal */
     PK_CUDNN_DELTA = PK_CUDNN_ARRAYS, /* fp32 [batch, seq]: side buffer of backward, rowsum(d_o * o) */
     PK_CUDNN_DQ_SUM,                  /* fp32 [batch, seq, dim]: side buffer of backward */
     PK_CUDNN_SCALE,                   /* numbers */
@@ -35,16 +35,16 @@ enum pk_cudnn_id {
     PK_CUDNN_IDS
 };
 
-/* PK_E_UNAVAILABLE: no library, or no engine of it takes this shape. Nothing to do when it was prepared before. */
+/* PK_E_UNAVAILABLE: no library, or none of its engines supports this shape. Does nothing when it was prepared before. */
 enum pk_code pk_cudnn_prepare(struct pk_device *dev, const struct pk_cudnn_shape *s,
                               struct pk_err *err) PK_MUST_CHECK;
 
-/* Asynchronous on PK_LANE_COMPUTE, after pk_cudnn_prepare for the same shape (asserted). `arrays` by pk_cudnn_id, those that the direction
- * needs, 16-byte aligned. PK_E_OOM without room for side buffers or workspace. */
+/* Asynchronous on PK_LANE_COMPUTE, after pk_cudnn_prepare for the same shape (asserted). `arrays` is indexed by pk_cudnn_id, with those
+ * that the direction needs, 16-byte aligned. PK_E_OOM when side buffers or workspace do not fit. */
 enum pk_code pk_cudnn_run(struct pk_device *dev, const struct pk_cudnn_shape *s,
                           void *const arrays[PK_CUDNN_ARRAYS], struct pk_err *err) PK_MUST_CHECK;
 
-/* sdpa_graph.c: writes the shape's direction down as a graph that cuDNN's fused engines know, between pk_cudnn_graph_begin and
- * pk_cudnn_graph_finish. The engines match patterns: the order of operations, their types and which results are stored are theirs. */
+/* sdpa_graph.c: adds one direction as a graph that cuDNN's fused engines recognise, between pk_cudnn_graph_begin and
+ * pk_cudnn_graph_finish. The engines match patterns, which determine the order of operations, their types and the stored results. */
 struct pk_cudnn_graph;
 void pk_cudnn_sdpa_graph(struct pk_cudnn_graph *g, const struct pk_cudnn_shape *s);
