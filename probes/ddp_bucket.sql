@@ -204,7 +204,7 @@ FROM ddp_choice h JOIN ddp_measured m USING (run_id, setting, gradients, first_b
 -- column: gradients | Gradients | text | hide
 -- column: first_bucket_bytes | First (MB) | MB | 3 hide
 -- column: choice | Choice | text
--- column: chosen_bytes | Says (MB) | MB | 3
+-- column: chosen_bytes | Chosen (MB) | MB | 3
 -- column: bucket_bytes | Nearest measured (MB) | MB | 3
 -- column: total_ns | Total (ms) | ms | 3
 -- column: exposed_ns | Exposed (ms) | ms | 3

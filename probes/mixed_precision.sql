@@ -1,5 +1,5 @@
 -- Tables of mixed-precision: the models, a row of timings per case, memory, types and variants against each other, drift, rates.
--- docs/tables.md explains the directives. Two speed-ups are told apart: of time (1 - t / t0) and of throughput (t0 / t - 1).
+-- docs/tables.md explains the directives. Two kinds of speed-up: of time (1 - t / t0) and of throughput (t0 / t - 1).
 
 -- view: precision_case
 SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes, c.axes ->> 'dtype' AS dtype, c.axes ->> 'mode' AS mode,
@@ -179,7 +179,7 @@ FROM precision_pair
 WHERE run_id = :run AND model = :each AND status <> 'skipped'
 ORDER BY mode_order, way_order, min(ordinal) OVER (PARTITION BY other_axes), variant = 'eager' DESC, variant = 'compiled' DESC, variant, dtype_order;
 
--- A row per case and part of it that is told; whole: the part is all that the mode does, so a case without times has that row alone.
+-- A row per case and shown part of it; whole: the part is all that the mode does, so a case without times has that row alone.
 -- view: precision_phase
 SELECT c.run_id, c.case_id, c.variant, c.device, c.model, c.axes, c.mode, c.dtype, c.dtype_order, c.way_order, c.other_axes, c.ordinal, p.phase_order, p.phase,
        p.metric = 'step_ns' AS whole, s.median AS ns, s.ci_low AS ci_low_ns, s.ci_high AS ci_high_ns, c.status,
@@ -240,7 +240,7 @@ GROUP BY c.case_id;
 -- One mode tells it where several ran, since all begin with the same step: step of those with a backward pass, forward of the others.
 -- view: precision_drift
 SELECT *, row_number() OVER (PARTITION BY run_id, device, model, variant, dtype, other_axes, mode_order > 2
-                             ORDER BY mode = 'forward' DESC, mode_order DESC) = 1 AS told
+                             ORDER BY mode = 'forward' DESC, mode_order DESC) = 1 AS shown
 FROM precision_found;
 
 -- What it is held against stands beside it, where the run has it.
@@ -249,7 +249,7 @@ SELECT t.*, v.loss AS from_loss, v.gradient_norm AS from_norm, v.sketch AS from_
 FROM precision_drift t
 LEFT JOIN precision_found v ON v.run_id = t.run_id AND v.device = t.device AND v.model = t.model AND v.mode = t.mode AND v.other_axes IS t.other_axes
      AND v.variant = 'eager' AND v.dtype = 'fp32'
-WHERE t.told;
+WHERE t.shown;
 
 -- table: drift
 -- title: Drift from fp32 eager, {each}
@@ -281,7 +281,7 @@ ORDER BY t.mode_order, t.way_order, min(t.ordinal) OVER (PARTITION BY t.other_ax
 
 -- view: precision_rate
 SELECT c.*, c.variant || ' ' || c.dtype || ' ' || c.mode
-       || coalesce((SELECT ' ' || group_concat(key || '=' || value, ' ') FROM json_each(c.other_axes)), '') AS told, c.model_flops * 1e9 / c.step_ns AS rate_flops_per_s, k.value AS ceiling_flops_per_s, d.flops_per_s AS sheet_flops_per_s
+       || coalesce((SELECT ' ' || group_concat(key || '=' || value, ' ') FROM json_each(c.other_axes)), '') AS label, c.model_flops * 1e9 / c.step_ns AS rate_flops_per_s, k.value AS ceiling_flops_per_s, d.flops_per_s AS sheet_flops_per_s
 FROM precision_case c
 JOIN v_run r ON r.run_id = c.run_id
 LEFT JOIN v_ceiling k ON k.run_id = c.run_id AND k.device = coalesce(r.settings ->> 'ceilings_of', c.device) AND k.key = c.dtype || '_flops_per_s'
@@ -307,10 +307,10 @@ WHERE c.step_ns IS NOT NULL;
 --   || 'forward, recomputation and the optimizer not.' FROM precision_rate WHERE run_id = :run AND model = :each LIMIT 1
 -- note: SELECT 'No ceiling of ' || group_concat(DISTINCT dtype) || ' products has been measured on this device.' FROM precision_rate
 --   WHERE run_id = :run AND model = :each AND ceiling_flops_per_s IS NULL HAVING count(*) > 0
--- note: SELECT 'Above the measured ceiling, which is too low: ' || group_concat(told, ', ')
+-- note: SELECT 'Above the measured ceiling, which is too low: ' || group_concat(label, ', ')
 --   || '. Run `perfkit doctor --ceilings` on an idle machine.'
 --   FROM precision_rate WHERE run_id = :run AND model = :each AND rate_flops_per_s > ceiling_flops_per_s HAVING count(*) > 0
--- note: SELECT 'Above the peak of the data sheet, which is impossible: ' || group_concat(told, ', ') || '.'
+-- note: SELECT 'Above the peak of the data sheet, which is impossible: ' || group_concat(label, ', ') || '.'
 --   FROM precision_rate WHERE run_id = :run AND model = :each AND rate_flops_per_s > sheet_flops_per_s HAVING count(*) > 0
 SELECT mode, variant, dtype, model_flops, step_ns, rate_flops_per_s, ceiling_flops_per_s, rate_flops_per_s / ceiling_flops_per_s AS of_ceiling,
        sheet_flops_per_s, rate_flops_per_s / sheet_flops_per_s AS of_sheet, other_axes

@@ -43,17 +43,17 @@ static enum pk_code check_key(const struct pk_suite *s, const struct pk_suite_se
 {
     struct pk_threshold parsed;
     if (listed(of_a_call, k->name)) {
-        pk_fail(err, PK_E_USAGE, "%s:%d: '%s' cannot stand in this file", s->path, k->line, k->name);
+        pk_fail(err, PK_E_USAGE, "%s:%d: '%s' is not allowed in this file", s->path, k->line, k->name);
         pk_why(err, "it applies to one call of the program");
         return pk_fix(err, "remove the line and give --%s", k->name);
     }
     if (section != &s->common && listed(of_all, k->name)) {
-        pk_fail(err, PK_E_USAGE, "%s:%d: '%s' cannot stand in an entry", s->path, k->line, k->name);
+        pk_fail(err, PK_E_USAGE, "%s:%d: '%s' is not allowed in an entry", s->path, k->line, k->name);
         pk_why(err, "all entries are recorded and judged together, with one value for all of them");
         return pk_fix(err, "move the line to [suite]");
     }
     if (section == &s->common && listed(of_entries, k->name) && !listed(of_common, k->name)) {
-        pk_fail(err, PK_E_USAGE, "%s:%d: '%s' cannot stand in [suite]", s->path, k->line, k->name);
+        pk_fail(err, PK_E_USAGE, "%s:%d: '%s' is not allowed in [suite]", s->path, k->line, k->name);
         pk_why(err, "it selects what one entry measures");
         return pk_fix(err, "move the line to an entry");
     }

@@ -25,7 +25,7 @@ static const struct pk_opt gate_rows[] = {
      .help = "shell command before each run of a command, not timed"},
     {.rows = pk_verdict_rows, .offset = AT(verdict)},
     {"no-fail", 0, PK_OPT_FLAG, AT(no_fail), .cli_only = true,
-     .help = "exit status 0 whatever the verdicts are; failures and sides that cannot be compared keep their "
+     .help = "exit status 0 for every verdict; failures and sides that cannot be compared keep their "
              "own status"},
     {"max-pairs", 0, PK_OPT_INT, AT(max_pairs), "N", 8, 1000,
      .help = "maximum number of pairs of processes; default 20 (6 for all cases, 14 more for suspicious "

@@ -280,7 +280,7 @@ enum pk_code pk_counters_select(const struct pk_counter_env *env, const char *te
         }
         for (size_t i = 0; i < n; i++)
             if (!strcmp(seen[i], name)) {
-                pk_fail(err, PK_E_USAGE, "--counters: '%.100s' is there twice", name);
+                pk_fail(err, PK_E_USAGE, "--counters: '%.100s' is given twice", name);
                 pk_why(err, "it can be counted only once");
                 return pk_fix(err, "remove one");
             }

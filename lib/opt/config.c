@@ -197,7 +197,7 @@ static int on_key(void *user, const char *section, const char *key, const char *
     }
     if (row->cli_only || (row->code && r->source == PK_OPT_FILE)) {
         /* An option that this file, or any, must not set. */
-        pk_fail(r->err, PK_E_USAGE, "%s:%d: '%s' cannot stand in this file", r->path, r->line, row->name);
+        pk_fail(r->err, PK_E_USAGE, "%s:%d: '%s' is not allowed in this file", r->path, r->line, row->name);
         pk_why(r->err,
                row->cli_only
                    ? "it applies to one call of the program"

@@ -274,7 +274,7 @@ static enum pk_code set_key(const struct placing *p, struct pk_err *err)
     if (!exists)
         return unknown(p, err);
     if (of_a_call) {
-        at_key(p, err, pk_printf(p->arena, "'%.100s' cannot stand in this file", p->key->name));
+        at_key(p, err, pk_printf(p->arena, "'%.100s' is not allowed in this file", p->key->name));
         pk_why(err, "it applies to one call of the program");
         return pk_fix(err, "remove the line and give --%s", p->key->name);
     }

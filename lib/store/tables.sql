@@ -236,7 +236,7 @@ SELECT c.run_id, c.case_id, c.experiment, c.ordinal, c.variant, c.axes, p.key AS
          FROM v_slice t WHERE t.case_id = c.case_id AND t.pass = 'timing') END AS predicted_bytes,
        s.notes ->> '$.memory.whole' AS whole, c.variant || coalesce((SELECT ' ' || group_concat(a.key || '=' || a.value, ' ') FROM json_each(c.axes) a
          WHERE a.key IN (SELECT b.key FROM v_case d, json_each(d.axes) b WHERE d.run_id = c.run_id AND d.experiment = c.experiment
-                         GROUP BY b.key HAVING count(DISTINCT b.value) > 1)), '') AS told
+                         GROUP BY b.key HAVING count(DISTINCT b.value) > 1)), '') AS label
 FROM v_slice s JOIN v_case c ON c.case_id = s.case_id, json_each(s.notes, '$.memory') p, json_each(p.value) e
 WHERE s.pass = 'memory' AND p.key IN ('regions', 'timeline');
 
@@ -259,7 +259,7 @@ WHERE s.pass = 'memory' AND p.key IN ('regions', 'timeline');
 -- note: SELECT 'outside: memory outside every region, such as freeing the activations that a forward pass kept.'
 --   FROM memory_moment WHERE run_id = :run AND experiment = :experiment AND kind = 'regions' AND region = 'outside' LIMIT 1
 -- note: SELECT 'Incomplete: more allocations than the log can hold.' FROM memory_moment WHERE run_id = :run AND experiment = :experiment AND NOT whole LIMIT 1
-SELECT m.variant, m.axes, trim(substr(m.told, length(m.variant) + 1)) AS "case", m.region, m.bytes, m.predicted_bytes,
+SELECT m.variant, m.axes, trim(substr(m.label, length(m.variant) + 1)) AS "case", m.region, m.bytes, m.predicted_bytes,
        m.parameters_bytes, m.gradients_bytes, m.optimizer_bytes, m.activations_bytes, m.workspace_bytes, m.other_bytes
 FROM memory_moment m
 WHERE m.run_id = :run AND m.experiment = :experiment AND m.kind = 'regions'
@@ -267,7 +267,7 @@ ORDER BY m.ordinal, m.place;
 
 -- table: memory_timeline
 -- title: Memory over one iteration, {each}
--- each: SELECT told FROM memory_moment WHERE run_id = :run AND experiment = :experiment GROUP BY told ORDER BY min(ordinal)
+-- each: SELECT label FROM memory_moment WHERE run_id = :run AND experiment = :experiment GROUP BY label ORDER BY min(ordinal)
 -- column: place | place | | 0 machine
 -- column: region | Region | text
 -- column: bytes | Live ({unit}) | MB GB | 3
@@ -284,7 +284,7 @@ SELECT place, region, bytes,
        replace(hex(zeroblob(round(workspace_bytes * scale))), '00', 'w') || replace(hex(zeroblob(round(other_bytes * scale))), '00', 'i') AS drawn,
        parameters_bytes, gradients_bytes, optimizer_bytes, activations_bytes, workspace_bytes, other_bytes
 FROM (SELECT *, 60.0 / max(max(bytes) OVER (), 1) AS scale FROM memory_moment
-      WHERE run_id = :run AND experiment = :experiment AND told = :each AND kind = 'timeline')
+      WHERE run_id = :run AND experiment = :experiment AND label = :each AND kind = 'timeline')
 ORDER BY place;
 
 -- view: roofline

@@ -97,7 +97,7 @@ FROM noted WHERE quality = 'exact' AND known AND note <> '' GROUP BY note
 UNION ALL SELECT 'Counted in user mode only (kernel mode is not permitted): ' || group_concat(name, ', '), 3
 FROM (SELECT DISTINCT name FROM counted WHERE modes = 'user') HAVING count(*)
 UNION ALL SELECT printf('Counting by ' || native || ' slowed ' || region || ' down by up to %.0f %%, more than processes differ by: '
-                        || 'its counts hold, but what they say of a rate may not.', 100 * max(value)), 4
+                        || 'its counts are valid, but rates computed from them may not be.', 100 * max(value)), 4
 FROM counted WHERE name = 'perturbation' AND note = '' GROUP BY region HAVING max(value) > 0.02
 UNION ALL SELECT printf('cpus_used of %s is above the %d CPUs that there are: counting begins before the clock of a region and ends '
                         || 'after it, and threads that wait for work are busy meanwhile. It is right of regions that are much longer than that.',

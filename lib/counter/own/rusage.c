@@ -23,7 +23,7 @@ static const struct pk_event events[EVENTS] = {
     [MINOR] = EVENT("minor_faults", "1", "page faults that needed no disk"),
     [MAJOR] = EVENT("major_faults", "1", "page faults that read from disk"),
     [VOLUNTARY] = EVENT("voluntary_switches", "1", "switches because a thread waited"),
-    [INVOLUNTARY] = EVENT("involuntary_switches", "1", "switches because the kernel took the CPU away"),
+    [INVOLUNTARY] = EVENT("involuntary_switches", "1", "context switches forced by the scheduler"),
 };
 
 struct usage {

@@ -172,7 +172,7 @@ static void wrong_selections(void **state)
          "`perfkit list counters` shows what is available"},
         {"", "--counters: a name is empty", "--counters cpu-basic,page_faults"},
         {"sw,,fake", "--counters: a name is empty", "--counters cpu-basic,page_faults"},
-        {"sw, sw", "--counters: 'sw' is there twice", "remove one"},
+        {"sw, sw", "--counters: 'sw' is given twice", "remove one"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_int_equal(pk_counters_select(&pk_counter_host, rows[i].text, false, &arena, &c, &err),

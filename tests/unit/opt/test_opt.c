@@ -341,7 +341,7 @@ static void files_refused(void **state)
         {"[rum]\nsamples = 3\n", "did you mean 'run'?"},
         {"samples = 3\n", "before the first section"},
         {"[run]\nwhat is this\n", "./.perfkit.ini:2: this line is not understood"},
-        {"[run]\noutput = x\n", "cannot stand in this file"},
+        {"[run]\noutput = x\n", "is not allowed in this file"},
         {"[run]\ntool = ./evil\n", "may belong to anyone"},
         {"[perfkit]\ntool = ./evil\n", "remove the line and give --tool"},
         {"[run]\ncheck = maybe\n", "neither true nor false"},

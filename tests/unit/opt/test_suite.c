@@ -157,7 +157,7 @@ static void what_is_wrong_is_said_with_its_line(void **state)
     refused("[a]\nseqlen = 1\n", "x.ini:2: there is no key 'seqlen'", "did you mean 'seq_len'?");
     refused("[a]\nqqqqqqqqq = x\n", "x.ini:2: there is no key 'qqqqqqqqq'", "docs/suites.md");
     refused("[a]\n= x\n", "x.ini:2: there is no key ''", "");
-    refused("[a]\noutput = x\n", "x.ini:2: 'output' cannot stand in this file", "--output");
+    refused("[a]\noutput = x\n", "x.ini:2: 'output' is not allowed in this file", "--output");
     refused("[a]\nsamples = 1\nsamples = 2\n", "x.ini:3: 'samples' is given twice", "remove");
     refused("[a]\ncommand = 1\ncommand = 2\n", "x.ini:3: 'command' is given twice", "remove");
     refused("[a]\nsamples = 0\n", "x.ini:2: samples: 0 is out of range", "1 or more");
