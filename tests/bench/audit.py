@@ -25,6 +25,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).parents[2]
 CENTRE_NS = 1e9
@@ -89,7 +90,8 @@ PROFILES = {
 
 # --- one gate ---------------------------------------------------------------------------------------------------------------------------
 
-Gate = collections.namedtuple("Gate", "status verdicts pairs judged")  # judged: (t, side) of each process, without cold ones
+# judged: (t, side) of each process, without cold ones; junit: whether a CI server that reads the file sees it red
+Gate = collections.namedtuple("Gate", "status verdicts pairs judged junit")
 
 
 def message(metrics, case=None):
@@ -125,15 +127,18 @@ def gate(perfkit, reports, seed, args=()):
         write_program(at, reports)
         env = {"PATH": "/usr/bin:/bin", "HOME": folder, "LC_ALL": "C.UTF-8", "PERFKIT_DB": f"{folder}/perfkit.db"}
         env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
-        p = subprocess.run([perfkit, "gate", "--a", "./say a", "--b", "./say b", "--seed", str(seed), "--no-save", "--format", "json", *args],
+        p = subprocess.run([perfkit, "gate", "--a", "./say a", "--b", "./say b", "--seed", str(seed), "--no-save", "--format", "json",
+                            "--junit", "junit.xml", *args],
                            cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=600)
-        if p.returncode not in (0, 3, 4, 5):
+        if p.returncode not in (0, 3, 4, 5, 6):
             raise RuntimeError(f"a gate ended with {p.returncode}: {p.stderr}")
         tables = json.loads(p.stdout)["tables"] if p.stdout else {}
         order = list(enumerate((at / "order").read_text().split()))
+        suites = xml.etree.ElementTree.parse(at / "junit.xml").getroot()
     verdicts = {r["metric"]: r["verdict"] for t in tables if t.startswith("compare") for r in tables[t]["rows"] if r["row"] == "case"}
     pairs = tables["gate"]["rows"][0]["pairs"] if "gate" in tables else len(order) // 2
-    return Gate(p.returncode, verdicts, pairs, order[len(order) - 2 * pairs:])
+    return Gate(p.returncode, verdicts, pairs, order[len(order) - 2 * pairs:],
+                any(e.tag in ("failure", "error") for e in suites.iter()))
 
 
 def reports_of(logs):
@@ -211,6 +216,11 @@ def red(gates):
     return sum(g.status == 3 for g in gates)
 
 
+def statuses(gates):
+    found = [g.status for g in gates]
+    return ", ".join(f"{s} ({found.count(s)})" for s in sorted(set(found)))
+
+
 def per_cent(verdicts, *words):
     return " / ".join(f"{100 * sum(v == w for v in verdicts) / len(verdicts):.1f}" for w in words)
 
@@ -282,9 +292,10 @@ def without(metric, cases):
     return {i: {m: v for m, v in metrics.items() if m != metric} for i, metrics in cases.items()}
 
 
+NOTHING = "nothing (to compare with)"
 # What a process of the new side reports of what the base would: {case: {metric: ns}}; t counts the processes of both sides.
 MISSING = {
-    "nothing (to compare with)": lambda t, cases: cases,
+    NOTHING: lambda t, cases: cases,
     "a case": lambda t, cases: {i: m for i, m in cases.items() if i},
     "a metric": lambda t, cases: without("b_ns", cases),
     "a case, in half of the processes": lambda t, cases: {i: m for i, m in cases.items() if i or t // 2 % 2},
@@ -304,12 +315,15 @@ def lacking(cut, seed):
 
 def missing(many, report, n):
     n = max(1, n // 30)
-    report.table("What the new side lacks", "missing", "gates", "exit statuses", "green")
+    report.table("What the new side lacks", "missing", "gates", "exit statuses", "JUnit red", "exit statuses with --allow-missing")
     for name, cut in MISSING.items():
-        statuses = [g.status for g in many(n, lambda s: (lacking(cut, s),))]
-        report.row(name, n, ", ".join(f"{s} ({statuses.count(s)})" for s in sorted(set(statuses))), f"{statuses.count(0)} of {n}")
-        if cut is not MISSING["nothing (to compare with)"]:
-            report.never(f"missing: {name}: green", statuses.count(0), n)
+        gates = many(n, lambda s: (lacking(cut, s),))
+        allowed = many(n, lambda s: (lacking(cut, s), ("--allow-missing",)))
+        report.row(name, n, statuses(gates), f"{sum(g.junit for g in gates)} of {n}", statuses(allowed))
+        if name == NOTHING:
+            report.never(f"missing: {name}: not 0", sum(g.status != 0 or g.junit for g in gates + allowed), n)
+        else:
+            report.never(f"missing: {name}: not 5, or green in JUnit", sum(g.status != 5 or not g.junit for g in gates), n)
 
 
 TABLES = {"equal": equal, "slowed": slowed, "modes": modes, "missing": missing}
