@@ -102,6 +102,31 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
     return PK_OK;
 }
 
+/* With the judged runs, where these are in the store of this user: another file is only read. That they cannot be written is no reason to
+ * end without an outcome. */
+static void record_verdicts(const struct against *s)
+{
+    const struct gate *g = s->gate;
+    PK_STORE_CLEANUP struct pk_store *store = NULL;
+    const struct pk_rule rule = pk_verdict_rule(&g->o->verdict);
+    const char *own;
+    for (size_t i = 0; i < g->n_entries && !g->o->run.no_save; i++) {
+        struct pk_verdict_base base = {.name = g->o->against};
+        struct pk_verdict_row *rows;
+        struct pk_err err;
+        const struct pk_stored_side *judged = &s->suite.pairs[i].new_;
+        const size_t n = pk_stored_verdicts(&s->suite, i, &rule, &rows, &base);
+        if (!n || pk_store_path(g->app->arena, g->app->globals->db, &own, &err) ||
+            !pk_same_file(own, judged->file))
+            continue;
+        if ((!store && pk_open_store(g->app, own, PK_STORE_WRITE, &store, &err)) ||
+            pk_store_baseline_verdicts(store, judged->facts[0].uuid, &base, rows, n, &err)) {
+            pk_warn(g->app, "the verdicts are not recorded: %s: %s", err.what, err.why);
+            return;
+        }
+    }
+}
+
 enum pk_code pk_gate_against(struct gate *g, struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
@@ -124,6 +149,7 @@ enum pk_code pk_gate_against(struct gate *g, struct pk_err *err)
                                               .user = &s};
     if (print_tables(&s, g->app->out, err))
         return err->code;
+    record_verdicts(&s);
     g->app->closing_note = pk_printf(a, "gate: %s", pk_outcome_sentence(&s.suite.all, a));
     return pk_gate_report(g, &content, code, err);
 }

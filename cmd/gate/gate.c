@@ -86,9 +86,8 @@ static void place_thresholds(const struct gate *g, const struct pk_suite_section
 static enum pk_code check_options(struct gate *g, struct pk_err *err)
 {
     static const char *const of_record[] = {"label", "tag", NULL};
-    static const char *const of_measuring[] = {"a",       "b",       "label",     "tag",
-                                               "no-save", "budget",  "max-pairs", "until-clear",
-                                               "timeout", "dry-run", "seed",      NULL};
+    static const char *const of_measuring[] = {
+        "a", "b", "label", "tag", "budget", "max-pairs", "until-clear", "timeout", "dry-run", "seed", NULL};
     static const char *const of_one[] = {"axis", "preset", "variant", "filter", "name", "prepare", NULL};
     static const char *const undecided[] = {"fail-on-undecided", NULL};
     const struct pk_opt_table *table = &g->app->tables[1];

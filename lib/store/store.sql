@@ -122,6 +122,9 @@ INSERT INTO main.verdict SELECT n.new, b.new, y.new, verdict, reason, ratio, rat
   difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria
 FROM other.verdict v JOIN case_map n ON n.old = v.new_case_id JOIN case_map b ON b.old = v.base_case_id
 JOIN metric_map y ON y.old = v.metric_id;
+INSERT INTO main.baseline_verdict SELECT n.new, base, y.new, base_runs, judged_ns, verdict, reason, ratio, ratio_low, ratio_high, difference,
+  difference_low, difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria
+FROM other.baseline_verdict v JOIN case_map n ON n.old = v.case_id JOIN metric_map y ON y.old = v.metric_id;
 INSERT INTO main.ceiling(machine_id, device, key, value, measured_ns) SELECT m.id, c.device, c.key, c.value, c.measured_ns
 FROM other.ceiling c JOIN other.machine o ON o.id = c.machine_id JOIN main.machine m ON m.json = o.json
 WHERE NOT EXISTS (SELECT 1 FROM main.ceiling x WHERE x.machine_id = m.id AND x.device = c.device AND x.key = c.key

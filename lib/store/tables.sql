@@ -484,7 +484,10 @@ FROM v_calibration WHERE run_id = :run AND (experiment = :experiment OR :experim
 
 -- table: verdicts
 -- title: Verdicts of the gate
--- column: base_run_id | Base | | 0
+-- column: base_run_id | Base | | 0 hide
+-- column: base | Base | text | hide
+-- column: base_runs | Its runs | text | hide optional2
+-- column: judged_at | Judged (UTC) | text | machine
 -- column: run_id | New | | 0
 -- column: variant | Variant | text
 -- column: axes | axes | json | machine
@@ -499,14 +502,16 @@ FROM v_calibration WHERE run_id = :run AND (experiment = :experiment OR :experim
 -- column: verdict | Verdict | text
 -- column: reason | Why | text | hide
 -- note: SELECT 'These are the verdicts of the gate. `perfkit compare ' || base_run_id || ' ' || run_id || '` prints the figures, and judges them again if other'
---   || ' thresholds are given.' FROM v_verdict WHERE run_id = :run LIMIT 1
+--   || ' thresholds are given.' FROM v_verdict WHERE run_id = :run AND base_run_id LIMIT 1
+-- note: SELECT 'Against ' || base || ' these are the verdicts of ' || max(judged_at) || '. `perfkit gate --against ' || base || ' ' || run_id || '` judges again.'
+--   FROM v_verdict WHERE run_id = :run AND base IS NOT NULL GROUP BY base
 WITH axis AS (SELECT a.key FROM v_verdict v, json_each(v.axes) a WHERE v.run_id = :run
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1)
-SELECT base_run_id, run_id, CASE WHEN variant = base_variant THEN variant ELSE base_variant || ' -> ' || variant END AS variant,
+SELECT base_run_id, base, base_runs, judged_at, run_id, CASE WHEN variant = base_variant THEN variant ELSE base_variant || ' -> ' || variant END AS variant,
        nullif(axes, '{}') AS axes,
        (SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis) AS "case", metric, ratio, ratio_low,
        ratio_high, difference, margin, p_adjusted, verdict, nullif(reason, 'proved') AS reason
-FROM v_verdict WHERE run_id = :run AND experiment = :experiment ORDER BY ordinal, metric;
+FROM v_verdict WHERE run_id = :run AND experiment = :experiment ORDER BY ordinal, metric, judged_at IS NOT NULL, judged_at DESC;
 
 -- table: baselines
 -- title: Baselines

@@ -370,6 +370,73 @@ def test_against_the_store(perfkit):
     assert perfkit("gate", "--against", "1", "@").status == 4
 
 
+def test_verdicts_against_the_store_are_kept(perfkit):
+    """With the judged run, by the name of the base; show and history print the rows that are stored."""
+    base, slow = reporter(perfkit, "base.sh", [1000000] * 99), reporter(perfkit, "slow.sh", [1060000] * 99)
+    for i in range(6):
+        program, label = (base, "main") if i < 5 else (slow, "new")
+        perfkit("exec", "--runs", "2", "--no-counters", "--name", "c", "--label", label, "--", f"./{program.name}")
+    stored = "SELECT run_id, base_run_id, base, base_runs, variant, metric, verdict, ratio, margin, criteria ->> 'threshold' FROM v_verdict"
+    commands(perfkit, base, slow, "--name", "c")  # 7 and 8: a gate that measured both keeps its own rows
+    asked = "--against", "main", "new", "-m", "made_up_ns"
+    assert perfkit("gate", *asked, "--no-save").status == 3 == perfkit("compare", *asked[1:], "--exit-code").status
+    assert query(perfkit, stored + " WHERE base IS NOT NULL") == []
+    r = perfkit("gate", *asked, "--threshold", "made_up_ns=3%", "--format", "json")
+    first, = r.rows("compare_ns")
+    row, = query(perfkit, stored + " WHERE base IS NOT NULL")
+    assert r.status == 3 and row == (6, None, "main", "1,2,3,4,5", "c", "made_up_ns", "slower", first["ratio"], 0.03, "made_up_ns=3%"), r
+    show = perfkit("show", "6")
+    shown, = perfkit("show", "6", "--format", "json").rows("verdicts")
+    assert (shown["base"], shown["base_runs"], shown["verdict"], shown["ratio"]) == ("main", "1,2,3,4,5", "slower", first["ratio"])
+    assert "perfkit gate --against main 6" in show.stdout, show
+
+    def verdicts():
+        rows = perfkit("history", "exec", "--gates", "-m", "made_up_ns", "--format", "json").rows("history_ns")
+        return {row["run_id"]: row["verdict"] for row in rows}
+
+    assert verdicts()[6] == verdicts()[8] == "slower"
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE baseline_verdict SET verdict = 'undecided'")
+    assert verdicts()[6] == "undecided"
+    perfkit("gate", *asked, "--min-effect", "50%")  # replaces them
+    perfkit("gate", "--against", "1,2,3,4,5", *asked[2:])  # another base by its name
+    assert query(perfkit, "SELECT base, verdict FROM v_verdict WHERE base IS NOT NULL ORDER BY base") == [
+        ("1,2,3,4,5", "slower"), ("main", "same")]
+    perfkit("gate", "--against", "7", "8")  # two sides of one gate have their rows
+    assert query(perfkit, "SELECT count(*) FROM v_verdict") == [(3,)]
+
+
+def test_verdicts_against_the_store_stay_in_the_own_store(perfkit):
+    other = perfkit.cwd / "other.db"
+    for label in ["main"] * 5 + ["new"]:
+        assert perfkit("run", "selftest", *NULL, "-i", "2", "--label", label, "--db", other).status == 0
+    before = other.read_bytes()
+    r = perfkit("gate", "--against", f"{other}:main", f"{other}:new")
+    assert r.status == 0 and other.read_bytes() == before and not perfkit.db.exists(), r
+    assert perfkit("run", "selftest", *NULL, "-i", "2").status == 0
+    assert perfkit("gate", "--against", f"{other}:main", "@").status == 0
+    assert query(perfkit, "SELECT run_id, base, base_runs FROM v_verdict") == [(1, f"{other}:main", "1,2,3,4,5")]
+    assert perfkit("db", "merge", str(perfkit.db), "--db", other).status == 0
+    assert query(other, "SELECT run_id, base, verdict FROM v_verdict") == [(7, f"{other}:main", "same")]
+    assert perfkit("run", "selftest", *NULL).status == 0 == perfkit("db", "prune", "--keep", "1").status
+    assert query(perfkit, "SELECT count(*) FROM baseline_verdict") == [(0,)]
+    (perfkit.cwd / "s.ini").write_text("[selftest]\nvariant = ok\ndevice = null\nmax-samples = 5\nmin-time = 0\n")
+    for label in ["main"] * 5 + ["new"]:
+        assert perfkit("run", "--suite", "s.ini", "--label", label).status == 0
+    assert perfkit("gate", "--suite", "s.ini", "--against", "main", "new").status == 0
+    assert query(perfkit, "SELECT base, verdict FROM v_verdict") == [("main", "same")]
+
+
+def test_verdicts_that_cannot_be_kept_are_a_warning(perfkit):
+    for label in ["main"] * 5 + ["new"]:
+        perfkit("run", "selftest", *NULL, "-i", "2", "--label", label)
+    perfkit.db.chmod(0o444)
+    perfkit.db.parent.chmod(0o555)
+    r = perfkit("gate", "--against", "main", "new", "--db", perfkit.db)
+    perfkit.db.parent.chmod(0o755)
+    assert r.status == 0 and (os.getuid() == 0 or "the verdicts are not recorded" in r.stderr), r
+
+
 def test_exact_figures_of_stored_runs_are_equal_to_the_last_digit(perfkit):
     """A run of several processes is one figure, which is theirs where they agree: their mean was a digit off."""
     for memory in "4KiB", "5KiB", "7KiB":

@@ -72,9 +72,9 @@ def test_a_migration_sees_the_rows_and_replaces_the_views(tmp_path):
     load(DUMPS[-1], store)
     query(store, "DROP VIEW v_run")
     query(store, "CREATE VIEW v_run AS SELECT 1 AS of_before")
-    runs = query(store, "SELECT id FROM run")
+    runs = query(store, "SELECT id FROM run ORDER BY id")
     assert run(PERFKIT_NEXT, "db", "migrate", "--db", store).returncode == 0
-    assert query(store, "SELECT run_id, rain FROM forecast") == [(r, 0.5) for r, in runs]
+    assert query(store, "SELECT run_id, rain FROM forecast ORDER BY run_id") == [(r, 0.5) for r, in runs]
     assert "of_before" not in objects(store)["view v_run"]
     assert "view v_of_before" not in objects(store)
 

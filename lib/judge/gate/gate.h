@@ -157,6 +157,10 @@ struct pk_gate_pair {
 bool pk_gate_pair_read(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
                        struct pk_gate_pair *out);
 
+/* A judged row, without the cases of its sides. */
+struct pk_verdict_row pk_verdict_row(const struct pk_compared *r, const struct pk_rule *rule,
+                                     struct pk_arena *a);
+
 /* The judged rows of a part, as pk_store_verdicts takes them. plans: of both sides, whose case i is the samples' case first + i; NULL for
  * commands. Returns how many. */
 size_t pk_gate_verdicts(const struct pk_comparison *c, const struct pk_gate_samples *l, size_t part,

@@ -104,6 +104,22 @@ bool pk_gate_pair_read(const struct pk_run_facts *base, const struct pk_run_fact
 
 /* --- verdicts, by the cases of the two runs -------------------------------------------------------------- */
 
+struct pk_verdict_row pk_verdict_row(const struct pk_compared *r, const struct pk_rule *rule,
+                                     struct pk_arena *a)
+{
+    PK_JSON_CLEANUP json_t *criteria =
+        json_pack("{s:f, s:b, s:b, s:s?}", "alpha", rule->alpha, "strict", (int)rule->strict, "until_clear",
+                  (int)rule->until_clear, "threshold", r->threshold ? r->threshold->text : NULL);
+    return (struct pk_verdict_row){
+        .experiment = r->new_->experiment,
+        .metric = r->new_->metric,
+        .margin = r->min_effect > 0 || pk_figures_exact(r->new_) ? r->min_effect : rule->min_effect,
+        .min_change = r->min_change,
+        .criteria = pk_json_text(a, criteria, PK_JSON_CANON),
+        .decision = r->decision,
+        .ordinal = r->new_->ordinal};
+}
+
 size_t pk_gate_verdicts(const struct pk_comparison *c, const struct pk_gate_samples *l, size_t part,
                         const struct pk_plan *const plans[PK_SIDES], size_t first, const struct pk_rule *rule,
                         struct pk_arena *a, struct pk_verdict_row **rows)
@@ -115,16 +131,7 @@ size_t pk_gate_verdicts(const struct pk_comparison *c, const struct pk_gate_samp
         const size_t at = (size_t)r->base->ordinal;
         if (!r->judged || l->cases[at].part != part)
             continue;
-        PK_JSON_CLEANUP json_t *criteria = json_pack("{s:f, s:b, s:b, s:s?}", "alpha", rule->alpha, "strict",
-                                                     (int)rule->strict, "until_clear", (int)rule->until_clear,
-                                                     "threshold", r->threshold ? r->threshold->text : NULL);
-        v[n] = (struct pk_verdict_row){
-            .experiment = r->new_->experiment,
-            .metric = r->new_->metric,
-            .margin = r->min_effect > 0 || pk_figures_exact(r->new_) ? r->min_effect : rule->min_effect,
-            .min_change = r->min_change,
-            .criteria = pk_json_text(a, criteria, PK_JSON_CANON),
-            .decision = r->decision};
+        v[n] = pk_verdict_row(r, rule, a);
         for (int s = 0; s < PK_SIDES; s++) { /* cases of an experiment are shown without what a side sets */
             const struct pk_case_info info =
                 plans[s] ? pk_planned_info(plans[s], at - first, a) : l->cases[at].info;

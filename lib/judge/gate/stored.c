@@ -96,6 +96,7 @@ enum pk_code pk_stored_read(const struct pk_run_source *from, const char *ref, c
     }
     side->kernels.v = kernels;
     side->n_verdicts = 0;
+    side->file = pk_strdup(a, pk_store_file(s));
     if (!rc && n == 1)
         rc = pk_store_read_verdicts(s, runs[0].facts.run_id, a, &side->verdicts, &side->n_verdicts, err);
     pk_store_close(s);

@@ -16,6 +16,7 @@ struct pk_run_source {
 /* Runs of one side. */
 struct pk_stored_side {
     const char *name; /* "run 12", "runs main" */
+    const char *file; /* of the store */
     const char
         *instead; /* a sentence: what a name that is not in the store was resolved to; NULL = nothing */
     struct pk_run_facts *facts;
@@ -84,5 +85,9 @@ enum pk_code pk_stored_suite_judge(struct pk_stored_suite *s, const struct pk_co
                                    struct pk_err *err) PK_MUST_CHECK;
 /* Without a suite, whose name is NULL then: the pair is judged, by pk_stored_compare. */
 void pk_stored_suite_of_one(struct pk_stored_suite *s);
+/* The judged rows of an entry, as pk_store_baseline_verdicts takes them; none when the rows are not judged, have the verdicts of a gate that
+ * measured both sides, or when new is several runs. Returns how many. */
+size_t pk_stored_verdicts(const struct pk_stored_suite *s, size_t entry, const struct pk_rule *rule,
+                          struct pk_verdict_row **rows, struct pk_verdict_base *base);
 enum pk_code pk_stored_suite_outcome(const struct pk_stored_suite *s, const struct pk_verdict_options *o,
                                      struct pk_err *err) PK_MUST_CHECK;

@@ -220,6 +220,26 @@ void pk_stored_suite_of_one(struct pk_stored_suite *s)
     s->all = s->pairs[0].comparison;
 }
 
+size_t pk_stored_verdicts(const struct pk_stored_suite *s, size_t entry, const struct pk_rule *rule,
+                          struct pk_verdict_row **rows, struct pk_verdict_base *base)
+{
+    const struct pk_stored_pair *p = &s->pairs[entry];
+    const char *name = s->parts[entry].name, *runs = "";
+    size_t n = 0;
+    *rows = pk_new_n(s->arena, struct pk_verdict_row, s->all.n + 1);
+    for (size_t i = 0; i < p->base.n_runs; i++)
+        runs = pk_printf(s->arena, "%s%s%lld", runs, i ? "," : "", (long long)p->base.facts[i].run_id);
+    base->runs = runs;
+    if (p->refused || p->new_.n_runs > 1 || p->comparison.design != PK_DESIGN_STORED)
+        return 0;
+    for (size_t i = 0; i < s->all.n; i++) {
+        const struct pk_compared *r = &s->all.v[i];
+        if (r->judged && (!name || strcmp(r->entry, name) == 0))
+            (*rows)[n++] = pk_verdict_row(r, rule, s->arena);
+    }
+    return n;
+}
+
 /* Of the first entry that has one. */
 static enum pk_code first_failed_case(const struct pk_stored_suite *s, struct pk_err *err)
 {

@@ -1,6 +1,7 @@
 /* Verdicts: writing what a gate concluded, and reading it again. */
 #include "store/record/verdicts.h"
 
+#include "base/clock.h"
 #include "store/db.h"
 #include "store/table.h"
 
@@ -18,6 +19,25 @@ enum pk_code pk_store_verdicts(struct pk_store *s, int64_t base_run_id, int64_t 
                          (int64_t)d->absolute, d->ratio, d->ci.lo, d->ci.hi, v->margin, v->min_change, d->p,
                          d->p_adjusted, d->mde, (int64_t)d->needed, (int64_t)d->pairs, (int64_t)d->disturbed,
                          v->criteria);
+    }
+    return pk_db_end(s, code, err);
+}
+
+enum pk_code pk_store_baseline_verdicts(struct pk_store *s, const char *run_uuid,
+                                        const struct pk_verdict_base *base, const struct pk_verdict_row *v,
+                                        size_t n, struct pk_err *err)
+{
+    const int64_t now = (int64_t)pk_wall_ns();
+    if (pk_db_begin(s, "record verdicts", err))
+        return err->code;
+    enum pk_code code = pk_db_run(s, err, "forget_baseline_verdicts", "tt", run_uuid, base->name);
+    for (; n-- && !code; v++) {
+        const struct pk_decision *d = &v->decision;
+        code = pk_db_run(s, err, "insert_baseline_verdict", "tttiitttiffffffffiiit", run_uuid, base->name,
+                         base->runs, now, v->ordinal, v->metric, pk_verdict_name(d->verdict),
+                         pk_reason_name(d->reason), (int64_t)d->absolute, d->ratio, d->ci.lo, d->ci.hi,
+                         v->margin, v->min_change, d->p, d->p_adjusted, d->mde, (int64_t)d->needed,
+                         (int64_t)d->pairs, (int64_t)d->disturbed, v->criteria);
     }
     return pk_db_end(s, code, err);
 }
