@@ -14,7 +14,7 @@ static const char *const when[] = {"auto", "always", "never", NULL};
 static const char *const progress[] = {"auto", "plain", "none", NULL};
 
 const struct pk_opt pk_global_rows[] = {
-    {"db", 0, PK_OPT_TEXT, O(db), "FILE", .group = "Every command",
+    {"db", 0, PK_OPT_TEXT, O(db), "FILE", .code = true, .group = "Every command",
      .help = "the store (default: $XDG_DATA_HOME/perfkit/perfkit.db)"},
     {"format", 0, PK_OPT_CHOICE, O(format), "FORMAT", .choices = pk_format_names, .def = "table",
      .help = "output format of results"},

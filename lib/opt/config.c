@@ -198,11 +198,14 @@ static int on_key(void *user, const char *section, const char *key, const char *
     if (row->cli_only || (row->code && r->source == PK_OPT_FILE)) {
         /* An option that this file, or any, must not set. */
         pk_fail(r->err, PK_E_USAGE, "%s:%d: '%s' is not allowed in this file", r->path, r->line, row->name);
-        pk_why(r->err,
-               row->cli_only
-                   ? "it applies to one call of the program"
-                   : "it names code to run, and a file in the working directory may belong to anyone");
-        return refuse(r, pk_printf(r->job->arena, "remove the line and give --%s", row->name));
+        pk_why(r->err, row->cli_only ? "it applies to one call of the program"
+                                     : "it names code to run or a file to write, and a file in the working "
+                                       "directory may belong to anyone");
+        return refuse(r,
+                      pk_printf(r->job->arena, "remove the line and give --%s%s", row->name,
+                                row->cli_only
+                                    ? ""
+                                    : ", or move it to your own configuration file (docs/command-line.md)"));
     }
     struct pk_opt_place at;
     bool common = !strcmp(section, COMMON);

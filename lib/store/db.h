@@ -84,8 +84,9 @@ bool pk_db_in_memory(const char *path);
 enum pk_code pk_db_look(const char *path, enum pk_store_mode mode, struct pk_err *err) PK_MUST_CHECK;
 /* Whether a store that is not there could be made at the path; makes nothing that stays. */
 enum pk_code pk_db_may_create(const char *path, struct pk_err *err) PK_MUST_CHECK;
-/* Refuses a file in the middle of a transaction. */
-enum pk_code pk_db_no_hot_journal(const char *path, struct pk_err *err) PK_MUST_CHECK;
+/* Before SQLite opens a file: refuses one whose journal it would not be safe to play back or to wait for; for one that is read as immutable
+ * also one in the middle of a transaction, half of which would be seen. */
+enum pk_code pk_db_look_at_journal(const char *path, bool immutable, struct pk_err *err) PK_MUST_CHECK;
 /* Whether the file is the one at the default place and belongs to this user: the only one that is known to be made by this user's perfkit. */
 bool pk_db_is_own(const char *path);
 /* Whether this user may write the file and, for its journal, its directory. */

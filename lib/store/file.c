@@ -7,10 +7,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
+
+enum {
+    FOREIGN_TRIES = 100
+}; /* of 10 ms: a hot journal of another user is of a transaction in flight, or stays */
 
 #define ANOTHER_FILE "give another file with --db FILE or PERFKIT_DB"
 
@@ -120,10 +126,12 @@ enum pk_code pk_db_look(const char *path, enum pk_store_mode mode, struct pk_err
         pk_why(err, "%s", strerror(errno));
         return pk_fix(err, ANOTHER_FILE);
     }
-    if (!S_ISDIR(st.st_mode) && (st.st_size > 0 || mode == PK_STORE_WRITE))
+    if (S_ISREG(st.st_mode) && (st.st_size > 0 || mode == PK_STORE_WRITE))
         return PK_OK;
     pk_fail(err, PK_E_IO, "store %s: cannot open it", path);
-    pk_why(err, S_ISDIR(st.st_mode) ? "it is a directory" : "it is empty: nothing was recorded in it");
+    pk_why(err, S_ISDIR(st.st_mode)    ? "it is a directory"
+                : !S_ISREG(st.st_mode) ? "it is not a regular file"
+                                       : "it is empty: nothing was recorded in it");
     return pk_fix(err, "name a file with --db, for example --db perfkit.db");
 }
 
@@ -144,17 +152,95 @@ enum pk_code pk_db_may_create(const char *path, struct pk_err *err)
     return pk_db_explain_access(path, err);
 }
 
-/* A journal with a header is a transaction in flight, or one that a killed writer left: an immutable reader
- * would see half of it. */
-enum pk_code pk_db_no_hot_journal(const char *path, struct pk_err *err)
+/* --- journals ----------------------------------------------------------------------------------------------------------
+ *
+ * What lies beside a file and is called a journal is played back into it by SQLite, and then removed: with a super-journal that it
+ * names, whatever file that is. perfkit's transactions are of one file and name none. */
+
+struct journal {
+    const char *path;
+    bool hot;   /* has a header: a transaction in flight, or one that a killed writer left */
+    bool super; /* ends with the name of a super-journal */
+    uid_t owner;
+};
+
+/* The path that SQLite forms: behind symbolic links. */
+static const char *beside(const char *path, const char *suffix, struct pk_arena *a)
+{
+    char real[PATH_MAX];
+    return pk_printf(a, "%s%s", realpath(path, real) ? real : path, suffix);
+}
+
+static enum pk_code refuse_beside(const char *path, const char *name, const char *why, struct pk_err *err)
+{
+    pk_fail(err, PK_E_IO, "store %s: refused", path);
+    pk_why(err, "%.300s %s", name, why);
+    return pk_fix(err,
+                  "do not open the file with SQLite; get it as perfkit wrote it, without what is beside it");
+}
+
+/* Opens nothing but a regular file, and waits for nobody at the other end of a pipe. */
+static enum pk_code look_at_journal(const char *path, struct journal *j, struct pk_err *err)
+{
+    static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+    unsigned char first = 0, last[sizeof magic];
+    struct stat st;
+    PK_CLEANUP_FD int fd = open(j->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return PK_OK;
+    if (fd < 0 ? errno != EACCES : fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return refuse_beside(path, j->path, "is not a regular file", err);
+    if (fd < 0)
+        return refuse_beside(path, j->path, "may not be read by this user", err);
+    j->owner = st.st_uid;
+    j->hot = pread(fd, &first, 1, 0) == 1 && first != 0;
+    j->super = st.st_size >= 16 &&
+               pread(fd, last, sizeof last, st.st_size - (off_t)sizeof last) == (ssize_t)sizeof last &&
+               memcmp(last, magic, sizeof last) == 0;
+    return PK_OK;
+}
+
+/* A hot one of another user is refused, unless it is the owner's of the file: whoever may write into a directory may put it there. Another
+ * user's transaction takes milliseconds. */
+static enum pk_code look_before_writing(const char *path, struct pk_arena *a, struct pk_err *err)
+{
+    struct journal j = {.path = beside(path, "-journal", a)};
+    struct stat st;
+    const uid_t owner = stat(path, &st) == 0 ? st.st_uid : geteuid();
+    for (int tries = 0;; tries++) {
+        if (look_at_journal(path, &j, err))
+            return err->code;
+        if (j.hot && j.super)
+            return refuse_beside(path, j.path, "names another file, which SQLite would remove", err);
+        if (!j.hot || j.owner == geteuid() || j.owner == owner)
+            return PK_OK;
+        if (tries == FOREIGN_TRIES)
+            return refuse_beside(path, j.path, "is of another user, and would be written into the store",
+                                 err);
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+}
+
+enum pk_code pk_db_look_at_journal(const char *path, bool immutable, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    PK_CLEANUP_FD int fd = open(pk_printf(&a, "%s-journal", path), O_RDONLY | O_CLOEXEC);
-    unsigned char magic = 0;
-    if (fd < 0 || read(fd, &magic, 1) != 1 || magic == 0)
+    struct journal j = {.path = beside(path, "-journal", &a)}, wal = {.path = beside(path, "-wal", &a)},
+                   shm = {.path = beside(path, "-shm", &a)};
+    if (pk_db_in_memory(path))
         return PK_OK;
+    if (!immutable)
+        return look_before_writing(path, &a, err) || look_at_journal(path, &wal, err) ||
+                       look_at_journal(path, &shm, err)
+                   ? err->code
+                   : PK_OK;
+    if (look_at_journal(path, &j, err))
+        return err->code;
+    if (!j.hot)
+        return PK_OK;
+    if (j.super)
+        return refuse_beside(path, j.path, "names another file, which SQLite would remove", err);
     pk_fail(err, PK_E_IO, "store %s: refused", path);
-    pk_why(err, "a transaction is open or was interrupted (%s-journal)", path);
+    pk_why(err, "a transaction is open or was interrupted (%s)", j.path);
     return pk_fix(
         err,
         "wait for the process that writes; if it was killed, `perfkit db check --db %s` repairs the file",

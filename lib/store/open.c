@@ -104,9 +104,9 @@ static enum pk_code open_file(struct pk_store *s, bool create, struct pk_err *er
 {
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     const char *name = s->path;
+    if (pk_db_look_at_journal(s->path, s->mode == PK_STORE_STRANGER, err))
+        return err->code;
     if (s->mode == PK_STORE_STRANGER) {
-        if (pk_db_no_hot_journal(s->path, err))
-            return err->code;
         name = pk_db_stranger_uri(&s->arena, s->path);
         flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
     } else {

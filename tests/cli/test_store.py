@@ -9,6 +9,7 @@ import os
 import pathlib
 import shutil
 import sqlite3
+import struct
 import subprocess
 import time
 import uuid
@@ -363,6 +364,84 @@ def test_a_stranger_in_mid_transaction_is_refused(perfkit, tmp_path):
     shutil.copy(other, tmp_path / "saved")
     (tmp_path / "other.db-journal").write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + b"\0" * 504)
     perfkit("show", f"{other}:@").refused(1, "transaction", "db check")
+
+
+def hot_journal(path, store, super_journal=b""):
+    """A journal as a killed writer leaves it: one page as it was, and, of a transaction over several files, the name of a super-journal."""
+    data, size = store.read_bytes(), 4096
+    header = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + struct.pack(">5I", 1, 7, len(data) // size, 512, size)
+    page = data[:size]
+    checksum = (7 + sum(page[i] for i in range(size - 200, 0, -200))) & 0xffffffff
+    tail = b""
+    if super_journal:
+        tail = struct.pack(">I", 262145) + super_journal + struct.pack(">2I", len(super_journal), sum(super_journal)) + header[:8]
+    path.write_bytes(header.ljust(512, b"\0") + struct.pack(">I", 1) + page + struct.pack(">I", checksum) + tail)
+
+
+ANY_COMMAND = [("show",), ("db", "check"), ("db", "migrate"), ("db", "prune"), ("exec", "-r", "1", "--", "true")]
+
+
+@pytest.mark.parametrize("args", [*ANY_COMMAND, ("show", "{0}:@"), ("db", "merge", "{0}", "--db", "{1}")], ids=" ".join)
+def test_a_journal_removes_no_other_file(perfkit, tmp_path, args):
+    """SQLite removes the super-journal that a hot journal names, and that can be any file."""
+    record(perfkit.db)
+    record(tmp_path / "own.db")
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    hot_journal(pathlib.Path(f"{perfkit.db}-journal"), perfkit.db, os.fsencode(victim))
+    refused = perfkit(*[a.format(perfkit.db, tmp_path / "own.db") for a in args], timeout=20).refused(1, "refused", "names another file")
+    assert victim.read_text() == "precious"
+    assert "sqlite3" not in refused.stderr and "db check" not in refused.stderr, "no advice that does the damage"
+
+
+@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_only_a_regular_file_is_a_journal(perfkit, tmp_path, kind, suffix):
+    record(perfkit.db)
+    beside, victim = pathlib.Path(f"{perfkit.db}{suffix}"), tmp_path / "victim"
+    victim.write_text("precious")
+    {"pipe": lambda: os.mkfifo(beside), "link": lambda: beside.symlink_to(victim), "folder": beside.mkdir}[kind]()
+    for args in [*ANY_COMMAND, *([("show", f"{perfkit.db}:@")] if suffix == "-journal" else [])]:
+        perfkit(*args, timeout=20).refused(1, "refused", "is not a regular file")
+    assert victim.read_text() == "precious"
+
+
+def test_a_killed_writers_journal_is_played_back(perfkit):
+    record(perfkit.db)
+    journal = pathlib.Path(f"{perfkit.db}-journal")
+    hot_journal(journal, perfkit.db)
+    perfkit("show", f"{perfkit.db}:@").refused(1, "transaction", "db check")
+    assert perfkit("db", "check").status == 0 and perfkit("show", f"{perfkit.db}:@").status == 0
+    assert not journal.exists() or journal.read_bytes()[:1] in (b"", b"\0")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files to other users")
+def test_another_users_hot_journal_is_not_played_back(perfkit):
+    record(perfkit.db)
+    journal = pathlib.Path(f"{perfkit.db}-journal")
+    hot_journal(journal, perfkit.db)
+    os.chown(journal, 65534, 65534)
+    before = journal.read_bytes()
+    perfkit("show").refused(1, "refused", "another user")
+    assert journal.read_bytes() == before
+    os.chown(perfkit.db, 65534, 65534)
+    assert perfkit("show").status == 0, "the owner of the store may have one"
+
+
+def test_a_store_is_a_regular_file(perfkit, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        perfkit("show", "--db", path, timeout=20).refused(1, "not a regular file")
+        perfkit("show", f"{path}:@", timeout=20).refused(1, "not a regular file")
+
+
+def test_a_working_directory_does_not_name_the_store(perfkit, tmp_path):
+    record(tmp_path / "evil.db")
+    perfkit.config(f"[perfkit]\ndb = {tmp_path / 'evil.db'}\n")
+    perfkit("show", env={"PERFKIT_DB": None}).refused(2, ".perfkit.ini:2: 'db' is not allowed in this file", "--db")
+    (perfkit.cwd / ".perfkit.ini").unlink()
+    perfkit.user_config(f"[perfkit]\ndb = {tmp_path / 'evil.db'}\n")
+    assert perfkit("show", env={"PERFKIT_DB": None}).status == 0
 
 
 # --- keeping -------------------------------------------------------------------------------------------------------
