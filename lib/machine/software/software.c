@@ -43,8 +43,14 @@ const char *pk_machine_filesystem(const char *path, struct pk_arena *a, bool *ne
 
 const char *pk_machine_python_module(const char *python, const char *module, struct pk_arena *a)
 {
-    const char *const argv[] = {python, "-c",
-                                pk_printf(a, "import %s; print(%s.__version__)", module, module), NULL};
+    /* Isolated: nothing from the working directory or PYTHONPATH. The module is not imported: its installation says its version. */
+    const char *const argv[] = {python, "-I", "-c",
+                                pk_printf(a,
+                                          "import importlib.metadata, site, sys\n"
+                                          "sys.path.append(site.getusersitepackages())\n"
+                                          "print(importlib.metadata.version('%s'))",
+                                          module),
+                                NULL};
     const char *answer = pk_program_output(argv, 20 * PK_NS_PER_S, a);
     return answer ? pk_strndup(a, answer, strcspn(answer, "\n")) : NULL;
 }
