@@ -73,7 +73,7 @@ static void add_axis_words(struct pk_buf *b, const struct pk_probe *p, const str
     }
 }
 
-/* After --variant and --preset come those of the experiment that stands behind run. */
+/* After --variant and --preset: those of the experiment named after `run`. */
 static void add_names(struct pk_buf *b, const struct pk_probe *p, const struct pk_opt *rows)
 {
     add_axis_words(b, p, rows);

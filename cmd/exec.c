@@ -117,7 +117,7 @@ static enum pk_code measure(struct exec *e, struct pk_recorder *rec, struct pk_e
     return rc;
 }
 
-/* The exit status of a run whose table was printed. */
+/* The exit status after the table was printed. */
 static enum pk_code judge(const struct exec *e, struct pk_err *err)
 {
     const struct pk_command_result *r = &e->result;

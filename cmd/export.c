@@ -56,7 +56,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         return err->code;
     if (pk_out_rows(app->out))
         return PK_OK;
-    const char *how = NULL; /* no rows may be a surprise, and a header alone does not tell of it */
+    const char *how = NULL; /* a note for exports without rows: a header is easy to overlook */
     for (size_t i = 0; i < sizeof recorded_by / sizeof *recorded_by; i++)
         if (strcmp(recorded_by[i].what, o->what) == 0)
             how = recorded_by[i].how;

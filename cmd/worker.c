@@ -57,7 +57,7 @@ static enum pk_code serve(const struct worker_options *o, int wire_fd, struct pk
     return pk_worker_serve(&io, err);
 }
 
-/* Started by our own mpiexec: whatever becomes of it, nothing of us is left behind. Only rank 0 has a wire. */
+/* Started by our own mpiexec: the worker ends with it. Only rank 0 has a wire. */
 static enum pk_code serve_as_rank(const struct worker_options *o, struct pk_err *err)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -173,7 +173,7 @@ static enum pk_code check_device(const char *device, const struct pk_device_opti
     return pk_fix(err, "perfkit list devices shows which devices can be used");
 }
 
-/* What the vendor states, beside what was reached of it. */
+/* The vendor's peak rates, with the measured share of each. */
 static void note_sheet(struct doctor *d, const struct pk_stored_ceilings *stored)
 {
     const struct pk_ceilings *top = &stored->top, *sheet = &stored->sheet;

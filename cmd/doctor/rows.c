@@ -181,7 +181,7 @@ static struct pk_finding look_mpi(struct doctor *d, int which)
                                NULL};
 }
 
-/* The second library of products, beside OpenBLAS; with PERFKIT_BLAS there is but one. */
+/* The second library of matrix products besides OpenBLAS; none with PERFKIT_BLAS. */
 static struct pk_finding look_onednn(struct doctor *d, int which)
 {
     struct pk_blas b;

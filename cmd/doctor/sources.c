@@ -1,4 +1,4 @@
-/* Doctor, sources: each counter source counts work whose result is known; the row has what it counted and what would help. */
+/* Doctor, sources: each counter source counts work with a known result; the row has the result and a fix. */
 #include "cmd/doctor/doctor.h"
 
 #include "base/clock.h"

@@ -16,7 +16,7 @@ void pk_command_names(struct pk_texts *names, struct pk_arena *a)
             pk_texts_add(names, pk_commands[i]->name, a);
 }
 
-/* An experiment stands behind run. */
+/* An experiment's name follows `run`. */
 static void refuse_unknown(const char *name, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};

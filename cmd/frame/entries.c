@@ -1,4 +1,4 @@
-/* Entries: one thing, or the sections of a suite file, each parsed as a command line of its own. */
+/* Entries: the command line, or the sections of a suite file, each parsed as a separate command line. */
 #include "cmd/frame/entries.h"
 
 #include "base/file.h"
@@ -37,7 +37,7 @@ static bool listed(const char *const *names, const char *name)
     return false;
 }
 
-/* Why a key cannot stand where it does. */
+/* Why a key is not allowed in its section. */
 static enum pk_code check_key(const struct pk_suite *s, const struct pk_suite_section *section,
                               const struct pk_suite_key *k, struct pk_arena *a, struct pk_err *err)
 {
@@ -90,7 +90,7 @@ static enum pk_code apply(struct pk_entry *e, struct pk_suite *s, const struct p
     return pk_suite_apply(s, section, &may, e->app->arena, err);
 }
 
-/* As if the command had been called for this entry alone; what is wrong with the file is kept there. */
+/* Parses as if the command had been called for this entry only; errors of the file are collected in the suite. */
 static enum pk_code read_options(struct pk_entry *e, struct pk_suite *s, const char *command, bool *sound,
                                  struct pk_err *err)
 {

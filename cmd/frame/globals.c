@@ -32,7 +32,7 @@ const struct pk_opt pk_global_rows[] = {
     {0},
 };
 
-/* Launchers give their processes a terminal, whatever their own output is. */
+/* Launchers give their processes a terminal even if their own output is not one. */
 static bool to_terminal(const struct pk_globals *g)
 {
     return !g->output && !pk_launched().by && isatty(STDOUT_FILENO);

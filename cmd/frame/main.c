@@ -16,7 +16,7 @@ enum { PATIENCE_S = 2 }; /* with the launcher */
 
 volatile int pk_stop_flag;
 
-/* The first signal asks for an orderly end, the second one ends. */
+/* The first signal requests an orderly end, the second one ends the process. */
 static void on_stop_signal(int sig)
 {
     if (pk_stop_flag) {
@@ -73,8 +73,8 @@ static enum pk_code finish_stdout(struct pk_err *err)
     return pk_fix(err, "free space on that disk, or write to a file with -o FILE");
 }
 
-/* What is wrong with a command line, every rank of a launcher meets. Rank 0 says it, its exit status makes the launcher end the others, and
- * one that is left after a while has something of its own to say. */
+/* An error in the command line occurs on every rank of a launcher. Rank 0 prints it, and its exit status makes the launcher end the
+ * other ranks. A rank that is still running after PATIENCE_S has another error, which it prints. */
 static bool is_error_of_rank_0(struct pk_err *err)
 {
     const struct pk_launched l = pk_launched();
@@ -95,7 +95,7 @@ int main(int argc, const char **argv)
     occupy_standard_streams();
     setlocale(LC_CTYPE, ""); /* what a terminal can show; numbers stay in the C locale */
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error to tell, not a death */
+    signal(SIGXFSZ, SIG_IGN); /* beyond the file size limit, write then fails with EFBIG */
     stop_on(SIGINT);
     stop_on(SIGTERM);
     pk_set_oom_handler(on_memory_refused);

@@ -1,4 +1,4 @@
-/* Options: every command's rows, with the axes of an experiment beside them, and a command's options filled from them. */
+/* Options: the rows of every command, together with the axes of an experiment, and parsing a command's options with them. */
 #include "cmd/frame/frame.h"
 
 #include "device/cpu/blas.h"

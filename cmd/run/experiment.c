@@ -116,7 +116,7 @@ enum pk_code pk_run_follow(struct pk_run *r, struct pk_err *err)
         return rc;
     if (pk_run_has_ranks(r))
         return pk_worker_serve(&io, err);
-    /* it has nothing to measure with the others; NULL = it has, or nobody asked it to */
+    /* why it cannot be measured with the others; NULL = it can, or need not */
     const char *why = NULL;
     for (size_t i = 0; i < r->plan.n && !why; i++)
         why = r->plan.v[i].ranks ? r->plan.v[i].skip : NULL;

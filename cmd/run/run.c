@@ -100,7 +100,7 @@ static enum pk_code prepare_command(struct run_list *l, struct item *i, struct p
 
 /* --- measuring ------------------------------------------------------------------------------------------------------------- */
 
-/* Of the time of all, a fair share of what is left; an entry's own budget is kept within it. */
+/* A fair share of the remaining total budget; an entry's own budget is limited by it. */
 static void share_budget(const struct run_list *l, struct item *i, size_t left, uint64_t began_ns)
 {
     struct pk_run_options *o = i->run.o;
@@ -118,7 +118,7 @@ static bool goes_on(enum pk_code code)
     return code == PK_OK || code == PK_E_CHECK || code == PK_E_NOTHING || code == PK_E_UNAVAILABLE;
 }
 
-/* The first failure stands for all, a failed case before one that could not be measured. */
+/* The result is the first failure; a failed case has priority over one that could not be measured. */
 static void remember(struct run_list *l, const struct item *i, struct pk_err *err)
 {
     if (i->code == PK_OK || l->worst.code == PK_E_CHECK || (l->worst.code && i->code != PK_E_CHECK))
@@ -127,7 +127,7 @@ static void remember(struct run_list *l, const struct item *i, struct pk_err *er
     pk_entry_within(i->entry, &l->worst);
 }
 
-/* `exec` alone says none: what it measured is its whole output. NULL = there is no run. */
+/* `exec` prints none: its table is its whole output. NULL = there is no run. */
 static const char *closing_note_of_command(const struct run_list *l, const struct item *i)
 {
     struct pk_arena *a = l->app->arena;

@@ -21,7 +21,7 @@ void pk_repeat(struct pk_ctx *ctx, unsigned region, pk_unit_fn *unit, void *user
     pk_mark_begin(ctx->dev, region, PK_LANE_HOST);
     call(unit, user, ctx->dry ? 1 : n);
     if (ctx->dry) {
-        /* A probe's work may need memory of its own to be counted; on a fake clock nobody waits for it. */
+        /* A probe's work may need its own memory to be counted; with a simulated clock there is no wait. */
         const bool timed = pk_timed_region(false);
         const struct pk_work w = ctx->c->probe->work(ctx->c, region);
         pk_timed_region(timed);

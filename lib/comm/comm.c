@@ -71,7 +71,7 @@ void pk_comm_close(struct pk_comm *c)
 
 /* --- waiting --- */
 
-/* The kernel wakes a sleeper late by its timer slack, 50 us unless it is told otherwise, and by what it takes to schedule it. */
+/* The kernel wakes a sleeping thread late by its timer slack, by default 50 us, and by the time to schedule it. */
 enum { SLACK_NS = 1, SPIN_NS = 20000 };
 
 void pk_pause_until(struct pk_device *dev, uint64_t ns)

@@ -16,9 +16,9 @@ enum { MAGIC = 0x6c6c6f72 };
 #define PATIENCE_NS PK_NS_PER_S
 
 struct heartbeat {
-    _Atomic uint64_t calls;    /* that it entered; 0 = it has not said anything */
-    _Atomic uint64_t since_ns; /* when it entered the one that it is in; 0 = in none */
-    _Atomic uint64_t seen_ns;  /* when it last said so */
+    _Atomic uint64_t calls;    /* calls that it entered; 0 = no heartbeat yet */
+    _Atomic uint64_t since_ns; /* when it entered the current call; 0 = in none */
+    _Atomic uint64_t seen_ns;  /* time of its last heartbeat */
 };
 
 struct pk_rank_heartbeats_page {
@@ -45,7 +45,7 @@ void pk_rank_heartbeats_make(struct pk_rank_heartbeats *r, unsigned ranks)
     *r = (struct pk_rank_heartbeats){0};
     if (fd < 0)
         return;
-    /* sealed: nobody can take the memory away from who reads it */
+    /* sealed: the memory cannot be shrunk while it is mapped */
     if (!ftruncate(fd, (off_t)bytes_of(ranks)) && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
         map(r, fd, ranks);
     if (!r->page) {

@@ -41,7 +41,7 @@ void pk_breakdown_regions(struct pk_kernel *v, size_t n, const struct pk_marks *
     }
 }
 
-/* Ops follow each other: the one that was asked for last is the only one that may be asking. A replay, of no length, never is. */
+/* Ops do not overlap: only the one that began last can contain the launch. A replay has length 0 and contains none. */
 void pk_breakdown_families(struct pk_kernel *v, size_t n, const struct pk_trace *ops)
 {
     size_t next = 0;
@@ -60,7 +60,7 @@ static size_t row_of(int region)
     return region == PK_NO_REGION ? NONE : FIRST_REGION + (size_t)region;
 }
 
-/* By region, then occurrence, then time: an occurrence's kernels lie together. */
+/* By region, then occurrence, then time: an occurrence's kernels are adjacent. */
 static int by_occurrence(const void *a, const void *b)
 {
     const struct pk_kernel *x = *(const struct pk_kernel *const *)a, *y = *(const struct pk_kernel *const *)b;
@@ -148,7 +148,7 @@ static void add_declared(struct pk_declared *to, struct pk_declared d)
     to->bytes += d.bytes;
 }
 
-/* What was declared, to the rows of the kernels; says whether anything was folded. */
+/* Adds declared work to the rows of the kernels. Returns whether attention's products were folded into gemm. */
 static bool declare(const struct pk_trace *ops, struct pk_family_time (*sums)[PK_FAMILIES])
 {
     bool folded = false;
@@ -169,7 +169,7 @@ static bool declare(const struct pk_trace *ops, struct pk_family_time (*sums)[PK
     return folded;
 }
 
-/* Moves the families that were called or declared to out, and says how many they are. */
+/* Copies the families with calls or declared work to out. Returns how many. */
 static size_t take_families(struct pk_family_time *f, const struct pk_region_time *r,
                             struct pk_family_time *out)
 {
@@ -212,7 +212,7 @@ void pk_breakdown_make(const struct pk_trace *t, struct pk_arena *a, struct pk_b
     }
 }
 
-/* Kernels are sorted by when they were asked for, occurrences of a region follow each other. */
+/* Kernels are sorted by launch time; occurrences of a region do not overlap. */
 struct pk_region_time pk_breakdown_within(const struct pk_trace *t, const struct pk_marks *marks,
                                           unsigned region)
 {
@@ -249,15 +249,15 @@ static bool launched(const struct pk_kernel *k, const struct pk_mark *m)
     return k->launched_ns >= m->begin_host_ns && k->launched_ns < m->end_host_ns;
 }
 
-/* The place on the lane of a moment of the kernels' clock. */
+/* Converts a time of the kernels' clock to a position on the lane. */
 struct scale {
     double first_ns; /* when the first kernel began */
     double before;   /* its place */
     double stretch;
 };
 
-/* Both clocks begin anywhere, and one may be faster: what marks and kernels span differently is that as far as clocks differ in speed,
- * and what the marks span beyond it lies half before the kernels, half after. */
+/* The clocks have different origins, and one may be faster. A difference between the spans of marks and kernels is drift, up to the
+ * largest drift of clocks; the rest of the marks' span is divided equally before and after the kernels. */
 static struct scale scale_of(const struct pk_kernel *v, size_t n, const struct pk_mark *m,
                              const struct lane_span *s, size_t n_spans)
 {

@@ -6,11 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Events that are planned together: a group's, or those that were asked for by themselves. */
+/* Events that are planned together: those of a group, or those requested separately. */
 struct bundle {
     const struct pk_group *group; /* NULL = by themselves */
     const char **names;
-    const struct pk_source **sources; /* NULL = nobody in this build counts it */
+    const struct pk_source **sources; /* NULL = no source of this build counts it */
     size_t n, cap, required;
 };
 
@@ -92,7 +92,7 @@ static void add_name(const struct selection *s, struct bundle *b, const char *na
 
 /* --- plans ---------------------------------------------------------------------------------------------------------- */
 
-/* Whether the event can be counted here by itself; else it joins the missing, or its group does when it cannot do without. */
+/* True if the event can be counted here; else adds it to the missing counters, or its group if the group requires it. */
 static bool countable(struct selection *s, const struct bundle *b, size_t i)
 {
     const struct pk_source *src = b->sources[i];
@@ -155,7 +155,7 @@ static const char *different_passes(const struct selection *s, const struct pk_f
     return "";
 }
 
-/* Of a count, and of nothing that a command has not: nobody declares its work. */
+/* True if the formula uses a count and no value that a command lacks: a command has no declared work. */
 static bool follows(const struct pk_metric_input *inputs, size_t n)
 {
     bool counts = false;

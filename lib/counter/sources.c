@@ -1,4 +1,4 @@
-/* Sources: the table, what stands for this machine, and names to events. */
+/* Sources: the table, this machine's environment, and lookup of events by name. */
 #include "counter/sources.h"
 
 #include "base/text/words.h"

@@ -1,4 +1,4 @@
-/* Tracing: the device's own ops written down, and of a GPU its kernels by its profiler, whose families the ops tell. */
+/* Tracing: records the device's ops, and on a GPU its kernels by the profiler, with families from the ops. */
 #include "counter/tracing.h"
 
 #include "counter/breakdown.h"

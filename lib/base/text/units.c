@@ -127,7 +127,7 @@ static enum pk_code not_understood(const struct quantity *q, const char *text, s
     return pk_fix(err, "write for example %s", q->example);
 }
 
-/* Takes "e3" behind the number into it, and blanks: rates are written so. False when it does not fit. */
+/* Reads an exponent ("e3") after the number, and blanks. False when the result does not fit. */
 static bool read_exponent(struct decimal *d)
 {
     const char *e = d->end;

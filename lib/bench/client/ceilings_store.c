@@ -1,4 +1,4 @@
-/* Ceilings store: asks a worker for the ceilings of its device, stores the answer. */
+/* Ceilings store: requests the ceilings of a device from a worker and stores them. */
 #include "bench/client/ceilings_store.h"
 
 #include "base/clock.h"

@@ -20,7 +20,7 @@
 
 enum { CHILD_WIRE_FD = 3, FIRST_FREE_FD = 10, LAST_LINES = 3 };
 
-/* The ends that the child gets and the pipe that tells why exec failed. */
+/* The child's descriptors, and the pipe that reports why exec failed. */
 struct ends {
     int in, wire, err, exec_w;
     int exec_r;
@@ -145,7 +145,7 @@ enum pk_code pk_process_start(struct pk_process *p, const char *const *argv, str
         become(&e, argv, env, parent);
     int cause = pid < 0 ? errno : 0;
     if (pid > 0) {
-        setpgid(pid, pid); /* whoever is first; EACCES after its exec is fine */
+        setpgid(pid, pid); /* parent or child, whichever is first; EACCES after exec is fine */
         p->pid = pid;
         close_fd(&e.exec_w);
         cause = exec_error(e.exec_r);
@@ -200,7 +200,7 @@ static int sleep_on(struct pollfd *fds, nfds_t n, uint64_t deadline_ns, const vo
     return ready;
 }
 
-/* What can be read now; a descriptor whose other end is gone is closed. */
+/* Reads available bytes; closes a descriptor whose other end is closed. */
 static bool read_some(int *fd, char *buf, size_t cap, size_t *n)
 {
     ssize_t got = read(*fd, buf, cap);
@@ -258,7 +258,7 @@ void pk_process_end(struct pk_process *p, uint64_t grace_ns)
         kill(-p->pid, SIGTERM);
         pk_process_ended(p, pk_clock_ns() + grace_ns);
     }
-    /* While the leader is not reaped its number cannot be used again, so this hits the group and nobody else.
+    /* Until the leader is reaped its number is not reused, so the signal reaches only this group.
      */
     kill(-p->pid, SIGKILL);
     kill(p->pid, SIGKILL);
@@ -300,7 +300,7 @@ static bool starts_with(const struct line *l, const char *with)
     return l->n > strlen(with) && !memcmp(l->s, with, strlen(with));
 }
 
-/* An error of perfkit itself with its why and try, or which rank ended how, whatever a launcher says around it; else the last lines. */
+/* An error message of perfkit, or a launcher's message about how a rank ended; else the last lines. */
 static void choose_lines(const struct line *v, size_t n, size_t *from, size_t *to)
 {
     static const char *const telling[] = {"perfkit: ", "mpiexec noticed"};

@@ -31,7 +31,7 @@ static void drop_worker(struct pk_worker_client *l, uint64_t grace_ns)
 static enum pk_code need_worker(struct pk_worker_client *l, struct pk_err *err)
 {
     if (l->process.pid && pk_process_ended(&l->process, 0))
-        drop_worker(l, 0); /* it went while nobody asked: not this case's fault */
+        drop_worker(l, 0); /* it ended between requests: not this case's fault */
     if (l->process.pid)
         return PK_OK;
     if (l->started && l->provider->once) {
@@ -143,7 +143,7 @@ static enum pk_reply receive_answer(struct pk_worker_client *l, const struct pk_
         switch (pk_process_wait(&l->process, deadline_ns, stop_flag, buf, sizeof buf, &n)) {
         case PK_PROCESS_BYTES:
             break;
-        case PK_PROCESS_ANSWER: /* nobody should, but a peer may write to its stdin */
+        case PK_PROCESS_ANSWER: /* not expected, but a peer may write to its stdin */
             continue;
         case PK_PROCESS_END:
             return worker_ended(l, slice);

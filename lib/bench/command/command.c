@@ -81,7 +81,7 @@ static bool declared(const struct pk_slice *s, const char *metric)
     return false;
 }
 
-/* What the spawner measured joins what the command reported of its own case. True when the answer is complete. */
+/* Adds the spawner's measurements to the command's own case. True when the answer is complete. */
 static bool read_spawner(struct pk_command *r, const char *bytes, size_t n)
 {
     struct pk_collector *own = r->cases.v[0].collector;

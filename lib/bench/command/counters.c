@@ -1,4 +1,4 @@
-/* Counters: samples of counter passes, and the times beside them, as what is known of a case. */
+/* Counters: makes the counter inputs of a case from samples of counter passes and times. */
 #include "bench/command/command.h"
 
 #include "bench/command/counter_passes.h"

@@ -44,7 +44,7 @@ static const struct pk_metric_decl metrics[METRICS] = {
 _Noreturn static void become(const char *const *argv, struct start *start, pid_t parent, int gate)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it ended before this was asked for */
+    if (getppid() != parent) /* the parent ended before prctl */
         _exit(127);
     int null = open("/dev/null", O_RDWR);
     char c;

@@ -1,4 +1,4 @@
-/* Allocation log: one iteration's allocations, and the stretches they are told in. */
+/* Allocation log: the allocations of one iteration, and their summary by intervals. */
 #include "bench/measure/steps.h"
 
 #include <string.h>

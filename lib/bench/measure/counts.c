@@ -33,7 +33,7 @@ static void close(void *user)
         pk_source_close(c->plan->source, c->handle);
 }
 
-/* As often as the source wants the work repeated. Counts go to row s->n. */
+/* Repeats the work as often as the source requires. Counts go to row s->n. */
 static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iterate, struct pk_err *err)
 {
     const struct counting *c = user;

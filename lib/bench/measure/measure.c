@@ -54,7 +54,7 @@ static enum pk_code stop_together(struct measurement *j, uint64_t now_ns, bool *
     return pk_agree_on(j->m->comm, stop, sizeof *stop, err);
 }
 
-/* One of the two is inlined: where nobody takes part, nothing is asked. */
+/* Inlined without an observer, so that no test is made then. */
 static inline __attribute__((always_inline)) enum pk_code sample_until(struct measurement *j,
                                                                        stop_fn *stop_now, struct pk_err *err)
 {
@@ -284,7 +284,7 @@ static enum pk_code measure(struct measurement *j, struct pk_err *err)
         rc = check_points(j, err);
     if (rc)
         return rc;
-    pk_pool_trim(&m->dev->pool); /* every case starts cold, whatever came before it */
+    pk_pool_trim(&m->dev->pool); /* every case starts cold, independent of earlier cases */
     pk_pool_reset_peak(&m->dev->pool);
     rc = with_case(j, m->c, measure_live, err);
     if (!rc)
@@ -327,7 +327,7 @@ void pk_measure_case(const struct pk_measure *m, struct pk_arena *a, struct pk_s
     enum pk_code rc = measure(&j, &err);
     out->status = status_of(rc);
     if (rc) {
-        /* Of what failed, what to do as well: nobody else will say it. */
+        /* For a failure, also the fix, which is not reported elsewhere. */
         const bool advised = out->status == PK_ST_FAILED && *err.fix;
         out->message = pk_printf(a, "%s%s%s%s%s", err.what, *err.why ? ": " : "", err.why,
                                  advised ? "; try: " : "", advised ? err.fix : "");

@@ -27,7 +27,8 @@ static void repeat_region(struct pk_sampler *s, size_t region, uint32_t reps)
         s->mark_reps[s->first_column[region] + i] = reps;
 }
 
-/* More repetitions of a region whose occurrences, overhead and all, were too short in the last sample; false = it has enough. */
+/* Increases the repetitions of a region whose occurrences, including overhead, were too short in the last sample; false = there are
+ * enough. */
 static bool raise_region(struct pk_sampler *s, size_t region)
 {
     const struct pk_times *t = &s->times[s->n * s->n_columns + s->first_column[region]];

@@ -211,7 +211,7 @@ enum pk_code pk_sampler_first(struct pk_sampler *s, struct pk_ctx *ctx, size_t c
     return rc;
 }
 
-/* Inlined where nobody takes part, which is where times are taken. */
+/* Inlined without an observer, which is the case that is timed. */
 static inline __attribute__((always_inline)) enum pk_code iterate(struct pk_sampler *s, struct pk_err *err)
 {
     return s->captured ? replay(s, err) : repeat(s->ctx, s->reps, err);

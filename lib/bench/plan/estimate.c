@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A region takes its own time or that of its parts, whichever is more; around = -1: the iteration, which has none of its own. */
+/* A region takes its own time or that of its parts, whichever is more; around = -1: the iteration, which has no own time. */
 static double with_parts_ns(const struct pk_case *c, const double *own, int around)
 {
     double parts = 0;
@@ -95,7 +95,7 @@ static double case_ns(const struct pk_duration_request *r, const struct pk_plann
     return (double)r->invocations * slice + (r->check ? check_ns + check_iterations * iteration : 0);
 }
 
-/* NaN when nothing is known, and on the null device, whose clock is not ours. */
+/* NaN when unknown, and on the null device, which has a simulated clock. */
 static double iteration_ns(const struct pk_rows *rows, const struct pk_plan *plan, const struct pk_planned *c,
                            struct pk_arena *a, struct pk_duration *out)
 {

@@ -1,4 +1,4 @@
-/* Expected cases: a request beside the plan of a rank that was started with the whole command line. */
+/* Expected cases: compares a request with the plan of a rank that was started with the whole command line. */
 #include "bench/plan/plan.h"
 
 #include "json/json.h"

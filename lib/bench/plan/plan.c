@@ -24,7 +24,7 @@ struct planner {
     struct pk_texts variants; /* names */
     size_t n_variants;
     const bool *wanted;   /* by variant */
-    struct pk_index seen; /* cases that lack an axis, by what is left */
+    struct pk_index seen; /* cases that lack an axis, by their other axes */
     const char **seen_text;
     uint32_t n_seen;
     size_t seen_cap;
@@ -316,8 +316,8 @@ static enum pk_code validate(const struct planner *p, struct pk_plan *out, struc
     return PK_OK;
 }
 
-/* The preset asked for, or the first; where that does not fit, the next that does and whose cases can be. When there is none it is
- * the first, whose cases then say so. */
+/* The requested preset, or the first; if that does not fit, the next one that fits and has valid cases. If there is none, the first,
+ * whose cases then have the reason. */
 static enum pk_code choose_preset(struct planner *p, struct pk_plan *out)
 {
     const struct pk_preset *first = pk_probe_presets(p->probe);
@@ -332,7 +332,7 @@ static enum pk_code choose_preset(struct planner *p, struct pk_plan *out)
     for (const struct pk_preset *preset = first; preset->name; preset++) {
         enum pk_code rc = list_cases(p, preset, out);
         struct pk_plan tried = *out;
-        struct pk_err ignored; /* nobody chose a later preset: its unsound cases are no error */
+        struct pk_err ignored; /* a later preset was not chosen by the user: its invalid cases are no error */
         bool fits = true;
         for (size_t i = 0; i < out->n; i++)
             fits = fits && !out->v[i].too_large;

@@ -1,4 +1,4 @@
-/* Unused axes: axes that were asked for and that no case of the plan has. */
+/* Unused axes: requested axes that no case of the plan has. */
 #include "bench/plan/plan.h"
 
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* Counters: rows of events, metrics, perturbation and roofline from what is known of a case. */
+/* Counters: rows of events, metrics, perturbation and roofline from the counter inputs of a case. */
 #include "bench/record/counters.h"
 
 #include <math.h>
@@ -101,7 +101,7 @@ static void add_metric(struct counted *c, int64_t case_id, size_t r, const struc
     const char *unknown = apart;
     if (apart)
         v = NAN;
-    else if (isnan(v)) /* "cycles" is missing, "cycles is 0" says itself */
+    else if (isnan(v)) /* "cycles" needs " is missing"; "cycles is 0" is complete */
         unknown = strchr(missing, ' ') ? missing : pk_printf(c->a, "missing: %s", missing);
     add_row(c, &(struct pk_counter_row){case_id, pk_counter_inputs_name(&c->run, r), m->group, m->name,
                                         m->unit, v, "formula", m->formula->text,
@@ -236,7 +236,7 @@ enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct
             timed += !isnan(k.at[r].time_ns);
         for (size_t r = 0; r < c.run.n_places; r++) {
             const bool counted = counted_at(&c, r, &k);
-            /* The iteration stands for itself where it is more than one region, or was counted as a whole. */
+            /* The iteration has its own row if it has more than one region or was counted as a whole. */
             if (r + 1 < c.run.n_places || timed > 1 || (timed && counted))
                 add_roofline(&c, case_ids[i], r, &k);
             if (!counted)

@@ -33,7 +33,7 @@ struct pk_recorder {
     const char *store_path, *spool;
     const char *files; /* every spool so far: a full disk can make it more than one */
     size_t n_files;
-    bool lost; /* a slice that no spool took either */
+    bool lost; /* a slice that could not be spooled either */
     bool loaded;
     size_t spooled;
     struct pk_setting *settings; /* not yet in the store */
@@ -192,7 +192,7 @@ static void refuse(struct pk_recorder *r, const struct pk_err *err)
     pk_store_patience(r->store, IMPATIENT_MS); /* one long wait is enough */
 }
 
-/* With the slice go the settings that have not been stored. */
+/* Also stores the settings that have not been stored yet. */
 static enum pk_code spool(struct pk_recorder *r, int64_t case_id, const struct pk_case_info *c,
                           const struct pk_slice *s, struct pk_err *err)
 {

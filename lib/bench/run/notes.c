@@ -1,4 +1,4 @@
-/* Notes: what is said of a run: cases that it skips and what the user can do about each; events that cannot be counted here. */
+/* Notes: messages about a run: skipped cases with a fix for each, and events that cannot be counted here. */
 #include "bench/run/run.h"
 
 #include "base/text/buf.h"

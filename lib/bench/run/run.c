@@ -10,7 +10,7 @@
 
 /* --- ranks that a launcher has started --------------------------------------------------------------------------------- */
 
-/* As many as there are, unless something else is asked for. */
+/* All that there are, unless a number is given. */
 void pk_run_take_ranks(struct pk_run *r)
 {
     bool given = false;
@@ -42,7 +42,7 @@ static void bound_invocations(struct pk_run *r)
 
 /* --- before measuring ---------------------------------------------------------------------------------------------------- */
 
-/* What cannot be counted here is said, and the rest is counted. */
+/* Reports counters that are unavailable here; the others are counted. */
 static enum pk_code select_counters(struct pk_run *r, struct pk_err *err)
 {
     const char *const text = r->o->counters;

@@ -1,4 +1,4 @@
-/* Session, its passes beside the times: every case that was timed, once more for each plan of events, once for its kernels, and once for its
+/* Session, passes after timing: every timed case is run once more for each plan of events, once for its kernels, and once for its
  * allocations. */
 #include "bench/session/parts.h"
 

@@ -1,4 +1,4 @@
-/* Session, its slices: one worker asked for one slice of one case, within the time limits, and the slice recorded. */
+/* Session, slices: requests one slice of one case from a worker, within the time limits, and records it. */
 #include "bench/session/parts.h"
 
 #include "base/clock.h"
@@ -106,8 +106,8 @@ enum pk_code pk_session_leave_out(struct session *s, size_t i, enum pk_pass pass
     return record(s, i, &slice, err);
 }
 
-/* What is left of a budget is shared out evenly; half of a share is for set-up, warm-up and checks. A budget outweighs the
- * number of samples asked for, down to three. */
+/* The remaining budget is divided evenly; half of a share is for setup, warm-up and checks. A budget reduces the requested number of
+ * samples, but not below three. */
 static struct pk_stop stop_rule(const struct session *s)
 {
     struct pk_stop stop = s->opt->stop;

@@ -1,4 +1,4 @@
-/* Counted: a table whose columns are what was counted. */
+/* Counter table: a table with a column for each counter. */
 #include "bench/tables/tables.h"
 
 #include "base/text/buf.h"
@@ -36,7 +36,7 @@ static struct shown shown_as(const char *unit, struct pk_arena *a)
 
 enum { NAME, UNIT, GROUP, KEY, LARGEST, BROKEN }; /* of query counter_names */
 
-/* Four digits of the largest; none behind the point where every value is whole. */
+/* Decimals for four digits of the largest value; 0 when all values are integers. */
 static int decimals_of(const struct pk_cell *name)
 {
     const double largest = pk_cell_number(&name[LARGEST]);

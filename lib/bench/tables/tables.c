@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What was measured beside the times, of any experiment. */
+/* Measurements besides times, for all experiments. */
 static const char *const beside[] = {"roofline",        "breakdown",   "breakdown_regions", "memory_peaks",
                                      "memory_timeline", "calibration", "verdicts",          NULL};
 

@@ -1,9 +1,9 @@
-/* GPU environment: asking NVML, and what becomes of the answers. */
+/* GPU environment: reads the state of a GPU by NVML and records it in notes. */
 #include "bench/worker/environment.h"
 
 #include "json/json.h"
 
-/* Is there somebody to ask? */
+/* True if NVML can be used. */
 static bool open_once(struct pk_gpu_environment *s, struct pk_device *dev)
 {
     struct pk_err why;

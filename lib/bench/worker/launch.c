@@ -1,4 +1,4 @@
-/* Launch: what launchers leave in the environment, and what mpiexec needs to be told in it. */
+/* Launch: reads the launchers' environment variables, and sets those that mpiexec needs. */
 #include "bench/worker/launch.h"
 
 #include "base/build.h"

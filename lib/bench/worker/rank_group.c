@@ -39,7 +39,7 @@ static enum pk_code gather_all(struct pk_rank_group *r, const char *mine, const 
     return PK_OK;
 }
 
-/* A launcher that gave each rank CPUs of its own has divided them already. */
+/* A launcher that gave each rank different CPUs has already divided them. */
 void pk_rank_group_share(const struct pk_rank_group *r, unsigned rank, struct pk_cpus *out)
 {
     unsigned index = 0, sharing = 0;

@@ -1,4 +1,4 @@
-/* Worker: answers measure requests, one case at a time, until it is told to stop. */
+/* Worker: answers measure requests, one case at a time, until its input ends. */
 #include "bench/worker/worker.h"
 
 #include "bench/repeat.h"
@@ -36,8 +36,8 @@ struct worker {
     struct pk_arena of_others; /* environment of a case that a peer measures, from before it to after */
 };
 
-/* Time that the hypervisor took from our cores since the last call. Context switches are no sign: the crew
- * itself sleeps. */
+/* Time that the hypervisor took from our cores since the last call. Context switches are no indication, because the crew's threads
+ * sleep. */
 static bool disturbed(void *user)
 {
     struct worker *w = user;
@@ -78,7 +78,7 @@ static void learn_cpus(struct worker *w, const struct pk_device_options *opt)
         w->n_cpus = pk_cpu_threads(&w->dev);
 }
 
-/* Rank 0, or the only one: the parent hears it. */
+/* Rank 0, or the only process: the one that is connected to the parent. */
 static bool is_first(const struct worker *w)
 {
     return !w->io->join || w->group.comm.rank == 0;
@@ -121,7 +121,7 @@ static enum pk_code open_device(struct worker *w, const struct pk_request *r, st
     return f.rc;
 }
 
-/* The case that a request means, checked as if a stranger had asked. */
+/* The case of a request, which is not trusted and fully checked. */
 static enum pk_code find_case(const struct pk_request *r, struct pk_arena *a, struct pk_case *c,
                               struct pk_err *err)
 {
@@ -191,7 +191,7 @@ static enum pk_code answer_other(struct worker *w, const struct pk_request *r, s
     return pk_wire_slice(w->wire_fd, r->id, &slice, err);
 }
 
-/* Of ranks nothing is asked besides cases but whether they are there. */
+/* Besides cases, ranks answer only the request whether they respond. */
 static enum pk_code answer_together(struct worker *w, const struct pk_request *r, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -274,7 +274,7 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
         .disturbed = disturbed,
         .disturbed_user = w,
     };
-    /* What the run has chosen so far; what is no string is nobody's choice. */
+    /* The run's choices so far; values that are not strings are ignored. */
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)r->choices, key, value) if (json_is_string(value))

@@ -6,7 +6,7 @@
 
 #include <time.h>
 
-#define NAP_NS 20000 /* between looks: a core is left to whoever communicates */
+#define NAP_NS 20000 /* between tests: leaves a core to the communication threads */
 
 enum pk_code pk_comm_late(const struct pk_comm *c, const char *what, struct pk_err *err)
 {

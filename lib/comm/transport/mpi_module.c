@@ -60,7 +60,7 @@ static int barrier(void)
     return MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Libraries wait by looking again and again; a rank that waits for its next case leaves the core to others. */
+/* MPI libraries wait by polling; a rank that waits for its next case instead leaves the core to others. */
 static int bcast(void *p, size_t bytes)
 {
     enum { BUSY = 2000 };

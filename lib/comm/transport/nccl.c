@@ -1,5 +1,5 @@
-/* Nccl: ranks that have a GPU each. What is started goes into the communication lane behind the gradients it is about; the host waits at
- * the end of a step, with a time limit and an eye on the library's own errors. */
+/* Nccl: ranks with a GPU each. An all-reduce is enqueued in the communication lane after its gradients; the host waits at the end of a
+ * step, with a time limit and a check of the library's errors. */
 #include "base/text/words.h"
 #include "comm/comm.h"
 
@@ -15,7 +15,7 @@
 struct nccl {
     struct pk_nccl_api lib;
     struct pk_nccl_comm *comm; /* NULL once it was aborted */
-    struct pk_comm *world;     /* who told of the others; NULL: this rank is alone */
+    struct pk_comm *world;     /* the comm that connects the processes; NULL: a single rank */
     struct pk_flight flight;
 };
 
@@ -56,7 +56,7 @@ static void look_again(const struct pk_comm *c, uint64_t waited_ns)
     nanosleep(&(struct timespec){.tv_nsec = (long)nap_ns}, NULL);
 }
 
-/* The communicator does not block: a call that goes on in a thread of NCCL's is asked about until it is over. */
+/* The communicator does not block: a call that continues in a thread of NCCL is polled until it ends. */
 static enum pk_code finished(const struct pk_comm *c, int rc, const char *what, struct pk_err *err)
 {
     const struct nccl *n = c->impl;
@@ -75,7 +75,7 @@ static enum pk_code finished(const struct pk_comm *c, int rc, const char *what, 
     return rc ? refused(c, rc, what, err) : PK_OK;
 }
 
-/* Asked while the host waits for the lane: what goes wrong there shows here alone. */
+/* Called while the host waits for the lane: asynchronous errors of NCCL are reported only here. */
 static enum pk_code wrong(struct pk_comm *c, struct pk_err *err)
 {
     const struct nccl *n = c->impl;
@@ -157,7 +157,7 @@ static enum pk_code open_nccl(struct pk_comm *c, const struct pk_comm_options *o
     return err->code;
 }
 
-/* Finalize ends what is under way, destroy what is left; a broken one does neither in time. */
+/* Finalize ends running operations, destroy frees the rest; a broken communicator would hang in both. */
 static void close_nccl(struct pk_comm *c)
 {
     struct nccl *n = c->impl;
@@ -173,7 +173,7 @@ static void close_nccl(struct pk_comm *c)
 
 /* --- all-reduces --- */
 
-/* The kernel is in the lane when the call is over, not before: the end is recorded behind it. */
+/* The kernel is enqueued only when the call has ended: the end is recorded after it. */
 static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
     struct nccl *n = c->impl;

@@ -39,7 +39,7 @@ static int average(void *user)
     return b->s->average(b->s->user, b->s->pinned, b->n, b->type);
 }
 
-/* After an error nothing more is asked of the transport: the lane empties, and settle says what happened. */
+/* After an error the transport gets no more calls: the lane empties, and settle returns the error. */
 static void hand_over(void *user)
 {
     struct pk_staged_batch *b = user;

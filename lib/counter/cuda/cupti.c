@@ -1,5 +1,4 @@
-/* Cupti: the library of this machine, whether there is any sense in asking it, and what its error codes mean to somebody who wants
- * counters, and what helps. */
+/* Cupti: opens the library of this machine, tests whether it can be used, and translates its error codes to reasons and fixes. */
 #include "counter/cuda/cupti.h"
 
 #include "base/file.h"

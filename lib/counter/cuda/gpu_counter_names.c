@@ -1,4 +1,4 @@
-/* GPU counter names: the table of perfkit's names with the vendor's metric behind each, and metrics by the vendor's own name. */
+/* GPU counter names: the table of perfkit's names and the vendor's metrics, and metrics by the vendor's name. */
 #include "counter/cuda/chip.h"
 
 #include "base/text/words.h"

@@ -1,10 +1,10 @@
-/* GPU counters: an NVIDIA GPU's hardware counters by CUPTI's range profiler: ranges of our own, and the work repeated by ourselves until
- * every pass is done, so that no memory has to be saved.
+/* GPU counters: an NVIDIA GPU's hardware counters by CUPTI's range profiler, with user ranges and user replay: the work is repeated
+ * until every pass is done, so that no memory has to be saved.
  *
- * An iteration is cut at the begins and ends of regions into ranges that lie side by side: one level, which needs no passes of its
- * own. A range counts for every region that is open then. The device is idle at each cut, so that what was asked for within a range also
- * runs there: kernels of different lanes no longer overlap across cuts. Sums are those of the ranges; a share or an average (occupancy)
- * is that of the only range of a region, and absent where it has several, as one with others inside it has. */
+ * An iteration is divided at the begins and ends of regions into consecutive ranges: one level, which needs no extra passes. A range
+ * counts for every region that is open then. The device is idle between ranges, so that work launched within a range also runs there:
+ * kernels of different lanes no longer overlap across ranges. Sums are added up over the ranges of a region. A share or an average
+ * (occupancy) is available only for a region with one range, not for regions with inner regions. */
 #include "counter/sources.h"
 
 #include "base/err.h"
@@ -137,7 +137,7 @@ static void close_(void *handle)
     pk_ranges_close(&h->ranges);
 }
 
-/* A range is named by the regions that it lies in. */
+/* A range is named by the regions that contain it. */
 static enum pk_code push(struct handle *h, struct pk_err *err)
 {
     char name[20];

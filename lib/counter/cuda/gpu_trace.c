@@ -15,11 +15,12 @@
 /* A kernel's record has 200 bytes or so, that of its launch 40: 64 MiB are 250 thousand kernels. */
 enum { BUFFERS = 16, BUFFER_BYTES = 4 << 20 };
 
-/* Beyond what is slewed, which Linux does by 500 ppm at most, a clock was set. */
+/* A larger change than slewing allows (500 ppm on Linux) means that the clock was set. */
 enum { LOOKS = 8, STEP_NS = 1000000 };
 static const double SLEW_MAX = 1e-3;
 
-/* RUNTIME and the two launches of the driver's say when the host asked. KERNEL would serialise; CONCURRENT_KERNEL does not. */
+/* RUNTIME and the two launch functions of the driver give the launch time on the host. KERNEL would serialise; CONCURRENT_KERNEL does
+ * not. */
 static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                                            CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
                                            CUPTI_ACTIVITY_KIND_RUNTIME};
@@ -86,7 +87,7 @@ static void CUPTIAPI lend(uint8_t **bytes, size_t *size, size_t *most_records)
     }
 }
 
-/* Between two traces nobody reads it. */
+/* Between two traces buffers are not read. */
 static void CUPTIAPI take_back(CUcontext ctx, uint32_t stream, uint8_t *bytes, size_t size, size_t valid)
 {
     for (size_t i = 0; i < BUFFERS; i++)
@@ -96,7 +97,7 @@ static void CUPTIAPI take_back(CUcontext ctx, uint32_t stream, uint8_t *bytes, s
         }
 }
 
-/* subscribe needs one; nothing is asked of it. */
+/* cuptiSubscribe requires a callback; it does nothing. */
 static void CUPTIAPI no_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                  const void *data)
 {
@@ -335,7 +336,7 @@ static void add_record(struct pk_gpu_trace *t, const CUpti_Activity *r)
         break;
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER:
-        /* Of the host's: when it asked for what has the same correlation. Without it a kernel has no region. */
+        /* A record of the host: the launch time of the kernel with the same correlation number. Without it a kernel has no region. */
         if (t->n_calls == t->cap_calls)
             t->into->dropped++;
         else

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Found anywhere in the symbol, whatever the case. What is narrow comes before what is wide: flash kernels of others are templates over
- * gemm parts, and a gemm of cuDNN names its epilogue. */
+/* Found anywhere in the symbol, case-insensitive. Specific patterns come before general ones: flash kernels of other libraries are
+ * templates over gemm parts, and a gemm of cuDNN names its epilogue. */
 static const struct pattern {
     const char *part;
     enum pk_kernel_family family;

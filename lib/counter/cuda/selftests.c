@@ -53,7 +53,7 @@ static struct pk_source_found judge(double counted, double expected, const char 
                     "do not trust these counts; end other programs that use the GPU, and try again");
 }
 
-/* One iteration, as often as the source wants it. */
+/* One iteration, repeated as often as the source requires. */
 static enum pk_code count(struct selftest_device *b, const struct pk_source_plan *p,
                           const struct pk_counter_env *env, struct pk_reading *out, struct pk_arena *a,
                           struct pk_err *err)

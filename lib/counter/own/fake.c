@@ -1,6 +1,5 @@
-/* Fake: counts what the null device was asked to do, so that all that is made of counts is exact in tests. One event is never
- * counted, one was counted half of the time, one gives no integers, one wants the work three times, one is
- * everybody's. */
+/* Fake: counts the work declared on the null device, so that counts are exact in tests. One event is never counted, one is counted half
+ * of the time, one has no integers, one needs three passes, one is of the whole system. */
 #include "counter/sources.h"
 
 #include "base/err.h"
@@ -12,7 +11,7 @@
 #define EVENT(name, unit, quality, summary, ...) PK_EVENT("fake", name, unit, summary, quality, __VA_ARGS__)
 
 enum { WORKS, FLOPS, BYTES, TIME, SCALED, ABSENT, REAL, REPLAYED, SHARED, EVENTS };
-enum { AT_ONCE = 3, REPLAYS = 3 }; /* events of a pass; passes of the event that wants more than one */
+enum { AT_ONCE = 3, REPLAYS = 3 }; /* events of a pass; passes of the event that needs several */
 enum { WHOLE = PK_REGIONS_MAX, SPANS };
 
 static const struct pk_event events[EVENTS] = {
@@ -55,7 +54,7 @@ static unsigned passes_of(size_t event)
     return event == REPLAYED ? REPLAYS : 1;
 }
 
-/* Plans of at most AT_ONCE events; what is replayed is alone. */
+/* Plans of at most AT_ONCE events; the replayed event has its own plan. */
 static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env *env,
                          const char *const *names, size_t n, struct pk_arena *a,
                          const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
@@ -91,7 +90,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
     return PK_OK;
 }
 
-/* Subtracted at a span's begin and added at its end: so spans may lie within each other. */
+/* Subtracted at a span's begin and added at its end, so that spans may be nested. */
 static void add(struct handle *h, unsigned span, int times)
 {
     const struct pk_null_counts c = pk_null_counted(h->dev);

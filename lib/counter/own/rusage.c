@@ -93,7 +93,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
     return PK_OK;
 }
 
-/* Subtracted at a span's begin and added at its end: so spans may lie within each other. */
+/* Subtracted at a span's begin and added at its end, so that spans may be nested. */
 static void add(struct handle *h, unsigned span, int64_t times)
 {
     const struct usage u = current_usage(h->env);

@@ -37,7 +37,7 @@ int pk_perf_open(const struct pk_perf *perf, struct perf_event_attr *attr, pid_t
 
 static const int64_t allows[] = {[PK_PERF_USER] = 2, [PK_PERF_KERNEL] = 1, [PK_PERF_SYSTEM] = 0};
 
-/* At a value that would allow it somebody else said no: a security module. */
+/* The setting would allow it, so a security module refused. */
 static struct pk_perf_refusal no_right(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
 {
     int64_t value, most = allows[scope];

@@ -8,7 +8,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-/* What is asked to find out what works: everything that has counters has these. */
+/* The events of the test of what works: every processor with counters has these. */
 static int try_cycles(const struct pk_counter_env *env, const struct pk_processor *cpu, bool user_only,
                       struct pk_arena *a)
 {
@@ -19,7 +19,8 @@ static int try_cycles(const struct pk_counter_env *env, const struct pk_processo
     return pk_perf_try(env, &g, a);
 }
 
-/* User mode first: a right is asked for before a missing counter is noticed. *user_only is the mode that works; 0 or an errno. */
+/* User mode first: the kernel checks permissions before it checks whether a counter exists. *user_only is the mode that works. Returns 0
+ * or an errno. */
 static int find_mode(const struct pk_counter_env *env, const struct pk_processor *cpu, bool *user_only,
                      struct pk_arena *a)
 {
@@ -158,7 +159,7 @@ static int add_event(const struct pk_counter_env *env, struct plan_builder *g, c
     return 0;
 }
 
-/* What the processor cannot count with the events before it is counted in a plan of its own. */
+/* An event that the processor cannot count together with the previous ones starts a new plan. */
 static enum pk_code pack(const struct pk_counter_env *env, const struct pk_encoded *all, size_t n,
                          bool user_only, struct pk_arena *a, struct pk_source_plan *plans, size_t *n_plans,
                          struct pk_err *err)

@@ -53,8 +53,8 @@ void pk_perf_planned_mark(void *handle, unsigned region, bool end)
     pk_perf_reader_mark(h->reader, region, end);
 }
 
-/* No code runs for ten microseconds without some of these: their 0 is that of a counter which stands still, as those of a virtual machine
- * do at times, after a self-test that found them counting. */
+/* No code runs for ten microseconds without some of these events: a count of 0 means that the counter has stopped, as happens on virtual
+ * machines even after a successful self-test. */
 static bool stood_still(const struct pk_event *e, const struct pk_reading *sum)
 {
     static const char *const always[] = {"cycles", "instructions", "branches", "loads"};

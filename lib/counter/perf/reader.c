@@ -50,7 +50,7 @@ void pk_perf_reader_close(struct pk_perf_reader *r)
     r->n_groups = 0;
 }
 
-/* Where a group counts: a thread, or a CPU and perhaps a unit beside it. */
+/* Where a group counts: a thread, or a CPU and optionally a unit outside the cores. */
 struct counting_place {
     pid_t thread;
     int cpu;
@@ -175,7 +175,7 @@ static int open_cpus(struct pk_perf_reader *r, size_t *which)
 static int open_process(struct pk_perf_reader *r, const char *root, size_t *which)
 {
     int error = open_group(r, &(struct counting_place){0, -1, NULL}, which);
-    /* opened is not counting: the kernel's watchdog or somebody else may hold a counter */
+    /* an open counter may not count: the kernel's watchdog or another user may occupy it */
     if (!error && r->group->pinned) {
         const uint64_t until = pk_clock_ns() + TRY_NS;
         while (pk_clock_ns() < until)
@@ -222,7 +222,7 @@ bool pk_perf_inherits(const struct pk_counter_env *env, struct pk_arena *a)
     struct pk_perf_reader *r = new_reader(env, &g, a);
     size_t which = 0;
     if (open_group(r, &(struct counting_place){0, -1, NULL}, &which))
-        return true; /* something else is wrong, and said elsewhere */
+        return true; /* another error, which is reported elsewhere */
     pk_perf_reader_close(r);
     return r->inherit;
 }

@@ -27,10 +27,10 @@ static const uint64_t configs[EVENTS] = {
     [MIGRATIONS] = PERF_COUNT_SW_CPU_MIGRATIONS,
 };
 
-/* The kernel's events by its numbers, which are also asked for by libpfm's names: perf::minor-faults. */
+/* The kernel's events by its numbers, which also have libpfm names: perf::minor-faults. */
 static const struct event_row {
     bool exists;
-    bool in_kernel; /* happens in kernel mode only: of user mode alone it would read 0 */
+    bool in_kernel; /* happens in kernel mode only: in user mode it would be 0 */
     bool split;     /* user mode and kernel mode are counted apart */
     const char *unit;
 } rows[] = {
@@ -134,7 +134,7 @@ static enum pk_code find_event(const char *name, struct pk_arena *a, struct pk_e
     return PK_OK;
 }
 
-/* One group takes them all; when kernel mode is forbidden, in user mode alone. */
+/* One group counts them all; in user mode only if kernel mode is not permitted. */
 static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env *env,
                          const char *const *names, size_t n, struct pk_arena *a,
                          const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)

@@ -1,4 +1,4 @@
-/* System events: what units beside the cores count of everything that runs there: energy, traffic of memory. */
+/* System events: counters of units outside the cores, of everything that runs there: energy, memory traffic. */
 #include "counter/perf/codes.h"
 #include "counter/perf/known_work.h"
 #include "counter/perf/planned.h"
@@ -72,7 +72,7 @@ struct obstacle {
     const char *why;       /* NULL = it can be */
     const char *fix;       /* what makes it countable; NULL = nothing */
     const char *otherwise; /* what to do where nothing helps; NULL = that is all there is to say */
-    bool unit_is_there;    /* but dead, or forbidden: says more than an event that this machine has not */
+    bool unit_is_there;    /* dead or not permitted: more informative than a unit that is missing */
 };
 
 /* A virtual machine has what its host gives it; on bare metal a module may be missing. */
@@ -180,7 +180,7 @@ static enum pk_code plan(const struct pk_source *source, const struct pk_counter
     return PK_OK;
 }
 
-/* Each event by itself under a load. */
+/* Tests each event separately under a load. */
 static struct pk_source_found found(const struct pk_source *source, const struct pk_counter_env *env,
                                     uint64_t load_ns, struct pk_arena *a)
 {

@@ -106,9 +106,9 @@ static pid_t root_of_run(void)
     return root;
 }
 
-/* How many processes compute on it that are not of this run: neither this one, nor the perfkit that started it, nor what that started
- * (workers, ranks, peers). False and 0 where that is not known: NVML does not tell, or it tells ids of processes that do not exist here, as in a
- * container, where they are the host's. */
+/* The number of other processes that compute on it: not this one, the perfkit that started it, or its other children (workers, ranks,
+ * peers). False and 0 when unknown: NVML does not report it, or reports ids of processes that do not exist here, as in a container,
+ * where they are the host's. */
 static bool count_others(const struct pk_nvml *m, pk_nvml_device d, unsigned *others)
 {
     struct pk_nvml_process v[PROCESSES_MAX];
@@ -118,7 +118,7 @@ static bool count_others(const struct pk_nvml *m, pk_nvml_device d, unsigned *ot
         return false;
     const pid_t root = root_of_run();
     for (unsigned i = 0; i < n && i < PROCESSES_MAX; i++) {
-        if (kill((pid_t)v[i].pid, 0) && errno == ESRCH) /* EPERM is somebody else's */
+        if (kill((pid_t)v[i].pid, 0) && errno == ESRCH) /* EPERM: a process of another user */
             return false;
         pid_t pid = (pid_t)v[i].pid;
         for (int g = 0; g < GENERATIONS_MAX && pid > 0 && pid != root; g++)
