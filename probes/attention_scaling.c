@@ -2,9 +2,8 @@
  *
  *   O = softmax(Q K^T / sqrt(d)) V   for batch * heads independent problems of [seq_len, d_model / heads]
  *
- * vanilla is what a framework does eagerly, one kernel per operation, and stays that way: it is the
- * yardstick. fused is what a graph compiler emits. flash never stores the seq_len x seq_len scores; cudnn is the
- * vendor's flash, in bf16 alone. */
+ * vanilla is an eager framework, one kernel per operation, and is not optimised: it is the reference. fused is what a graph compiler
+ * emits. flash never stores the seq_len x seq_len scores; cudnn is the vendor's flash, in bf16 only. */
 #include "bench/probe.h"
 
 #include "base/rng.h"

@@ -1,7 +1,7 @@
 /* ddp-bucket: one step of data-parallel training: how much of the averaging of its gradients is not hidden behind compute.
  *
- * Compute is a timer that leaves the core free, as a host does whose GPU computes, or a transformer's; ranks are virtual, on a link of
- * given latency and bandwidth, or processes. `naive` is what a loop over the parameters does, and stays that way: it is the yardstick.
+ * Compute is a timer that leaves the core free, like a host whose GPU computes, or that of a transformer; ranks are virtual, on a link
+ * of given latency and bandwidth, or processes. `naive` is a loop over the parameters and is not optimised: it is the reference.
  * docs/ddp-bucket.md. */
 #include "bench/probe.h"
 
@@ -390,13 +390,13 @@ static struct pk_work work(const struct pk_case *c, unsigned region)
 
 struct state {
     struct pk_gradients gradients;
-    struct pk_comm own; /* opened for this case alone */
+    struct pk_comm own; /* opened for this case only */
     struct pk_comm *comm;
     struct pk_training training;
     struct pk_averaging averaging;
 };
 
-/* NCCL needs nobody to find a single rank. */
+/* A single rank needs no MPI for NCCL. */
 static unsigned ranks(const struct pk_case *c)
 {
     const unsigned n = (unsigned)pk_case_int(c, RANKS);

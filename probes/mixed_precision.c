@@ -369,7 +369,7 @@ static enum pk_code find(struct pk_ctx *ctx, struct pk_err *err)
     if (rc)
         return rc;
     json_object_set_new(s->found, "loss", json_real(loss));
-    /* By phase, as the ledger of a memory pass tells what was taken. Outside of them a step drops what forward kept, where no backward does. */
+    /* By phase, as a memory pass shows the allocations. After these phases a step without backward frees what forward kept. */
     struct pk_forecast f;
     pk_transformer_forecast(&s->t.c, mode_of(ctx->c), ctx->dev->kind, ctx->c->threads, &f);
     json_object_set_new(s->found, "predicted_peaks",

@@ -28,7 +28,7 @@ static bool is_not_busy(const struct pk_point *p)
     return p->v[BUSY_NS].i == 0;
 }
 
-/* What can be swept. `def` is what runs when nothing is asked for; `born` never changes again (opt/axis.h).
+/* The axes. `def` is the default; `born` never changes again (opt/axis.h).
  */
 static const struct pk_axis axes[] = {
     [BUSY_NS] = {"busy_ns", .type = PK_AXIS_INT, .unit = "ns", .min = 0, .max = 1e10, .def = "100000",
@@ -240,7 +240,7 @@ static struct pk_work work(const struct pk_case *c, unsigned region)
     return (struct pk_work){.bytes = bytes[region]};
 }
 
-/* Two values of busy_ns are for the tests of what is said of a case before it is measured. */
+/* Two values of busy_ns are for tests of predictions and notes before measuring. */
 static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
                              struct pk_err *err)
 {
@@ -268,8 +268,7 @@ static enum pk_code fill(struct pk_ctx *ctx, struct state *t, struct pk_err *err
     return PK_OK;
 }
 
-/* Inputs are equal for equal seeds, whatever the variant. Everything not made yet is NULL: teardown relies on
- * it. */
+/* Inputs are equal for equal seeds in all variants. Pointers are NULL before allocation, on which teardown relies. */
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 {
     struct state *t = pk_new(ctx->arena, struct state);

@@ -19,7 +19,7 @@ enum op { PATCH, COMBINE, FLATTEN };
 enum { FNMATCH, COMPILED };
 enum { NONE, REAL };
 enum { CHECK_SAMPLES = 16 };
-enum { RESIDENT = PK_PATCH_WAYS }; /* a variant with a way of its own: on the device */
+enum { RESIDENT = PK_PATCH_WAYS }; /* a variant with its own way: on the device */
 
 static bool is_bert(const struct pk_point *p)
 {
@@ -266,7 +266,7 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
     return NULL;
 }
 
-/* Whatever is wrong with the files, the plan or tp is said before anything is measured. */
+/* Reports all errors of the files, the plan or tp before anything is measured. */
 static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
                              struct pk_err *err)
 {
@@ -294,7 +294,7 @@ static void ignore(void *user, const char *text)
 {
 }
 
-/* False for a case that validate refuses: estimates are asked for before. */
+/* False for a case that validate refuses, because estimates come before it. */
 static bool open_sound(const struct pk_case *c, struct pk_arena *a, struct pk_subject *s)
 {
     struct pk_err err = {0};
@@ -346,7 +346,7 @@ static double nodes_work(const struct pk_case *c, const struct pk_subject *s, un
     }
 }
 
-/* What the naive ways build, and path-copy copies, for each target: nobody can patch with less, and they do. */
+/* The nodes that the naive ways build, and path-copy copies, for each target. */
 static double effort(const struct pk_case *c, const struct pk_subject *s, unsigned region)
 {
     if (region != TREE_OP || !patches(c) || !s->least_bytes)

@@ -44,8 +44,8 @@ static bool records(const struct pk_marks *m, enum pk_lane lane)
     return m->recorded && lane != PK_LANE_HOST;
 }
 
-/* Where somebody watches, the watcher is told first and last, and the device's event is recorded next to the clock. These are kept out
- * of line: where nobody watches, nobody pays. */
+/* With a watcher: it is called first at a begin and last at an end, and the device's event is recorded next to the clock. Not inlined,
+ * so that marks without a watcher cost nothing more. */
 static __attribute__((noinline)) void begin_watched(struct pk_device *dev, struct pk_mark *k,
                                                     enum pk_lane lane)
 {

@@ -51,7 +51,7 @@ static enum pk_code sync_nothing(struct pk_device *dev, struct pk_err *err)
     return PK_OK;
 }
 
-/* Addresses are used once, so that a use after free can be told from a reuse. */
+/* Addresses are used once, so that a use after free differs from a reuse. */
 static void *reserve(struct pk_device *dev, size_t bytes)
 {
     struct null *n = dev->impl;

@@ -1,4 +1,4 @@
-/* Clock: what one reading of the monotonic clock can tell apart and costs, and the gaps between readings, by decade. */
+/* Clock: resolution and cost of reading the monotonic clock, and the gaps between readings, by decade. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "machine/machine.h"

@@ -56,7 +56,7 @@ static enum pk_code timer_backward(struct pk_averaging *v, struct pk_err *err)
     uint64_t began = v->moments.backward_began.ns;
     enum pk_code rc = PK_OK;
     for (size_t t = 0; !rc && t < v->gradients->n; t++) {
-        if (queue) { /* behind each other in the lane, copies and all */
+        if (queue) { /* one after the other in the lane, including copies */
             pk_device_delay(v->dev, PK_LANE_COMPUTE, v->ready_ns[t] - (t ? v->ready_ns[t - 1] : 0));
             rc = gradient_ready(v, t, err);
             continue;

@@ -48,7 +48,7 @@ static double played_bytes(const struct advisor *v)
     return (double)(caps[best] * element_bytes(v));
 }
 
-/* A step on the null device, whose clock is exact and whose memory takes none. */
+/* A step on the null device, whose clock is exact and which needs no memory. */
 static enum pk_code step(const struct advisor *v, struct pk_device *dev, size_t cap,
                          struct pk_bucket_choice *c, struct pk_err *err)
 {

@@ -184,7 +184,7 @@ static int by_place(const void *a, const void *b)
     return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* One behind the other, from the first byte to the last. */
+/* Checks that tensors are contiguous, from the first byte to the last. */
 static enum pk_code check_places(const struct header_reader *r, struct pk_tensor *v, size_t n)
 {
     uint64_t end = 0;

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* a * b, or SIZE_MAX beyond: the longest shapes that can be asked for have more than 2^64 scores. */
+/* a * b, or SIZE_MAX on overflow: the longest possible shapes have more than 2^64 scores. */
 static size_t times(size_t a, size_t b)
 {
     size_t product;
@@ -59,8 +59,7 @@ static struct pk_gemm gemm(const struct pk_attention_shape *s, size_t n, size_t 
                             .of_attention = 1};
 }
 
-/* S = Q K^T, scaled, [masked], softmax: each step out of place, its input freed when nobody refers to it any
- * more. */
+/* S = Q K^T, scaled, [masked], softmax: each step out of place; its input is freed when it has no other reference. */
 static enum pk_code vanilla_probabilities(struct pk_device *dev, struct pk_attention_step *t,
                                           struct pk_err *err)
 {
@@ -380,7 +379,7 @@ struct pk_work pk_attention_backward_work(enum pk_attention_variant v, const str
     return rows[v].backward_work(s);
 }
 
-/* n elements in the pool's rounding, as a real number: no shape is too large for it, and up to 2^53 bytes it is exact. */
+/* Bytes of n elements, rounded as by the pool, as a double, which does not overflow and is exact up to 2^53. */
 static double rounded(size_t n, enum pk_dtype type)
 {
     const size_t unit = PK_POOL_ALIGN / pk_dtype_bytes(type);

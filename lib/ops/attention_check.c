@@ -72,7 +72,7 @@ static void column_share(const struct pk_attention_host *h, size_t i, size_t j, 
     }
 }
 
-/* How a class of numerics is told, and what it loses before any sum: of one result, relative to the size of its array. */
+/* A class of numerics with its error of operands before any sum, relative to the size of the array. */
 struct numerics {
     const char *name;
     double lost;

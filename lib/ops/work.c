@@ -231,7 +231,7 @@ struct pk_work pk_work_adamw_tick(void)
     return (struct pk_work){.bytes = 6 * FLOAT};
 }
 
-/* Passes asked for together read and write an array once. */
+/* Passes that are requested together read and write an array once. */
 struct pk_work pk_work_adamw(const struct pk_adamw *a)
 {
     const unsigned both = PK_ADAMW_DENOM | PK_ADAMW_UPDATE;

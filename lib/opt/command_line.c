@@ -11,7 +11,7 @@
 /* Return values of popt rows: 1 + the place's number, plus NEGATED for --no-NAME. */
 enum { NEGATED = 1 << 16, HELP_SHORT = 1 << 17, HELP_FULL };
 
-/* The popt rows and what their numbers stand for. */
+/* The popt rows and the meaning of their numbers. */
 struct popt_rows {
     struct poptOption *popt;
     struct pk_opt_place *places;

@@ -98,7 +98,7 @@ static bool ordered(enum comparison op)
     return op != EQUAL && op != DIFFERENT;
 }
 
-/* pk_axis_value advises a sweep, which is not what is asked for here. */
+/* pk_axis_value suggests a sweep, which is not possible here. */
 static enum pk_code advise(const struct pk_axis *x, const char *text, struct pk_err *err)
 {
     size_t n = 0;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* The text that composite axis `c` sets for axis `name` at its value; NULL when it leaves it alone. */
+/* The text that composite axis `c` sets for axis `name` at its value; NULL when it does not set it. */
 static const char *set_by(const struct pk_axis *c, union pk_value v, const char *name, struct pk_arena *a)
 {
     size_t n = strlen(name);

@@ -62,7 +62,7 @@ static struct pk_suite_section *section_named(struct pk_suite *s, const char *na
     return NULL;
 }
 
-/* Sections are seen here, because inih tells of keys alone and cuts long names. */
+/* Sections are parsed here, because inih reports only keys and cuts long names. */
 static void begin_section(struct suite_reader *r, const char *line)
 {
     struct pk_suite *s = r->suite;
@@ -90,7 +90,7 @@ static void begin_section(struct suite_reader *r, const char *line)
     r->section = had;
 }
 
-/* As inih sees it: a comment may stand before the bracket. */
+/* As in inih, a comment is allowed before the bracket. */
 static bool is_section(const char *line)
 {
     const char *end = *line == '[' ? strchr(line, ']') : NULL;
@@ -191,7 +191,7 @@ struct placing {
     struct pk_suite *suite;
     const struct pk_suite_section *section;
     const struct pk_suite_key *key;
-    struct pk_opt_table *tables; /* those to set, and behind them others without a target */
+    struct pk_opt_table *tables; /* tables to fill, then others without a target */
     size_t n_tables;
     const char *const *others;
     struct pk_arena *arena;

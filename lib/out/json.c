@@ -14,7 +14,7 @@ static void put_escape(struct pk_sink *s, uint32_t c)
     pk_sink_put(s, escape, sizeof escape);
 }
 
-/* Valid JSON whatever the bytes: invalid UTF-8 becomes U+FFFD, what a terminal would obey becomes \u escapes.
+/* Valid JSON for any bytes: invalid UTF-8 becomes U+FFFD, terminal control characters become \u escapes.
  */
 static void put_string(struct pk_sink *s, const char *text)
 {

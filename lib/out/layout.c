@@ -102,7 +102,7 @@ size_t pk_wrap_lines(const char *text, size_t width)
     return lines;
 }
 
-/* The narrowest column over which a heading takes no more than so many lines. */
+/* The narrowest column for which a heading takes at most this number of lines. */
 static size_t heading_width(const char *heading, size_t lines)
 {
     size_t width = pk_longest_word(heading, false);

@@ -77,7 +77,7 @@ static void end_table(struct pk_out *o)
     o->n_notes = 0;
 }
 
-/* Notes said before the first table belong to none. */
+/* Notes before the first table belong to no table. */
 static void put_preface(struct pk_out *o)
 {
     if (o->in_table || !o->n_notes)

@@ -21,7 +21,7 @@ struct lines {
     const struct pk_layout_column *columns;
     size_t *widths; /* of what was seen of each; at first 0 */
 
-    /* the line that lines_next made, and what is left of each text behind it: room for n */
+    /* the current line of lines_next, and the rest of each text: room for n */
     struct line_piece *piece;
     const char **rest;
     const size_t *above;
@@ -37,7 +37,7 @@ static void lines_begin(struct lines *l, const char *const *texts, const size_t 
     l->line = 0;
 }
 
-/* False behind the last one. */
+/* False after the last one. */
 static bool lines_next(struct lines *l)
 {
     bool any = false;
@@ -115,7 +115,7 @@ static size_t behind_point(const char *s)
     return point ? strlen(point) : 0;
 }
 
-/* Blanks behind the shorter ones: points stand below each other where some numbers have more decimals. */
+/* Blanks after the shorter ones, so that decimal points are aligned. */
 static void align_points(struct pk_out *o, struct body *b, size_t col)
 {
     size_t longest = 0;
@@ -151,7 +151,7 @@ static struct pk_layout_column *measured_columns(struct pk_out *o, const struct 
     return c;
 }
 
-/* A text of people's, on as many lines as the width asks for. */
+/* A free text, wrapped to the width. */
 static void put_paragraph(struct pk_out *o, const char *text)
 {
     pk_buf_clear(&o->buf);
@@ -197,7 +197,7 @@ static void put_or_measure(struct pk_out *o, struct lines *l, bool put)
         l->widths[i] = l->piece[i].width > l->widths[i] ? l->piece[i].width : l->widths[i];
 }
 
-/* Headings stand on the rule: one that takes fewer lines begins lower. */
+/* Headings are aligned to the rule below: one with fewer lines begins lower. */
 static void put_headings(struct pk_out *o, struct lines *l, size_t lines, bool put)
 {
     const char **texts = pk_new_n(&o->arena, const char *, l->n);

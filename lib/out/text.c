@@ -88,7 +88,7 @@ static void put_whole(struct pk_buf *b, uint64_t v, int digits)
     pk_buf_add(b, p, (size_t)(text + sizeof text - p));
 }
 
-/* As printf's %.*f, which takes most of the time of a long table; it is asked where rounding is a close thing. */
+/* As printf's %.*f, which takes most of the time of a long table; printf is used only near rounding ties. */
 static void put_fixed(struct pk_buf *b, int decimals, double v)
 {
     static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6}, largest = 1e9, close = 1e-4;

@@ -91,7 +91,7 @@ static size_t fewest(double sd, double room, double p, double q)
     if (!(room > 0) || !(half_width(MOST, sd, p, q) <= room))
         return PK_PAIRS_NEVER;
     double z = pk_normal_quantile(p) + pk_normal_quantile(q), normal = z * z * (sd / room) * (sd / room);
-    size_t lo = normal > FEWEST ? (size_t)normal - 1 : FEWEST - 1; /* too few, t being wider, or not asked */
+    size_t lo = normal > FEWEST ? (size_t)normal - 1 : FEWEST - 1; /* too few: t is wider */
     size_t hi = lo + 1;
     for (size_t step = 1; half_width(hi, sd, p, q) > room; step *= 2) {
         lo = hi;

@@ -1,5 +1,5 @@
-/* File: what lies at a store's path, looked at before SQLite does and after it failed, because SQLite does not say which file or
- * directory is in the way. */
+/* File: checks a store's path before SQLite opens it and after it failed, because SQLite does not name the file or directory that is the
+ * cause. */
 #include "store/db.h"
 
 #include "base/file.h"
@@ -60,7 +60,7 @@ static int may_make_parents(char *dir)
     return access(dir, W_OK | X_OK) == 0 ? 0 : errno;
 }
 
-/* The home directory that the path is in when there is none: not ours to make, whoever set HOME. */
+/* The missing home directory of the path, which perfkit does not create. */
 static const char *missing_home(const char *path)
 {
     const char *home = getenv("HOME");
@@ -68,7 +68,7 @@ static const char *missing_home(const char *path)
     return n && strncmp(path, home, n) == 0 && path[n] == '/' && access(home, F_OK) != 0 ? home : NULL;
 }
 
-/* Where the store is when nobody names it; NULL without a home directory. */
+/* The default path of the store; NULL without a home directory. */
 static const char *default_place(struct pk_arena *a)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");

@@ -47,7 +47,7 @@ enum pk_code pk_store_prune(struct pk_store *s, int64_t keep_newest, bool dry_ru
     return pk_db_run(s, err, "vacuum", "");
 }
 
-/* Copies what the attached store has and this one has not. */
+/* Copies the rows of the attached store that this one does not have. */
 static enum pk_code copy_runs(struct pk_store *s, int64_t *runs_added, struct pk_err *err)
 {
     if (pk_db_begin(s, "merge another store", err))

@@ -168,7 +168,7 @@ static const char *column(sqlite3_stmt *stmt, int i)
     return text ? text : "";
 }
 
-/* Whether perfkit creates the object of the current row (type, name, text); by name: whatever its text is. */
+/* True if perfkit creates the object of the current row (type, name, text); by name: with any text. */
 static enum pk_code find_own(const struct comparison *c, sqlite3_stmt *object, bool by_name, bool *found,
                              struct pk_err *err)
 {
@@ -193,7 +193,7 @@ static enum pk_code refuse_object(const struct comparison *c, sqlite3_stmt *obje
                              : "get the file as perfkit wrote it; nothing in this one was read");
 }
 
-/* Each object that perfkit creates is there with its very text: no view, generated column or check of a stranger can stand in for it. */
+/* Checks that each object that perfkit creates has exactly its text: no foreign view, generated column or check can replace it. */
 static enum pk_code verify_own(const struct comparison *c, struct pk_err *err)
 {
     sqlite3_stmt *object = NULL;

@@ -91,7 +91,7 @@ static int metric_index(const struct pk_collector *c, const char *name)
     return -1;
 }
 
-/* The ordinal after the last of a sequence, whatever its phase. */
+/* The ordinal after the last of a sequence, in any phase. */
 static int64_t next_ordinal(const struct pk_collector *c, const struct sequence *q)
 {
     int64_t next = 0;

@@ -249,8 +249,7 @@ static const char *read_members(struct pk_wire_msg *msg, struct pk_arena *a)
     }
 }
 
-/* Python's json writes NaN and Infinity, which JSON does not have. Where they stand outside strings they
- * become null. NULL when there are none. */
+/* Python's json writes NaN and Infinity, which are not JSON. Outside strings they are replaced by null. NULL when there are none. */
 static char *without_nan(const char *line, size_t n, struct pk_arena *a, size_t *n_out)
 {
     char *out = pk_alloc(a, 2 * n + 1);

@@ -122,7 +122,7 @@ bool pk_slice_unstable(const struct pk_slice *s)
     return false;
 }
 
-/* Quick for nearly all notes, before anything is parsed: the words of doubts stand behind the first of them. */
+/* Fast for nearly all notes, without parsing: the words of doubts follow the first "doubts". */
 bool pk_notes_unstable(const char *notes)
 {
     const char *doubts = strstr(notes, "\"doubts");

@@ -47,7 +47,7 @@ static const char *const openblas_files[] = {"/usr/lib/" PK_MULTIARCH "/openblas
 static const char *const onednn_files[] = {"libdnnl.so.3", "libdnnl.so.2", NULL};
 #endif
 
-/* OpenBLAS cores that use all of an instruction set; the first is the one asked for. */
+/* OpenBLAS cores that use all of an instruction set; the first is the one that is requested. */
 static const char *const cores[PK_ISAS][5] = {
     [PK_ISA_AVX2] = {"Haswell", "Zen", "Excavator"},
     [PK_ISA_AVX512] = {"SkylakeX", "Cooperlake", "SapphireRapids"},
@@ -145,7 +145,7 @@ static void *load_onednn(void)
     return h;
 }
 
-/* Writes "onednn 2.6.3"; false when the library does not tell its version. */
+/* Writes "onednn 2.6.3"; false when the library does not report its version. */
 static bool onednn_name(void *handle, char *name, size_t cap)
 {
     const struct {

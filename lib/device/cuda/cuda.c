@@ -86,7 +86,7 @@ static enum pk_code choose_gpu(struct pk_device *dev, struct pk_cuda *c, unsigne
     return PK_OK;
 }
 
-/* The thread that feeds the GPU, and what it starts: to the CPUs asked for, else to those nearest the GPU. */
+/* Binds the thread that launches work on the GPU, and its later threads, to the given CPUs, else to those nearest the GPU. */
 static void bind_host(struct pk_cuda *c, const struct pk_device_options *opt, struct pk_arena *a)
 {
     struct pk_cpus cpus;
@@ -144,7 +144,7 @@ static void cuda_close(struct pk_device *dev)
             c->api->cudaStreamDestroy(c->stream[lane]);
 }
 
-/* Variables by which NVIDIA's libraries make products in another way than they are asked to. */
+/* Environment variables with which NVIDIA's libraries compute products in another way than requested. */
 static const char *const overrides[] = {
     "NVIDIA_TF32_OVERRIDE",            /* 0: tf32 products are ieee ones */
     "CUBLAS_EMULATE_SINGLE_PRECISION", /* ieee products are made of nine of bf16, where the chip can */

@@ -1,4 +1,4 @@
-/* Delay: the one kernel that a device needs for itself: one thread and a clock. It lets time pass and leaves memory alone. */
+/* Delay: a kernel of one thread that reads the clock until a time has passed. It does not access memory. */
 #include <cstdint>
 #include <cuda_runtime.h>
 

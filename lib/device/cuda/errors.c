@@ -22,7 +22,7 @@ bool pk_cuda_is_sticky(cudaError_t rc)
     case cudaErrorTensorMemoryLeak:
     case cudaErrorMpsClientTerminated:
     case cudaErrorExternalDevice:
-    /* it does not say, but what was computed is lost, or nobody knows */
+    /* not reported as sticky, but results are lost or unknown */
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorUnknown:

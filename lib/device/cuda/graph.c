@@ -32,7 +32,7 @@ static enum pk_code instantiate(struct pk_device *dev, cudaGraph_t graph, void *
     return rc;
 }
 
-/* The capture has to be ended whatever the work said, or the stream stays unusable. */
+/* The capture has to be ended even if the work failed, or the stream stays unusable. */
 static enum pk_code end(struct pk_device *dev, enum pk_code work, void **out, struct pk_err *err)
 {
     struct pk_cuda *c = pk_cuda_of(dev);
@@ -43,7 +43,7 @@ static enum pk_code end(struct pk_device *dev, enum pk_code work, void **out, st
     if (c->capture_rc && !pk_cuda_is_sticky(ended)) /* the cause; or a graph without one of its marks */
         ended = c->capture_rc;
     if (work)
-        c->api->cudaGetLastError(); /* the work's own error stands */
+        c->api->cudaGetLastError(); /* keep the work's own error */
     enum pk_code rc = work ? work : pk_cuda_check(dev, ended, "ending a capture", err);
     if (!rc)
         rc = instantiate(dev, graph, out, err);

@@ -1,4 +1,4 @@
-/* Library: NVIDIA's libraries looked for, opened, asked for their version, and refused when it is another. */
+/* Library: searches NVIDIA's libraries, opens them, and refuses other versions. */
 #include "device/cuda/library.h"
 
 #include "base/err.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* How a library tells its version: all but NVML count 10000 * major + 100 * minor + patch. */
+/* How a library reports its version: all but NVML as 10000 major + 100 minor + patch. */
 enum version_how { RETURNS_SIZE, FILLS_INT, FILLS_TEXT };
 
 /* Of the library's own version, or of the toolkit's, as cuBLASLt is; 0: its file's name has none. */
@@ -34,12 +34,11 @@ static const struct library_row {
     const char *name, *stem;
     int major,
         minor; /* what perfkit was built against; the major is in the file's name; 0: its headers were not there */
-    bool any_version; /* whatever the driver brings */
+    bool any_version; /* any version, as it comes with the driver */
     const char *version;
     enum version_how how;
-    const char *get; /* how to come by it, where it is missing; NULL: it is the toolkit's */
-    const struct sibling
-        *siblings; /* what it opens by itself, what the others need first; ends with a NULL stem */
+    const char *get;                /* how to come by it, where it is missing; NULL: it is the toolkit's */
+    const struct sibling *siblings; /* libraries that it opens itself, in order; ends with a NULL stem */
 } rows[PK_CUDA_LIBRARIES] = {
     [PK_LIB_CUBLASLT] = {"cuBLASLt", "libcublasLt", PK_CUBLASLT_MAJOR, PK_CUBLASLT_MINOR, false,
                          "cublasLtGetVersion", RETURNS_SIZE, NULL, cublaslt_siblings},
@@ -102,7 +101,7 @@ static void add_searched(struct file_search *s, const char *where)
     s->out->looked = *s->out->looked ? pk_printf(s->a, "%s, %s", s->out->looked, where) : where;
 }
 
-/* The right major if there is one, else whatever is there, to be refused by name. */
+/* The right major version if there is one, else any other, which is then refused with its name. */
 static void look_in(struct file_search *s, const char *folder)
 {
     if (!add_matches(s, pk_printf(s->a, "%s/%s.so.%d", folder, s->stem, s->major)))
@@ -217,8 +216,8 @@ static bool open_for_good(const char *path)
     return dlopen(path, RTLD_LAZY | RTLD_GLOBAL | RTLD_NODELETE) != NULL;
 }
 
-/* By absolute path: the loader then takes these when the library asks for their names. They stay open. First from its own
- * folder; where every library is a package, those of the toolkit are in another. */
+/* By absolute path: the loader then uses these when the library opens them by name. They stay open. First from its own folder; if each
+ * library is a separate package, libraries of the toolkit are in other folders. */
 static void open_siblings(const struct library_row *r, const char *path, struct pk_arena *a)
 {
     const char *slash = strrchr(path, '/'),

@@ -11,13 +11,13 @@ bool pk_cuda_overlap(struct pk_device *dev, bool on)
     return overlapping != NULL;
 }
 
-/* In a capture the launch has to follow a kernel directly: the programming guide knows such edges of a graph between two kernels alone, and
- * does not say what capture makes of a launch that follows the record of an event. */
+/* In a capture the launch has to follow a kernel directly: the programming guide describes such graph edges only between two kernels,
+ * and does not define the capture of a launch that follows the recording of an event. */
 bool pk_cuda_may_overlap(struct CUstream_st *stream)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     const cudaGraphNode_t *before = NULL;
-    const cudaGraphEdgeData *edges = NULL; /* must be asked for: edges with data are not given without it */
+    const cudaGraphEdgeData *edges = NULL; /* required: without it, edges with data are not returned */
     size_t n = 0;
     enum cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
     const struct pk_cuda_api *api = overlapping;

@@ -252,7 +252,7 @@ struct pk_verdicts pk_compare_count(const struct pk_comparison *c)
 
 /* --- a family ------------------------------------------------------------------------------------------------------- */
 
-/* The rows of the parts that are refused, or of the others, behind those that are there. */
+/* Appends the rows of the refused parts, or of the others. */
 static size_t add_parts(const struct pk_compare_family *f, bool refused, struct pk_comparison *all,
                         struct pk_expected_rows *parts)
 {

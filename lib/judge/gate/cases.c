@@ -97,7 +97,7 @@ static enum pk_code match(sides side, struct pk_arena *a, const char **warning, 
     struct pk_plan *base = side[PK_BASE].plan, *new_ = side[PK_NEW].plan;
     struct pk_planned *b = pk_new_n(a, struct pk_planned, base->n + 1),
                       *w = pk_new_n(a, struct pk_planned, base->n + 1);
-    /* What tells the cases of a side apart. An axis that means nothing to a whole side tells nothing. */
+    /* The axes that distinguish the cases of a side. An axis that does not apply to a whole side distinguishes nothing. */
     struct set apart = {.variant = !set_by(&side[PK_BASE], a).variant && !set_by(&side[PK_NEW], a).variant};
     for (int i = 0; i < (int)pk_axes_count(base->probe->axes); i++)
         apart.axis[i] = (several_values(base, i) || several_values(new_, i)) && has_axis(base, (size_t)i) &&

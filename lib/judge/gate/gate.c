@@ -162,7 +162,7 @@ static enum pk_code measure_warmup(struct gate_run *g, struct pk_err *err)
     return PK_OK;
 }
 
-/* Pairs until every case has what it wants. */
+/* Measures pairs until every case has the requested number. */
 static enum pk_code measure_round(struct gate_run *g, const size_t *pairs, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -269,7 +269,7 @@ static enum pk_code measure(struct gate_run *g, struct pk_err *err)
     return PK_OK;
 }
 
-/* The texts of a part behind those of the parts before. */
+/* Appends the texts of a part. */
 static void add_texts(const char *const **all, size_t *n_all, const char *const *v, size_t n,
                       struct pk_arena *a)
 {

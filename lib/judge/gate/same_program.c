@@ -56,7 +56,7 @@ static bool same_library(const char *x, const char *y)
            (pk_same_file(file_x + 3, file_y + 3) || equal_bytes(file_x + 3, file_y + 3));
 }
 
-/* Of a script nothing is known: it may source what lies beside it. */
+/* A script is unknown: it may source other files. */
 static bool same_libraries(const char *x, const char *y, struct pk_arena *a)
 {
     const char *of_x = pk_machine_libraries(x, a), *of_y = of_x ? pk_machine_libraries(y, a) : NULL;

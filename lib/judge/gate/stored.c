@@ -110,7 +110,7 @@ enum pk_code pk_stored_read(const struct pk_run_source *from, const char *ref, c
     return PK_OK;
 }
 
-/* What is held against itself differs in nothing, however slow it is. */
+/* A side that is compared with itself never differs. */
 static enum pk_code refuse_itself(const struct pk_stored_side *except, const struct pk_stored_side *side,
                                   struct pk_err *err)
 {

@@ -1,4 +1,4 @@
-/* Select: a filter over what was recorded, whose axes are read from the cases: the experiment may have others by now. */
+/* Case filter: filters recorded cases by axes that are read from the cases, because the experiment's axes may have changed. */
 #include "judge/history/history.h"
 #include "opt/axis.h"
 

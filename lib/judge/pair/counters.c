@@ -1,4 +1,4 @@
-/* Counters: counts of two sides as pairs, and which of them tell why a time changed. */
+/* Counters: counts of two sides as pairs, and which of them explain a change of time. */
 #include "judge/pair/pair.h"
 
 #include "base/text/buf.h"

@@ -53,7 +53,7 @@ struct pk_compared pk_compare_figures(const struct pk_figures *b, const struct p
                                 .unstable = b->unstable || f->unstable};
 }
 
-/* The unit separator of ASCII stands in no name. Copied piece by piece: a run may have a hundred thousand cases. */
+/* No name contains the ASCII unit separator. Copied piece by piece, because a run may have a hundred thousand cases. */
 const char *pk_key_between_runs(const struct pk_figures *f, struct pk_arena *a)
 {
     char revision[24];

@@ -28,7 +28,7 @@ static void add(struct setup_differences *d, const char *what, diff_fn *diff, co
 /* Of the settings of a run, those that change what a case means; which cases it has shows in the pairs. */
 static const char *const run_settings[] = {"device", "threads", "bind", "cold", "warmup", NULL};
 
-/* The object with these members alone, as the user writes them: bind is recorded as whether threads are bound where it is no list. */
+/* The object with only these members, as the user writes them: bind is recorded as true or false unless it is a list. */
 static const char *only(const char *object, const char *const *names, struct pk_arena *a)
 {
     PK_JSON_CLEANUP json_t *whole = json_loads(object, 0, NULL), *part = json_object();

@@ -1,4 +1,4 @@
-/* Unmatched: what one side has and the other lacks: cases and metrics that base has and new should have, and what new alone has. */
+/* Unmatched: cases and metrics that one side lacks: those of base that new should have, and those of new only. */
 #include "judge/pair/match.h"
 #include "judge/pair/pair.h"
 
@@ -31,7 +31,7 @@ static const char *case_key(const struct sorting *s, const struct pk_figures *f)
     return pk_key_of(&of, s->o, s->a);
 }
 
-/* Of a metric, whatever its unit. */
+/* Of a metric, independent of its unit. */
 static const char *metric_key(const struct sorting *s, const struct pk_figures *f)
 {
     struct pk_figures of = *f;
@@ -175,7 +175,7 @@ struct others {
 
 static void sort_base(struct sorting *s, struct others *cases, struct others *metrics)
 {
-    const char *missing = NULL; /* key of the last whole case: its figures stand together */
+    const char *missing = NULL; /* key of the last whole case: its figures are adjacent */
     for (size_t i = 0; i < s->base->n; i++) {
         const struct pk_figures *f = &s->base->v[i], *w = find_metric(s, &s->new_metrics, f);
         const char *key, *sentence;

@@ -1,4 +1,4 @@
-/* JUnit: the form that CI servers read. What the strictest schema asks for is there, in its order. */
+/* JUnit: the report format for CI servers, with everything that the strictest schema requires, in its order. */
 #include "judge/report/report.h"
 
 #include "base/text/buf.h"

@@ -110,7 +110,7 @@ static enum pk_code missing(const struct pk_comparison *c, const struct pk_failu
                : pk_fix(err, "measure it in the same way on both sides, or choose metrics with --metric");
 }
 
-/* The first row of an entry, or of all, none of whose metrics has a direction: it would be believed to guard something. */
+/* The first row of an entry, or of all entries, without any metric that has a direction: such a gate would check nothing. */
 static const struct pk_compared *not_judged(const struct pk_comparison *c)
 {
     for (size_t i = 0; i < c->n; i++) {

@@ -15,7 +15,7 @@
 
 extern char **environ;
 
-/* Standard output to the pipe, the rest nowhere; a group of its own, so that what it starts ends with it. */
+/* Standard output to the pipe, the rest to /dev/null; in a separate process group, so that its children end with it. */
 static bool start(const char *const argv[], int out_fd, pid_t *pid)
 {
     posix_spawn_file_actions_t fa;

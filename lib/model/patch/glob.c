@@ -1,4 +1,4 @@
-/* Glob: a pattern is a row of sets of bytes and stars; all rows stand behind each other in one set of positions. */
+/* Glob: a pattern is a sequence of byte sets and stars; all sequences are concatenated in one set of positions. */
 #include "model/patch/glob.h"
 
 #include "base/err.h"
@@ -28,7 +28,7 @@ static bool begins_class(const char *p)
     return *p == '[' && p[1] && strchr(":.=", p[1]);
 }
 
-/* From behind '[' to behind ']'. */
+/* From after '[' to after ']'. */
 static enum fault read_set(const char **at, struct token *t)
 {
     const char *p = *at;
@@ -95,7 +95,7 @@ static void add(uint64_t *set, size_t position)
     set[position / 64] |= UINT64_C(1) << position % 64;
 }
 
-/* What stands before a star also stands behind it: the star may match nothing. */
+/* A position before a star is also after it, because the star may match nothing. */
 static void pass_stars(const struct pk_globs *g, uint64_t *set)
 {
     uint64_t carry = 0;

@@ -1,8 +1,8 @@
 /* Match: two walks of a tree.
  *
- * Of the compiled one a state is what the patterns make of a path so far, and a name leads from one to the next: a state is a set of
- * positions (glob.h). Only those are looked for that the paths of the tree lead to: a name behind any other would make exponentially
- * many. When they still are too many, none are kept and the walk reads each name itself. */
+ * A state of the compiled matcher is a set of positions of the patterns (glob.h) after a part of a path; a name leads from one state to
+ * the next. Only states for paths of the tree are made, because all possible ones would be exponentially many. If they are still too
+ * many, none are kept, and the walk reads each name itself. */
 #include "model/patch/match.h"
 
 #include <fnmatch.h>
@@ -92,7 +92,7 @@ void pk_match_fnmatch(const struct pk_patch_plan *p, const struct pk_tree *t, st
 {
     struct path_walk w = {.plan = p, .names = t->names, .out = out};
     begin_match(out);
-    /* A byte is a character, whatever the user's locale: the same answer everywhere, and fnmatch's fast way. */
+    /* A byte is a character in every locale: the result is the same everywhere, and fnmatch is faster. */
     locale_t c = newlocale(LC_ALL_MASK, "C", NULL), before = uselocale(c);
     visit_paths(&w, t->root, 0, 0);
     uselocale(before);
@@ -115,7 +115,7 @@ struct pk_matcher {
     uint64_t *sets;       /* without states: [PK_TREE_DEPTH_MAX + 1][words] of the nodes from the root down */
 };
 
-/* What a name makes of a set. Names below those of the root's children stand behind a dot. */
+/* The set after a name. Names below the root's children have a dot before them. */
 static void read_name(const struct pk_globs *g, uint64_t *set, bool dot, const char *name)
 {
     bool left = !dot || pk_globs_read(g, set, '.');
@@ -129,7 +129,7 @@ struct states {
     const struct pk_globs *globs;
     const struct pk_names *names;
     struct pk_arena *a;
-    uint64_t *set;  /* [n][words], and the one in hand behind them */
+    uint64_t *set;  /* [n][words], then the current one */
     uint16_t *next; /* [n][names] */
     size_t n, max, cap_set, cap_next;
     struct pk_index index; /* of states but START, by set */
@@ -162,7 +162,7 @@ static void keep(struct states *s)
     memset(s->next + s->n++ * n, 0xff, n * sizeof *s->next);
 }
 
-/* The state behind a name; UNSEEN when it would be one too many. */
+/* The state after a name; UNSEEN when there would be too many. */
 static uint32_t follow_name(struct states *s, uint32_t from, uint32_t name)
 {
     size_t words = s->globs->words;

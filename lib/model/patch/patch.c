@@ -124,8 +124,8 @@ static const struct pk_node *patch_path_copy(struct pk_patcher *p, const struct 
     return root;
 }
 
-/* Targets come in the order of a walk (match.h), so those below one node stand together: the copies on the way to the last target
- * are kept, and the next one begins where it leaves that way. */
+/* Targets are in the order of a walk (match.h), so those below one node are adjacent: the copies on the path to the last target are
+ * kept, and the next target starts where its path differs. */
 static const struct pk_node *patch_grouped(struct pk_patcher *p, const struct pk_tree *t,
                                            const struct pk_edits *e)
 {
@@ -158,7 +158,7 @@ static const struct pk_node *patch_in_place(struct pk_patcher *p, const struct p
 
 /* ---- in one traversal, as a single tree_map for all targets ------------------------------------------- */
 
-/* Targets come in the order of the walk. They are known by their place, not by their node, which may stand in several. */
+/* Targets are in the order of the walk. They are identified by position, not by node, because a node may occur at several positions. */
 struct traversal {
     struct pk_bump *bump;
     const struct pk_target *target, *end; /* the next one */

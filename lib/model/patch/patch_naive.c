@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* A leaf wrapped so that it is an object of its own. */
+/* A leaf wrapped into a separate object. */
 static const struct pk_node_type wrapper_type = {.kind = PK_NODE_LEAF, .name = "wrapper"};
 
 static const struct pk_node *unwrapped(const struct pk_node *n)
@@ -110,7 +110,7 @@ const struct pk_node *pk_patch_naive(struct pk_patcher *p, const struct pk_tree 
 const struct pk_node *pk_patch_naive_1pass(struct pk_patcher *p, const struct pk_tree *t,
                                            const struct pk_edits *e)
 {
-    /* its targets are found by their nodes: each place gets one of its own first, as tree_at's first pass does */
+    /* targets are found by their nodes: each position first gets its own node, as in tree_at's first pass */
     const struct pk_node *root = p->shares && e->n ? distinct(p, t->root) : t->root;
     for (size_t i = 0; i < e->n; i++)
         root = exchange(p, root, pk_tree_at(root, e->targets[i].step, e->targets[i].depth), e->with[i]);

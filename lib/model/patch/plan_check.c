@@ -1,4 +1,5 @@
-/* Plan, check: which rules never fire and why; targets beside each other, each with a matrix, of dimensions that tp divides. */
+/* Plan, check: rules that never match first, with the reason; nested targets; targets without a matrix; dimensions that are not
+ * multiples of tp. */
 #include "model/patch/plan.h"
 
 #include "base/text/buf.h"
@@ -60,8 +61,8 @@ static const char *matched_leaf(const struct pk_patch_plan *p, const struct pk_t
 
 /* ---- rules that never fire ---------------------------------------------------------------------------- */
 
-/* "rule 2, *.output.dense, comes before it and matches the same modules": who took what one rule matches. Both matches are in the order of
- * the tree. No number of modules, so that it is one warning for trees of any size. */
+/* "rule 2, *.output.dense, comes before it and matches the same modules": the rules that match first where this one matches. Both
+ * matches are in the order of the tree. Without the number of modules, so that the warning is the same for trees of any size. */
 static const char *shadowed(const struct pk_patch_plan *p, const struct pk_targets *m,
                             const struct pk_targets *one, struct pk_arena *a)
 {
@@ -115,7 +116,7 @@ static void add_example(struct examples *e, const char *path)
         e->path[e->n++] = path;
 }
 
-/* First modules whose last name is near that of a pattern, then any. */
+/* First modules whose last name is similar to that of a pattern, then any. */
 static struct examples near_modules(const struct pk_patch_plan *p, const char *const *path, size_t n,
                                     struct pk_arena *a)
 {
@@ -206,7 +207,7 @@ static bool inside(const struct pk_target *in, const struct pk_target *t)
     return in->depth > t->depth && !memcmp(in->step, t->step, t->depth * sizeof *t->step);
 }
 
-/* What is inside a target stands right before it: children come before their parent. */
+/* Targets inside a target are right before it, because children come before their parent. */
 static enum pk_code check_apart(const struct check *c)
 {
     for (size_t i = 1; i < c->match.n; i++) {

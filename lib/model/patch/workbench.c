@@ -201,7 +201,7 @@ struct pk_allocated pk_workbench_allocated(const struct pk_workbench *w)
     return (struct pk_allocated){w->results.objects, w->results.bytes};
 }
 
-/* Every node made anew; targets replaced where they stand. */
+/* Makes every node again, with targets replaced. */
 static const struct pk_node *plain(struct target_walk *w, const struct pk_node *n, uint32_t depth,
                                    struct pk_bump *b)
 {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The number of heads nearest to those asked for that makes them of an even number of features. */
+/* The number of heads nearest to the requested one for which heads have an even number of features. */
 static size_t nearest_heads(const struct pk_transformer_config *c)
 {
     for (size_t off = 1; off < c->heads || c->heads + off <= c->width; off++) {
@@ -131,7 +131,7 @@ static size_t other_size(const struct pk_tensor *t, size_t width)
     return t->shape[1] == width ? t->shape[0] : t->shape[0] == width ? t->shape[1] : 0;
 }
 
-/* The sizes that a file of another model was written with; false when it has not even the names. */
+/* The sizes of the model in a file; false when the file does not have the names. */
 static bool sizes_of(const struct pk_safetensors *f, struct pk_transformer_config *c, struct pk_arena *a)
 {
     const struct pk_tensor *norm = pk_safetensors_find(f, "layers.0.ln1.weight");

@@ -1,4 +1,4 @@
-/* Ends: what stands before the first block and after the last: embedding, norm, head and loss. */
+/* Ends: the parts before the first block and after the last: embedding, norm, head and loss. */
 #include "model/transformer/transformer_private.h"
 
 void pk_ends_begin(struct pk_model_pass *p, struct pk_stream *s)

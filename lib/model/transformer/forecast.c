@@ -76,7 +76,7 @@ void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step
     } else
         out->peak_bytes = BEYOND;
     if (out->peak_bytes == BEYOND) {
-        /* A step that ended before its end has told a part of its work. */
+        /* A step that ended early has declared only a part of its work. */
         const struct pk_work unknown = {NAN, NAN, NAN, NAN, 0};
         out->forward.work = out->backward.work = out->update.work = unknown;
     }

@@ -41,7 +41,7 @@ static const double *weights(struct evaluation *e, const struct pk_parameter *w)
     return wide;
 }
 
-/* Met is what its sums come to in whatever order they are made. */
+/* Reached by sums in any order. */
 static double dot(struct evaluation *e, const struct pk_parameter *at, const double *x, const double *y,
                   size_t n)
 {

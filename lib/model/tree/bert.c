@@ -1,4 +1,4 @@
-/* Bert: two tables, what modules there are and where they stand, and the tree made from them. */
+/* Bert: a table of modules, a table of their positions, and the tree made from them. */
 #include "model/tree/bert.h"
 
 enum { FIELDS = 5 }; /* of the widest module */

@@ -13,7 +13,7 @@ struct pk_names *pk_names_new(struct pk_arena *a)
     return names;
 }
 
-/* The text that is looked for stands behind the last one. */
+/* The text to find is stored after the last one. */
 static bool same_name(const void *wanted, uint32_t row)
 {
     const struct pk_names *names = wanted;

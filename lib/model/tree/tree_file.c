@@ -63,7 +63,7 @@ static const char *dimensions(const char *text, struct pk_arena *a)
     return NULL;
 }
 
-/* Dimensions separated by commas, perhaps with one behind the last. */
+/* Dimensions separated by commas, with an optional comma after the last. */
 static bool read_dimensions(const char *rest, struct pk_shape *s, struct pk_arena *a)
 {
     struct pk_err unused;

@@ -172,7 +172,7 @@ struct weights_check {
     float *got; /* [STRETCH] */
 };
 
-/* Finds leaf `leaf`, its steps behind `depth` others; the steps' number, or 0. */
+/* Finds leaf `leaf` and appends its steps after the first `depth` ones. Returns the number of steps, or 0. */
 static uint32_t find_leaf(const struct pk_node *n, uint32_t leaf, uint32_t *step, uint32_t depth)
 {
     if (n->type->kind == PK_NODE_LEAF)
@@ -206,7 +206,7 @@ static enum pk_code check_stretch(const struct weights_check *c, size_t leaf, co
     return PK_OK;
 }
 
-/* All of a leaf's piece; or its first element, its last one, and so many others. */
+/* All elements of a leaf's piece; or the first, the last and `samples` others. */
 static enum pk_code check_leaf(const struct weights_check *c, size_t leaf, const struct pk_fill *f, bool full,
                                size_t samples, struct pk_rng *rng)
 {

@@ -1,7 +1,7 @@
 /* Embed: rows of a table by their tokens, and the table's gradient.
  *
- * The gradient is divided by rows of the table: whoever has some of them reads all tokens and adds up theirs in the tokens' order, so
- * that sums are the same however many threads there are. */
+ * The gradient is divided by rows of the table: each task reads all tokens and adds up those of its rows in the tokens' order, so that
+ * sums do not depend on the number of threads. */
 #include "base/err.h"
 #include "ops/cpu/cpu_ops.h"
 

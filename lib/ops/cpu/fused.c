@@ -30,7 +30,7 @@ struct score_block {
     const float *k, *v; /* [k1 - k0, dim] */
     float *p;           /* [rows, k1 - k0], in rows of p_ld */
     size_t p_ld;
-    uint16_t *stored; /* where p lies in bf16, in rows of seq; NULL when it is p itself */
+    uint16_t *stored; /* p in bf16, in rows of seq; NULL when p is fp32 */
 };
 
 static size_t rows_of_block(size_t seq)
@@ -214,7 +214,7 @@ static void backward_task(void *arg, size_t task, unsigned thread)
     memset(dk + (problem * seq + k0) * dim, 0, (k1 - k0) * dim * sizeof(float));
     memset(dv + (problem * seq + k0) * dim, 0, (k1 - k0) * dim * sizeof(float));
     for (size_t r0 = 0; r0 < seq; r0 += j->rows) {
-        /* behind dS */
+        /* after dS */
         struct score_block b =
             block_at(j, problem, r0, k0, k1, pk_cpu_scratch(j->run, thread) + j->rows * seq);
         if (b.k1 > b.k0)

@@ -11,7 +11,7 @@ enum {
     ROWS_MIN = 64,
     COLS = 1024,
     DEPTH = 512,         /* of k, per block: what is widened stays in a cache while it is multiplied */
-    TILES_PER_THREAD = 4 /* at least, so that nobody waits long for the last */
+    TILES_PER_THREAD = 4 /* at least, so that threads do not wait long for the last */
 };
 
 struct gemm_job {

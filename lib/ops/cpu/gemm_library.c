@@ -16,7 +16,7 @@ enum {
 };
 typedef void multiply_fn(struct pk_device *dev, const void *job);
 static const double clearly =
-    0.97; /* of the first library's time: closer ones are not told apart in a few trials */
+    0.97; /* of the first library's time: smaller differences are not visible in a few trials */
 
 /* What the choice depends on; compared as bytes. */
 struct key {
@@ -57,8 +57,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* By the median of ratios of neighbours, which a slow phase of the machine leaves alone; after a turn that is not counted, unless the product
- * takes so long that one says enough. */
+/* By the median of ratios of adjacent trials, which a slow phase of the machine does not affect; after a warm-up turn, unless the
+ * product takes so long that one trial is enough. */
 static const struct pk_blas *try_both(struct pk_device *dev, struct pk_cpu_run *run,
                                       const struct pk_blas *const library[2], multiply_fn *multiply,
                                       const void *job)

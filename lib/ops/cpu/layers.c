@@ -1,4 +1,5 @@
-/* Layers: what a decoder transformer does beside products and attention, by rows or by runs of elements. Tables are in embed.c. */
+/* Layers: the operations of a decoder transformer besides products and attention, by rows or by runs of elements. Embeddings are in
+ * embed.c. */
 #include "base/err.h"
 #include "ops/cpu/cpu_ops.h"
 #include "ops/workspace.h"
@@ -17,7 +18,7 @@ enum pk_code pk_cpu_norm(struct pk_device *dev, const struct pk_norm *n, struct 
     return PK_OK;
 }
 
-/* Of the shape alone, so that sums are the same however many threads there are. */
+/* From the shape only, so that sums do not depend on the number of threads. */
 enum { BLOCKS_MOST = 128, BLOCK_ROWS_LEAST = 16 };
 
 struct norm_job {

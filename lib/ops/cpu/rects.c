@@ -4,7 +4,7 @@
 #include "ops/cpu/cpu_ops.h"
 
 enum {
-    SHARES_PER_THREAD = 8, /* so that nobody waits long for the slowest */
+    SHARES_PER_THREAD = 8, /* so that threads do not wait long for the slowest */
     SHARE_MIN = 1 << 14,   /* units: fewer are not worth a thread */
     SHARE_UNIT = 64        /* shares are whole multiples: of cache lines, when rectangles are */
 };

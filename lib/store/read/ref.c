@@ -18,7 +18,7 @@ static bool ends_in_db(const char *path)
     return n > 3 && strcmp(path + n - 3, ".db") == 0;
 }
 
-/* Opens the file that a reference is about; what is left of it is the run's name. */
+/* Opens the file named in a reference; the rest of the reference is the run's name. */
 static enum pk_code open_file(const char *own_path, const char **ref, const struct pk_store_wait *wait,
                               struct pk_store **out, struct pk_err *err)
 {

@@ -1,4 +1,4 @@
-/* Write: runs and everything beside their samples: cases, declared work, settings, fits, ceilings. */
+/* Write: runs and everything besides their samples: cases, declared work, settings, fits, ceilings. */
 #include "store/db.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* Elements: passes over arrays whose elements stand alone. */
+/* Elements: elementwise passes over arrays. */
 #include "ops/cpu/isa/element.h"
 #include "ops/cpu/isa/table.h"
 

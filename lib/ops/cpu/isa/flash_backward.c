@@ -50,7 +50,7 @@ static struct backward_block lay_out(const struct pk_flash *f, float *scratch)
     return b;
 }
 
-/* Rows of x as they lie and transposed, each with its own factor. */
+/* Rows of x in their order and transposed, each with its own factor. */
 static void pack(const struct backward_block *b, const float *x, float *rows, float row_factor,
                  float *columns_, float factor)
 {

@@ -11,7 +11,7 @@
 enum {
     QUERIES = PK_FLASH_ROWS,
     KEYS = 128,          /* per tile: its scores of a group stay in the L1 cache */
-    GROUP = TILE_NV * VL /* queries whose scores are made at once */
+    GROUP = TILE_NV * VL /* queries whose scores are computed together */
 };
 
 static const float log2_e = 0x1.715476p+0f, ln_2 = 0x1.62e430p-1f;

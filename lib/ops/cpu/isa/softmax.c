@@ -84,7 +84,7 @@ PK_INLINE void put_scaled(const enum pk_dtype type, const float *x, void *y, siz
         put(type, y, i, get(PK_FP32, x, i, n - i) * scale, n - i);
 }
 
-/* Exponentials are kept where the row has room for all their digits, beside it while that is in a cache, else made again. */
+/* Exponentials are kept in the row if its type has enough digits, in scratch while that fits a cache, else computed again. */
 enum { BESIDE_MOST = 1 << 14 };
 
 static void narrow_softmax(const void *s, void *p, size_t n)

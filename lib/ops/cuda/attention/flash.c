@@ -1,4 +1,4 @@
-/* Flash: launching the kernels of flash attention, told of the chip. */
+/* Flash: launches the kernels of flash attention with the properties of the GPU. */
 #include "ops/cuda/cuda_ops.h"
 
 #include "device/cuda/cuda.h"

@@ -83,7 +83,7 @@ template <typename T> __device__ void fetch_sums(float *lse, float *sums, const 
     }
 }
 
-/* Blocks own keys: dV += P^T dO, dK += dS^T Q. Keys beyond the end gather what nobody stores. */
+/* Blocks own keys: dV += P^T dO, dK += dS^T Q. Sums of keys beyond the end are not stored. */
 template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_attention all, const cut parts)
 {
     pk_wait_for_previous();

@@ -18,8 +18,7 @@ struct pk_cudnn_plans {
     struct pk_cudnn_shape shape;
     struct pk_cudnn_plan plan;
     struct numbers numbers;
-    cudnnBackendDescriptor_t
-        pack; /* made for `packed`; the pool hands out the same addresses again and again */
+    cudnnBackendDescriptor_t pack; /* made for `packed`; the pool returns the same addresses repeatedly */
     void *packed[PK_CUDNN_IDS + 1];
 };
 
@@ -126,11 +125,11 @@ static enum pk_code execute(const struct pk_cudnn *lib, struct pk_cudnn_plans *p
     if (!rc)
         rc = lib->cudnnBackendExecute(lib->handle, p->plan.plan, p->pack);
     if (rc)
-        p->packed[PK_CUDNN_Q] = NULL; /* whatever is in the pack, it is not used again */
+        p->packed[PK_CUDNN_Q] = NULL; /* the pack is incomplete and not used again */
     return pk_cudnn_check(lib, rc, p->shape.backward ? "attention, backward" : "attention, forward", err);
 }
 
-/* What the library asks for beside the arrays; all NULL when nothing. */
+/* The library's workspace; all NULL when it needs none. */
 struct extra {
     void *delta, *dq_sum, *workspace;
 };

@@ -9,7 +9,7 @@
 
 _Static_assert((int)PK_LT_KEY_TEXT <= (int)PK_CHOICE_KEY_MOST, "a key is the name of a choice");
 
-enum { ALIGN_MOST = 256 }; /* the library asks no more */
+enum { ALIGN_MOST = 256 }; /* the largest alignment that the library distinguishes */
 
 static uint32_t alignment(const void *p)
 {

@@ -1,7 +1,7 @@
 /* Gemm by cuBLASLt: row-major products as column-major ones, the fastest candidate per shape.
  *
- * The library counts columns first, so what it sees of a row-major array is its transpose, and C^T = op(B)^T op(A)^T is what it is asked
- * for: its A is our B, its m our n. */
+ * The library is column-major: it sees a row-major array as its transpose, and computes C^T = op(B)^T op(A)^T. Its A is our B, its m our
+ * n. */
 #include "ops/cuda/gemm/gemm.h"
 
 #include "base/err.h"
@@ -45,7 +45,7 @@ struct pk_lt {
 };
 #undef PK_LT_FIELD
 
-/* PK_OK, or what the library said. */
+/* PK_OK, or the library's error. */
 static enum pk_code lt_check(const struct pk_lt *lt, cublasStatus_t rc, const char *what, struct pk_err *err)
 {
     if (rc == CUBLAS_STATUS_SUCCESS)
@@ -144,7 +144,7 @@ static cublasStatus_t multiply(struct pk_device *dev, const struct pk_lt *lt, co
                               d, p->lc, algo, workspace, bytes, pk_cuda_stream(dev, PK_LANE_COMPUTE));
 }
 
-/* Where candidates are tried: memory beside the pool, so that the choice does not show in a case's peak. */
+/* Memory for timing candidates, outside the pool, so that it is not part of a case's peak. */
 struct trial_setup {
     const struct pk_cuda_api *api;
     cudaEvent_t from, to;
@@ -278,7 +278,7 @@ static const char *take_given(const struct pk_lt *lt, struct pk_lt_plan *p, cons
     return result.workspaceSize > p->workspace_bytes ? "it needs more workspace than is available" : NULL;
 }
 
-/* Given, or found by trying and told to the others. */
+/* A given choice, or one found by timing and passed on. */
 static enum pk_code find_algorithm(struct pk_device *dev, const struct pk_lt *lt, struct pk_lt_plan *p,
                                    const struct pk_lt_gemm *g, struct pk_err *err)
 {
