@@ -192,12 +192,13 @@ CREATE VIEW v_verdict AS
 SELECT n.run_id, b.run_id AS base_run_id, v.new_case_id AS case_id, v.base_case_id, n.experiment, n.device, n.variant, n.axes,
        b.device AS base_device, b.variant AS base_variant, b.axes AS base_axes, m.name AS metric, m.unit, m.direction, v.verdict, v.reason,
        v.ratio, v.ratio_low, v.ratio_high, v.difference, v.difference_low, v.difference_high, v.margin, v.min_change, v.p, v.p_adjusted,
-       v.mde, v.needed, v.pairs, v.disturbed, v.criteria, n.ordinal, s.uuid AS base_uuid, NULL AS base, NULL AS base_runs, NULL AS judged_at
+       v.mde, v.needed, v.pairs, v.disturbed, v.criteria, n.ordinal, s.uuid AS base_uuid, NULL AS base, NULL AS base_runs, NULL AS judged_at,
+       v.slow_base, v.slow_new, v.slow_size, v.slow_found
 FROM verdict v JOIN run_case n ON n.id = v.new_case_id JOIN run_case b ON b.id = v.base_case_id JOIN run s ON s.id = b.run_id
 JOIN metric m ON m.id = v.metric_id
 UNION ALL
 SELECT n.run_id, NULL, v.case_id, NULL, n.experiment, n.device, n.variant, n.axes, n.device, n.variant, n.axes, m.name, m.unit, m.direction,
        v.verdict, v.reason, v.ratio, v.ratio_low, v.ratio_high, v.difference, v.difference_low, v.difference_high, v.margin, v.min_change, v.p,
        v.p_adjusted, v.mde, v.needed, v.pairs, v.disturbed, v.criteria, n.ordinal, '', v.base, v.base_runs,
-       strftime('%Y-%m-%dT%H:%M:%SZ', v.judged_ns / 1000000000, 'unixepoch')
+       strftime('%Y-%m-%dT%H:%M:%SZ', v.judged_ns / 1000000000, 'unixepoch'), v.slow_base, v.slow_new, v.slow_size, v.slow_found
 FROM baseline_verdict v JOIN run_case n ON n.id = v.case_id JOIN metric m ON m.id = v.metric_id;

@@ -126,6 +126,10 @@ static const struct pk_column columns[] = {
     {.key = "p_adjusted", .heading = "p adjusted", .decimals = 4, .machine = true},
     {.key = "reason", .heading = "Why", .left = true, .machine = true},
     {.key = "disturbed", .heading = "Disturbed", .decimals = -1, .machine = true},
+    {.key = "slow_base", .heading = "Slow base", .decimals = -1, .machine = true},
+    {.key = "slow_new", .heading = "Slow new", .decimals = -1, .machine = true},
+    {.key = "slow_size", .heading = "Slow by", .decimals = 3, .machine = true},
+    {.key = "slow_found", .heading = "Share found", .decimals = 3, .machine = true},
     /* in place of a ratio, where a figure is not positive */
     {.key = "difference", .heading = "Difference", .machine = true},
     {.key = "difference_low", .heading = "from", .machine = true},
@@ -193,6 +197,12 @@ static void put_decision(struct pk_row *row, const struct pk_decision *d)
     pk_put_real(row, "p_adjusted", d->p_adjusted);
     pk_put_nonempty(row, "reason", pk_reason_text(d->reason));
     pk_put_int(row, "disturbed", (int64_t)d->disturbed);
+    if (d->slow_size > 0) {
+        pk_put_int(row, "slow_base", (int64_t)d->slow_base);
+        pk_put_int(row, "slow_new", (int64_t)d->slow_new);
+        pk_put_real(row, "slow_size", d->slow_size);
+        pk_put_real(row, "slow_found", d->slow_found);
+    }
     if (!d->absolute || isnan(d->ratio))
         return;
     pk_put_real(row, "difference", d->ratio);
@@ -281,6 +291,24 @@ static void difference_notes(struct pk_out *out, const struct pk_comparison *c, 
     }
 }
 
+/* Rows whose verdict depends on slow processes: how many, of which side. */
+static void slow_notes(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a)
+{
+    enum { MOST_PRINTED = 8 };
+    size_t printed = 0;
+    for (size_t i = 0; i < c->n && printed < MOST_PRINTED; i++) {
+        const struct pk_compared *row = &c->v[i];
+        const struct pk_decision *d = &row->decision;
+        if (!row->judged || row->hidden || !(d->slow_size > 0) || d->verdict == PK_SAME ||
+            d->verdict == PK_SLOWER || d->verdict == PK_FASTER)
+            continue;
+        const struct pk_figures *f = row->new_;
+        pk_out_note(out, pk_printf(a, "%s of %s%s%s: %s.", f->metric, f->variant, *row->place ? " " : "",
+                                   row->place, pk_report_slow(row, a)));
+        printed++;
+    }
+}
+
 /* What the interval is of. */
 static const char *const interval_notes[] = {
     [PK_DESIGN_GATE] =
@@ -320,6 +348,7 @@ void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const c
                            "code. `perfkit gate` measures both sides in turns.",
                            100 * (shift - 1)));
     difference_notes(out, c, a);
+    slow_notes(out, c, a);
     reason_notes(out, c, a);
 }
 

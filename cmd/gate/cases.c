@@ -67,10 +67,8 @@ struct pk_rule pk_gate_rule(const struct gate_options *o)
 {
     struct pk_rule r = pk_verdict_rule(&o->verdict);
     r.until_clear = o->until_clear;
-    if (o->max_pairs) {
-        r.max_pairs = (size_t)o->max_pairs;
-        r.confirm_pairs = r.max_pairs - r.screen_pairs;
-    }
+    if (o->max_pairs)
+        pk_rule_of_pairs(&r, (size_t)o->max_pairs);
     return r;
 }
 

@@ -16,6 +16,7 @@ static const struct pk_column gate_columns[] = {
     {.key = "answer", .heading = "Answer", .left = true},
     {.key = "rows", .heading = "Rows", .decimals = -1},
     {.key = "slower", .heading = "Slower", .decimals = -1},
+    {.key = "slower_in_some", .heading = "Slower in some", .decimals = -1},
     {.key = "faster", .heading = "Faster", .decimals = -1},
     {.key = "same", .heading = "Same", .decimals = -1},
     {.key = "undecided", .heading = "Undecided", .decimals = -1},
@@ -36,6 +37,7 @@ static void print_outcome(const struct gate *g, struct pk_out *out)
     pk_put_nonempty(row, "answer", g->outcome);
     pk_put_int(row, "rows", (int64_t)v.rows);
     pk_put_int(row, "slower", (int64_t)v.of[PK_SLOWER]);
+    pk_put_int(row, "slower_in_some", (int64_t)v.of[PK_SLOWER_IN_SOME]);
     pk_put_int(row, "faster", (int64_t)v.of[PK_FASTER]);
     pk_put_int(row, "same", (int64_t)v.of[PK_SAME]);
     pk_put_int(row, "undecided", (int64_t)v.of[PK_UNDECIDED]);
@@ -112,7 +114,6 @@ static enum pk_code outcome_of(const struct gate *g, struct pk_err *err)
     const struct pk_outcome_options q = {.new_name = what,
                                          .fail_on_undecided = g->o->verdict.fail_on_undecided,
                                          .measured = true,
-                                         .out_of_time = g->result.out_of_time,
                                          .again = compare_command(g)};
     if (pk_gate_ended(&ended, err))
         return err->code;

@@ -22,6 +22,5 @@ double pk_t_above(double t, double df);     /* P(T > t) */
 
 double pk_binomial_below(size_t k, size_t n, double p); /* P(B <= k) */
 
-/* Fisher's exact test of the table {{a, b}, {c, d}}, two-sided: tables no likelier than this one. 1 when a margin is
- * empty. */
-double pk_fisher_exact(size_t a, size_t b, size_t c, size_t d);
+/* Fisher's exact test of the table {{a, b}, {c, d}}, one-sided: the chance of a or more, given the margins. 1 when a margin is empty. */
+double pk_fisher_above(size_t a, size_t b, size_t c, size_t d);

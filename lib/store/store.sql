@@ -119,11 +119,12 @@ INSERT INTO main.counter SELECT m.new, region, group_name, name, unit, value, so
 INSERT INTO main.calibration SELECT m.new, y.new, pairs, disturbed, ratio, p, between_cv, within_cv, pair_sd, floor, min_effect, mde
   FROM other.calibration k JOIN case_map m ON m.old = k.case_id JOIN metric_map y ON y.old = k.metric_id;
 INSERT INTO main.verdict SELECT n.new, b.new, y.new, verdict, reason, ratio, ratio_low, ratio_high, difference, difference_low,
-  difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria
+  difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria, slow_base, slow_new, slow_size, slow_found
 FROM other.verdict v JOIN case_map n ON n.old = v.new_case_id JOIN case_map b ON b.old = v.base_case_id
 JOIN metric_map y ON y.old = v.metric_id;
 INSERT INTO main.baseline_verdict SELECT n.new, base, y.new, base_runs, judged_ns, verdict, reason, ratio, ratio_low, ratio_high, difference,
-  difference_low, difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria
+  difference_low, difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria, slow_base, slow_new, slow_size,
+  slow_found
 FROM other.baseline_verdict v JOIN case_map n ON n.old = v.case_id JOIN metric_map y ON y.old = v.metric_id;
 INSERT INTO main.ceiling(machine_id, device, key, value, measured_ns) SELECT m.id, c.device, c.key, c.value, c.measured_ns
 FROM other.ceiling c JOIN other.machine o ON o.id = c.machine_id JOIN main.machine m ON m.json = o.json

@@ -500,6 +500,8 @@ FROM v_calibration WHERE run_id = :run AND (experiment = :experiment OR :experim
 -- column: margin | Margin (%) | % | 2
 -- column: p_adjusted | p adjusted | | 4 hide
 -- column: verdict | Verdict | text
+-- column: slow_base | Slow base | | 0 optional2
+-- column: slow_new | Slow new | | 0 optional2
 -- column: reason | Why | text | hide
 -- note: SELECT 'These are the verdicts of the gate. `perfkit compare ' || base_run_id || ' ' || run_id || '` prints the figures, and judges them again if other'
 --   || ' thresholds are given.' FROM v_verdict WHERE run_id = :run AND base_run_id LIMIT 1
@@ -510,7 +512,7 @@ WITH axis AS (SELECT a.key FROM v_verdict v, json_each(v.axes) a WHERE v.run_id 
 SELECT base_run_id, base, base_runs, judged_at, run_id, CASE WHEN variant = base_variant THEN variant ELSE base_variant || ' -> ' || variant END AS variant,
        nullif(axes, '{}') AS axes,
        (SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis) AS "case", metric, ratio, ratio_low,
-       ratio_high, difference, margin, p_adjusted, verdict, nullif(reason, 'proved') AS reason
+       ratio_high, difference, margin, p_adjusted, verdict, slow_base, slow_new, nullif(reason, 'proved') AS reason
 FROM v_verdict WHERE run_id = :run AND experiment = :experiment ORDER BY ordinal, metric, judged_at IS NOT NULL, judged_at DESC;
 
 -- table: baselines

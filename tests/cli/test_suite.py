@@ -421,7 +421,7 @@ def test_outputs_of_a_step(perfkit):
     output = perfkit.cwd / "output"
     output.write_text("mine=1\n")
     assert suite(perfkit, NEUTRAL, *sides(perfkit), env={"GITHUB_OUTPUT": output}).status == 0
-    assert output.read_text() == "mine=1\nverdict=ok\nrows=1\nslower=0\nfaster=0\nsame=1\nundecided=0\nunstable=0\nunreplicated=0\nmissing=0\n"
+    assert output.read_text() == "mine=1\nverdict=ok\nrows=1\nslower=0\nslower-in-some=0\nfaster=0\nsame=1\nundecided=0\nunstable=0\nunreplicated=0\nmissing=0\n"
     perfkit("gate", "selftest", "--device", "null", "-v", "ok", "--a", "busy_ns=100000", "--b", "busy_ns=105000", "--max-pairs", "8",
             env={"GITHUB_OUTPUT": output})
     assert "verdict=slower\nrows=1\nslower=1\n" in output.read_text()

@@ -79,12 +79,13 @@ bool pk_take_verdicts(struct pk_compared *v, size_t n, const struct pk_verdict_r
 /* The invocations that both sides have, as pairs. */
 struct pk_pairs pk_compare_pairs(const struct pk_compared *c, struct pk_arena *a);
 
-/* The most serious first: slower, faster, unstable, undecided, same, and those without a verdict; within a verdict the largest change. */
+/* The most serious first: slower, slower-in-some, faster, unstable, undecided, same, and those without a verdict; within a verdict the largest change. */
 void pk_compare_sort(struct pk_compared *v, size_t n);
 
 /* How many rows have each verdict, by enum pk_verdict; those without one are not counted. */
 struct pk_verdicts {
     size_t of[PK_UNSTABLE + 1], rows;
+    size_t slower;  /* all that make a gate red: slower, slower-in-some */
     size_t refused; /* rows without a result: unreplicated, unstable, pairs missing, no absolute threshold */
 };
 struct pk_verdicts pk_compare_count(const struct pk_comparison *c);

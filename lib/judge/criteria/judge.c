@@ -193,19 +193,21 @@ bool pk_take_verdicts(struct pk_compared *v, size_t n, const struct pk_verdict_r
 
 /* --- order ---------------------------------------------------------------------------------------------------------- */
 
+enum { SAME_RANK = 5 };
+
 static int gravity(const struct pk_compared *c)
 {
     static const int ranks[] = {
-        [PK_SLOWER] = 0,    [PK_FASTER] = 1, [PK_UNSTABLE] = 2,
-        [PK_UNDECIDED] = 3, [PK_SAME] = 4,   [PK_UNREPLICATED] = 5,
+        [PK_SLOWER] = 0,    [PK_SLOWER_IN_SOME] = 1, [PK_FASTER] = 2,       [PK_UNSTABLE] = 3,
+        [PK_UNDECIDED] = 4, [PK_SAME] = SAME_RANK,   [PK_UNREPLICATED] = 6,
     };
-    return c->judged ? ranks[c->decision.verdict] : 6;
+    return c->judged ? ranks[c->decision.verdict] : 7;
 }
 
 /* How far from 1; cases without a verdict keep their order, which is the experiment's. */
 static double size(const struct pk_compared *c)
 {
-    if (gravity(c) >= 4 || !(c->ratio.ratio > 0))
+    if (gravity(c) >= SAME_RANK || !(c->ratio.ratio > 0))
         return 0;
     return fabs(log(c->ratio.ratio));
 }
@@ -244,6 +246,7 @@ struct pk_verdicts pk_compare_count(const struct pk_comparison *c)
             continue;
         v.rows++;
         v.of[d->verdict]++;
+        v.slower += d->verdict == PK_SLOWER || d->verdict == PK_SLOWER_IN_SOME;
         v.refused += d->verdict == PK_UNREPLICATED || d->verdict == PK_UNSTABLE ||
                      d->reason == PK_REASON_MORE_PAIRS || d->reason == PK_REASON_NEEDS_ABSOLUTE;
     }

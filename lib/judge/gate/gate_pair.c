@@ -35,11 +35,11 @@ json_t *pk_gate_mark_json(const struct pk_gate_mark *m)
                              "own_thresholds", thresholds_json(k->own, k->n_own), "thresholds",
                              thresholds_json(k->all, k->n_all), "own_min_effect", k->min_effect, "typed",
                              (int)k->typed, "all_metrics", (int)m->all_metrics);
-    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:b, s:I, s:I, s:b, s:o*}", "id", m->id, "side", m->side,
-                     "what", m->text, "alpha", r->alpha, "min_effect", r->min_effect, "strict",
+    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:b, s:I, s:I, s:I, s:b, s:o*}", "id", m->id, "side",
+                     m->side, "what", m->text, "alpha", r->alpha, "min_effect", r->min_effect, "strict",
                      (int)r->strict, "until_clear", (int)r->until_clear, "max_pairs",
-                     (json_int_t)r->max_pairs, "confirm_pairs", (json_int_t)r->confirm_pairs, "equal",
-                     (int)m->equal, "asked", criteria);
+                     (json_int_t)r->max_pairs, "screen_pairs", (json_int_t)r->screen_pairs, "confirm_pairs",
+                     (json_int_t)r->confirm_pairs, "equal", (int)m->equal, "asked", criteria);
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
@@ -87,6 +87,7 @@ bool pk_gate_pair_read(const struct pk_run_facts *base, const struct pk_run_fact
     r->strict = pk_json_bool(gw, "strict", r->strict);
     r->until_clear = pk_json_bool(gw, "until_clear", r->until_clear);
     r->max_pairs = (size_t)pk_json_int(gw, "max_pairs", (int64_t)r->max_pairs);
+    r->screen_pairs = (size_t)pk_json_int(gw, "screen_pairs", (int64_t)r->screen_pairs);
     r->confirm_pairs = (size_t)pk_json_int(gw, "confirm_pairs", (int64_t)r->confirm_pairs);
     const json_t *recorded = json_object_get(gw, "asked");
     struct pk_criteria *k = &out->criteria;

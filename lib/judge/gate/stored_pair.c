@@ -255,7 +255,7 @@ enum pk_code pk_stored_suite_outcome(const struct pk_stored_suite *s, const stru
 {
     const struct pk_outcome_options q = {.new_name = pk_printf(s->arena, "suite %s", s->name),
                                          .fail_on_undecided = o->fail_on_undecided};
-    const bool slower = pk_compare_count(&s->all).of[PK_SLOWER];
+    const bool slower = pk_compare_count(&s->all).slower;
     size_t refused = 0;
     if (!s->name)
         return pk_stored_outcome(s->pairs, o, s->arena, err);

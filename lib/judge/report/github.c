@@ -87,6 +87,7 @@ const char *pk_report_annotations(const struct pk_report *r, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
     annotate_rows(&b, r, PK_SLOWER, "error");
+    annotate_rows(&b, r, PK_SLOWER_IN_SOME, "error");
     annotate_rows(&b, r, PK_UNSTABLE, "warning");
     annotate_failures(&b, r, false);
     annotate_failures(&b, r, true);
@@ -97,8 +98,8 @@ const char *pk_report_annotations(const struct pk_report *r, struct pk_arena *a)
 
 const char *pk_report_outputs(const struct pk_report *r, struct pk_arena *a)
 {
-    static const enum pk_verdict order[] = {PK_SLOWER,    PK_FASTER,   PK_SAME,
-                                            PK_UNDECIDED, PK_UNSTABLE, PK_UNREPLICATED};
+    static const enum pk_verdict order[] = {PK_SLOWER,    PK_SLOWER_IN_SOME, PK_FASTER,      PK_SAME,
+                                            PK_UNDECIDED, PK_UNSTABLE,       PK_UNREPLICATED};
     const struct pk_verdicts v = pk_compare_count(r->comparison);
     struct pk_buf b = {.arena = a};
     pk_buf_printf(&b, "verdict=%s\nrows=%zu\n", r->outcome, v.rows);

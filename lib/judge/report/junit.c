@@ -43,8 +43,10 @@ static const char *xml(const char *text, struct pk_arena *a)
 static const struct {
     const char *element; /* NULL = passed */
 } endings[] = {
-    [PK_SLOWER] = {"failure"}, [PK_UNSTABLE] = {"error"},    [PK_UNREPLICATED] = {"error"},
-    [PK_FASTER] = {NULL},      [PK_UNDECIDED] = {"skipped"}, [PK_SAME] = {NULL},
+    [PK_SLOWER] = {"failure"}, [PK_SLOWER_IN_SOME] = {"failure"},
+    [PK_UNSTABLE] = {"error"}, [PK_UNREPLICATED] = {"error"},
+    [PK_FASTER] = {NULL},      [PK_UNDECIDED] = {"skipped"},
+    [PK_SAME] = {NULL},
 };
 
 static size_t count(const struct pk_verdicts *v, const char *element)

@@ -11,8 +11,8 @@
 
 const char *pk_outcome_sentence(const struct pk_comparison *c, struct pk_arena *a)
 {
-    static const enum pk_verdict order[] = {PK_SLOWER,    PK_FASTER,   PK_SAME,
-                                            PK_UNDECIDED, PK_UNSTABLE, PK_UNREPLICATED};
+    static const enum pk_verdict order[] = {PK_SLOWER,    PK_SLOWER_IN_SOME, PK_FASTER,      PK_SAME,
+                                            PK_UNDECIDED, PK_UNSTABLE,       PK_UNREPLICATED};
     const struct pk_verdicts v = pk_compare_count(c);
     struct pk_buf b = {.arena = a};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
@@ -27,6 +27,9 @@ const char *pk_outcome_sentence(const struct pk_comparison *c, struct pk_arena *
 static const char *accepting(const struct pk_compared *row, struct pk_arena *a)
 {
     const char *metric = row->new_->metric;
+    if (row->decision.verdict == PK_SLOWER_IN_SOME)
+        return "find out what its slow processes have in common (layout of memory, huge pages, placement, "
+               "clocks)";
     if (row->decision.absolute)
         return pk_printf(a, "a larger --threshold %s=... accepts larger changes", metric);
     if (pk_figures_exact(row->new_))
@@ -42,18 +45,23 @@ static enum pk_code regression(const struct pk_comparison *c, const struct pk_ou
                                const struct pk_verdicts *v, struct pk_arena *a, struct pk_err *err)
 {
     const struct pk_compared *row = c->v; /* the gravest: rows are sorted */
-    while (!row->judged || row->decision.verdict != PK_SLOWER)
+    while (!row->judged || (row->decision.verdict != PK_SLOWER && row->decision.verdict != PK_SLOWER_IN_SOME))
         row++;
-    pk_fail(err, PK_E_REGRESSION, "%s is slower: %s", q->new_name, pk_report_row(row, a));
-    pk_why(err, "%zu of %s slower, each significant among all of them and beyond the margin",
-           v->of[PK_SLOWER], pk_plural(v->rows, "row", a));
+    pk_fail(err, PK_E_REGRESSION, "%s is slower%s: %s", q->new_name,
+            row->decision.verdict == PK_SLOWER ? "" : " in some processes", pk_report_row(row, a));
+    pk_why(err, "%zu of %s slower, each significant among all of them and beyond the margin", v->slower,
+           pk_plural(v->rows, "row", a));
     return q->again ? pk_fix(err, "`%s` prints them again; %s", q->again, accepting(row, a))
                     : pk_fix(err, "%s", accepting(row, a));
 }
 
+/* A quieter machine does not help against modes. */
+#define MODES_ADVICE                                                                                         \
+    "use more processes (--max-pairs), or remove the cause of the modes: pin threads (--bind) or randomise " \
+    "the layout of memory in each process"
+
 /* What would decide a row, by why it is not. */
-static const char *deciding(const struct pk_compared *row, const struct pk_outcome_options *q,
-                            struct pk_arena *a)
+static const char *deciding(const struct pk_compared *row, bool measured, struct pk_arena *a)
 {
     static const char *const of_runs[] = {
         [PK_REASON_FEW_RUNS] = "record separate runs of the baseline until there are five, or measure both "
@@ -64,12 +72,14 @@ static const char *deciding(const struct pk_compared *row, const struct pk_outco
         [PK_REASON_INEXACT] = "find out why repetitions differ: the metric is declared exact",
     };
     static const char *const of_pairs[] = {
-        [PK_REASON_MORE_PAIRS] = "let every process of both sides report it",
+        [PK_REASON_MORE_PAIRS] = "use a longer --budget",
         [PK_REASON_NOISE] = "use more --max-pairs, or a quieter machine",
         [PK_REASON_UNCONFIRMED] = "use more --max-pairs, or measure again",
         [PK_REASON_BETWEEN] = "use more --max-pairs, or another --min-effect",
-        [PK_REASON_FEW_PAIRS] = "let every process of both sides report it",
-        [PK_REASON_DISTURBED] = "measure again on a quieter machine (perfkit doctor)",
+        [PK_REASON_FEW_PAIRS] = "use a longer --budget",
+        [PK_REASON_ONE_SIDED] = "use more --max-pairs",
+        [PK_REASON_MODES] = MODES_ADVICE,
+        [PK_REASON_DISTURBED] = MODES_ADVICE,
         [PK_REASON_ENVIRONMENT] = "measure again when the machine is cool and idle (perfkit doctor)",
         [PK_REASON_INEXACT] = "find out why repetitions differ: the metric is declared exact",
     };
@@ -80,9 +90,7 @@ static const char *deciding(const struct pk_compared *row, const struct pk_outco
                          strcmp(unit, "ns") == 0      ? "20us"
                          : strcmp(unit, "bytes") == 0 ? "64KiB"
                                                       : "1");
-    if (q->out_of_time && (r == PK_REASON_MORE_PAIRS || r == PK_REASON_FEW_PAIRS))
-        return "use a longer --budget";
-    const char *text = q->measured ? of_pairs[r] : of_runs[r];
+    const char *text = measured ? of_pairs[r] : of_runs[r];
     return text ? text : "measure both sides now, in turns: perfkit gate --a ... --b ...";
 }
 
@@ -96,7 +104,7 @@ static enum pk_code undecided(const struct pk_comparison *c, const struct pk_out
     while (!c->v[i].judged || c->v[i].decision.reason == PK_REASON_PROVED)
         i++;
     pk_why(err, "%s", pk_reason_text(c->v[i].decision.reason));
-    return pk_fix(err, "%s", deciding(&c->v[i], q, a));
+    return pk_fix(err, "%s", deciding(&c->v[i], q->measured, a));
 }
 
 static enum pk_code missing(const struct pk_comparison *c, const struct pk_failure *f, struct pk_arena *a,
@@ -137,7 +145,7 @@ enum pk_code pk_outcome(const struct pk_comparison *c, const struct pk_outcome_o
     const struct pk_verdicts v = pk_compare_count(c);
     const struct pk_compared *none = not_judged(c);
     const struct pk_failure *lost = pk_first_unmatched(c, false);
-    if (v.of[PK_SLOWER])
+    if (v.slower)
         return regression(c, q, &v, a, err);
     if (lost)
         return missing(c, lost, a, err);

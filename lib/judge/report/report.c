@@ -5,6 +5,7 @@
 #include "judge/pair/pair.h"
 
 #include <math.h>
+#include <string.h>
 
 /* "+5.3" for a ratio of 1.053. */
 static const char *percent(double ratio, struct pk_arena *a)
@@ -44,6 +45,28 @@ const char *pk_report_case(const char *variant, const char *axes, struct pk_aren
     return pk_case_text(&f, a);
 }
 
+/* "+15.2 %", "+1.5 ns" */
+static const char *slow_size(const struct pk_compared *r, struct pk_arena *a)
+{
+    const struct pk_decision *d = &r->decision;
+    if (d->absolute)
+        return pk_printf(a, "%+.3g %s", d->slow_size, r->new_->unit);
+    const bool faster = strcmp(r->new_->direction, "higher") == 0; /* so slow is less */
+    return pk_printf(a, "%s %%", percent(faster ? 1 / d->slow_size : d->slow_size, a));
+}
+
+const char *pk_report_slow(const struct pk_compared *r, struct pk_arena *a)
+{
+    const struct pk_decision *d = &r->decision;
+    const size_t n = d->pairs + d->disturbed;
+    const char *found = isnan(d->slow_found)
+                            ? "too few pairs to find any share"
+                            : pk_printf(a, "so many pairs find a share of %.0f %%", 100 * d->slow_found);
+    return pk_printf(a, "%s in %zu of %zu processes, in the base in %zu, by %s (%s)",
+                     d->verdict == PK_SLOWER_IN_SOME ? "slower" : "slow", d->slow_new, n, d->slow_base,
+                     slow_size(r, a), found);
+}
+
 const char *pk_report_row(const struct pk_compared *r, struct pk_arena *a)
 {
     const struct pk_figures *f = r->new_;
@@ -52,6 +75,8 @@ const char *pk_report_row(const struct pk_compared *r, struct pk_arena *a)
     const char *which =
         pk_printf(a, "%s%s of %s%s%s", in, f->metric, f->variant, *r->place ? " " : "", r->place);
     const char *word = r->judged ? pk_verdict_name(d->verdict) : "not judged";
+    if (r->judged && d->verdict == PK_SLOWER_IN_SOME)
+        return pk_printf(a, "%s: %s", which, pk_report_slow(r, a));
     if (r->judged && d->absolute)
         return pk_printf(a, "%s: %s, %s", which, word, difference(d, f->unit, a));
     if (isnan(r->ratio.ci.lo))
@@ -72,7 +97,7 @@ const char *pk_failure_text(const struct pk_failure *f, struct pk_arena *a)
 static bool is_shown(const struct pk_report *r, enum pk_code outcome)
 {
     const struct pk_verdicts v = pk_compare_count(r->comparison);
-    const size_t red = v.of[PK_SLOWER] + v.of[PK_UNSTABLE] + v.of[PK_UNREPLICATED];
+    const size_t red = v.slower + v.of[PK_UNSTABLE] + v.of[PK_UNREPLICATED];
     const bool verdict = outcome == PK_E_REGRESSION || outcome == PK_E_UNDECIDED;
     size_t failures = 0;
     for (size_t i = 0; i < r->n_failures; i++)

@@ -14,11 +14,11 @@ struct pk_report {
     double seconds;         /* that the command took */
 };
 
-/* JUnit XML: a test case per row, and per failure, which is named as the row of its case would be. slower is a failure, unstable and unreplicated are errors, as failures
+/* JUnit XML: a test case per row, and per failure, which is named as the row of its case would be. slower and slower-in-some are failures, unstable and unreplicated are errors, as failures
  * are, undecided is skipped, as failures are that are allowed. */
 const char *pk_report_junit(const struct pk_report *r, struct pk_arena *a);
 
-/* GitHub's workflow commands, a line each: an error with the number of slower rows, one for each of the worst nine; a warning for what
+/* GitHub's workflow commands, a line each: an error with the number of slower rows, one for each of the worst nine; the same of slower-in-some; a warning for what
  * is unstable; an error for each failure, and a notice for one that is allowed, at most ten. "" when there is nothing to report. */
 const char *pk_report_annotations(const struct pk_report *r, struct pk_arena *a);
 
@@ -34,6 +34,9 @@ const char *pk_report_case(const char *variant, const char *axes, struct pk_aren
 
 /* "forward_ns of flash seq_len=256: slower, +5.3 % (+3.9 to +6.8 %)"; of a suite with "[entry] " before it. */
 const char *pk_report_row(const struct pk_compared *r, struct pk_arena *a);
+
+/* "slower in 7 of 20 processes, in the base in 0, by +98.3 % (so many pairs find a share of 42 %)", of a row with slow processes. */
+const char *pk_report_slow(const struct pk_compared *r, struct pk_arena *a);
 
 /* "[entry] made_up_ns of flash n=2"; "all" of no one case. */
 const char *pk_failure_text(const struct pk_failure *f, struct pk_arena *a);

@@ -12,7 +12,7 @@ struct row {
     struct pk_scale scale;
     struct pk_mean_test test;
     struct pk_interval anytime, anytime_same; /* with until_clear */
-    bool refused;
+    struct pk_modes modes;
 };
 
 static void decide_case(const struct pk_pair_series *t, size_t cases, const struct pk_rule *rule,
@@ -22,9 +22,13 @@ static void decide_case(const struct pk_pair_series *t, size_t cases, const stru
     const struct pk_pairs *p = &t->screen;
     double *d = pk_new_n(&a, double, p->n + 1), share = rule->alpha / (double)cases;
     bool logs = pk_all_positive(p->base, p->n) && pk_all_positive(p->new_, p->n);
-    *o = (struct pk_decision){.p_adjusted = NAN, .mde = NAN};
+    *o = (struct pk_decision){.p_adjusted = NAN, .mde = NAN, .slow_found = NAN};
     r->scale = pk_scale_for(logs, t->higher_is_better, t->min_effect, t->min_change, p->base, p->n, rule);
-    size_t n = pk_clean_differences(p, logs, rule, d, o, &r->refused);
+    const struct pk_processes all = pk_processes_of(p, NULL, &r->scale, rule, &a);
+    const size_t n = pk_clean_differences(&all, 0, all.n, d);
+    o->pairs = n;
+    o->disturbed = all.n - n;
+    r->modes = all.modes;
     r->test = pk_test_mean(d, n, 1 - rule->alpha);
     if (rule->until_clear) {
         r->test.ci = pk_anytime_interval(d, n, 1 - rule->alpha);
@@ -33,6 +37,9 @@ static void decide_case(const struct pk_pair_series *t, size_t cases, const stru
     }
     o->p = rule->until_clear ? NAN : r->test.p;
     pk_report_effect(o, &r->test, &r->scale, sqrt(pk_moments(d, n).variance));
+    pk_report_modes(o, &r->modes, &r->scale);
+    if (r->modes.apart)
+        o->slow_found = pk_slow_found(all.n, share / pk_risk_shares, rule->power);
     if (n < 2)
         return;
     double least = rule->strict ? r->scale.min_effect : 0, luck = pk_t_quantile(rule->power, (double)(n - 1));
@@ -51,13 +58,24 @@ static int significant(const struct row *r, const struct pk_decision *o, const s
     return o->p_adjusted < rule->alpha ? side : 0;
 }
 
+/* p of there being no more slow processes on the new side; NaN where none lies apart. */
+static double p_slow(const struct row *r, const struct pk_rule *rule)
+{
+    const struct pk_modes *m = &r->modes;
+    if (!m->apart)
+        return NAN;
+    return rule->until_clear ? pk_modes_p_anytime(m) : pk_modes_p(m, 1);
+}
+
 static void settle(const struct pk_pair_series *t, size_t cases, const struct pk_rule *rule,
-                   const struct row *r, struct pk_decision *o)
+                   const struct row *r, double p, struct pk_decision *o)
 {
     const struct pk_test_results f = {
-        .refusal = t->unstable ? PK_REASON_ENVIRONMENT : pk_refuse_pairs(o, r->refused, &r->scale, rule),
-        .significant = significant(r, o, rule),
-        .otherwise = PK_REASON_NOISE};
+        .refusal = t->unstable ? PK_REASON_ENVIRONMENT : pk_refuse_pairs(o, &r->scale, rule),
+        .significant = pk_modes_divided(&r->modes) ? 0 : significant(r, o, rule),
+        .more_slow = p < rule->alpha,
+        .otherwise = PK_REASON_NOISE,
+        .modes = &r->modes};
     if (rule->until_clear) { /* proved or not; the p of one look means nothing */
         bool same = r->anytime_same.lo > -r->scale.same_within && r->anytime_same.hi < r->scale.same_within;
         o->p_same = same ? 0 : 1;
@@ -80,14 +98,20 @@ void pk_decide_pairs(const struct pk_pair_series *t, size_t n, const struct pk_r
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct row *rows = pk_new_n(&a, struct row, n + 1);
-    double *p = pk_new_n(&a, double, n + 1);
+    double *p = pk_new_n(&a, double, 2 * n + 1); /* of the means, then of slow processes */
     for (size_t i = 0; i < n; i++) {
         decide_case(&t[i], n, rule, &rows[i], &out[i]);
-        p[i] = rule->until_clear ? NAN : pk_p_shown(&rows[i].test, &rows[i].scale, rule);
+        p[i] = rule->until_clear || pk_modes_divided(&rows[i].modes)
+                   ? NAN
+                   : pk_p_shown(&rows[i].test, &rows[i].scale, rule);
+        p[n + i] = p_slow(&rows[i], rule);
     }
     pk_adjust_holm(p, n, p);
+    pk_adjust_holm(p + n, n, p + n);
     for (size_t i = 0; i < n; i++) {
         out[i].p_adjusted = p[i];
-        settle(&t[i], n, rule, &rows[i], &out[i]);
+        settle(&t[i], n, rule, &rows[i], p[n + i], &out[i]);
+        if (out[i].verdict == PK_SLOWER_IN_SOME)
+            out[i].p_adjusted = p[n + i];
     }
 }

@@ -14,11 +14,13 @@ static const double screen_p = 0.2;
 struct row {
     struct pk_scale scale;
     struct pk_mean_test screen, fresh, all; /* of differences; fresh of the confirming pairs alone */
+    struct pk_modes modes;                  /* of all pairs */
     double sd;                              /* of all undisturbed differences */
-    size_t n_screen;
-    size_t target;  /* confirming pairs */
-    bool confirmed; /* all pairs of the second stage are there */
-    bool refused;   /* disturbed pairs could not be left out */
+    double p_slow;           /* of both sides having as many slow processes, adjusted; NaN = not tested */
+    int more_slow;           /* 1: the new side seems to have more, -1: fewer */
+    size_t n_screen;         /* screened and undisturbed */
+    size_t screened, target; /* pairs of each stage */
+    bool confirmed;          /* all pairs of the second stage are there */
 };
 
 /* How many pairs a stage of `target` still wants. Disturbed ones are replaced by a quarter more at most, and a single one is not: where a
@@ -32,53 +34,75 @@ static size_t pairs_wanted(size_t target, size_t clean, size_t measured)
     return missing < left ? missing : left;
 }
 
+static void suspect(const struct pk_processes *screen, const struct pk_rule *rule, const struct row *r,
+                    struct pk_decision *o)
+{
+    const double worse = r->scale.worse * r->screen.estimate, least = r->scale.min_effect / 2;
+    if (r->screen.p < screen_p && fabs(worse) >= least && least > 0)
+        o->suspected = worse > 0 ? 1 : rule->confirm_faster ? -1 : 0;
+    o->modes_suspected = screen->modes.apart;
+}
+
 /* Tests what there is of a case and says what it wants next. */
 static void decide_case(const struct pk_pair_series *t, const struct pk_rule *rule, struct row *r,
                         struct pk_decision *o)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rule own = *rule;
     double *d = pk_new_n(&a, double, t->screen.n + t->confirm.n + 1), level = 1 - rule->alpha;
     bool logs =
         pk_all_positive(t->screen.base, t->screen.n) && pk_all_positive(t->screen.new_, t->screen.n) &&
         pk_all_positive(t->confirm.base, t->confirm.n) && pk_all_positive(t->confirm.new_, t->confirm.n);
-    *o = (struct pk_decision){.p = NAN, .p_adjusted = NAN};
+    if (t->max_pairs)
+        pk_rule_of_pairs(&own, t->max_pairs);
+    *o = (struct pk_decision){.p = NAN, .p_adjusted = NAN, .slow_found = NAN};
+    *r = (struct row){.screened = own.screen_pairs, .target = own.confirm_pairs, .p_slow = NAN};
     r->scale = pk_scale_for(logs, t->higher_is_better, t->min_effect, t->min_change, t->screen.base,
                             t->screen.n, rule);
-    r->target = t->max_pairs ? t->max_pairs - rule->screen_pairs : rule->confirm_pairs;
-    size_t n = r->n_screen = pk_clean_differences(&t->screen, logs, rule, d, o, &r->refused);
+    const struct pk_processes screen = pk_processes_of(&t->screen, NULL, &r->scale, rule, &a),
+                              all = pk_processes_of(&t->screen, &t->confirm, &r->scale, rule, &a);
+    size_t n = r->n_screen = pk_clean_differences(&screen, 0, screen.n, d), measured = screen.n;
     r->screen = pk_test_mean(d, n, level);
-    o->wanted = pairs_wanted(rule->screen_pairs, n, t->screen.n);
+    r->modes = all.modes;
+    o->wanted = pairs_wanted(r->screened, n, screen.n);
     o->stage = o->wanted ? PK_STAGE_SCREEN : PK_STAGE_DONE;
-    const double worse = r->scale.worse * r->screen.estimate, least = r->scale.min_effect / 2;
-    if (!o->wanted && r->screen.p < screen_p && fabs(worse) >= least && least > 0)
-        o->suspected = worse > 0 ? 1 : rule->confirm_faster ? -1 : 0;
-    if (o->suspected) {
-        size_t fresh = pk_clean_differences(&t->confirm, logs, rule, d + n, o, &r->refused);
+    if (!o->wanted)
+        suspect(&screen, rule, r, o);
+    /* also in pairs that other cases wanted */
+    o->modes_suspected |= !o->wanted && all.modes.apart;
+    if (o->suspected || o->modes_suspected) {
+        n = pk_clean_differences(&all, 0, screen.n, d);
+        const size_t fresh = pk_clean_differences(&all, screen.n, all.n, d + n);
         r->fresh = pk_test_mean(d + n, fresh, level);
         o->wanted = pairs_wanted(r->target, fresh, t->confirm.n);
         o->stage = o->wanted ? PK_STAGE_CONFIRM : PK_STAGE_DONE;
         r->confirmed = !o->wanted;
         n += fresh;
+        measured = all.n;
     }
+    /* A suspicion does not know the sides: all pairs may be tested. */
+    o->pairs = n;
+    o->disturbed = measured - n;
     r->all = pk_test_mean(d, n, level);
     r->sd = sqrt(pk_moments(d, n).variance);
     pk_report_effect(o, &r->all, &r->scale, r->sd);
+    pk_report_modes(o, &r->modes, &r->scale);
 }
 
-/* Holm over the cases suspected in one direction; those whose fresh pairs are missing count as 1. */
+/* Holm over the tests of the cases suspected in one direction; those whose fresh pairs are missing count as 1. */
 static void adjust(const struct row *rows, size_t n, int towards, const struct pk_rule *rule,
                    struct pk_decision *out, double *p)
 {
     for (size_t i = 0; i < n; i++) {
         const struct row *r = &rows[i];
         p[i] = NAN;
-        if (out[i].suspected != towards)
+        if (out[i].suspected != towards || (r->confirmed && pk_modes_divided(&r->modes)))
             continue;
         struct pk_mean_test t = r->fresh;
         t.estimate *= towards * r->scale.worse;
-        /* doubled: the risk is for false alarms in both directions */
-        p[i] = r->confirmed ? fmin(1, 2 * pk_test_above(&t, rule->strict ? r->scale.min_effect : 0)) : 1;
-        out[i].p = r->confirmed ? p[i] : NAN;
+        const double above = pk_test_above(&t, rule->strict ? r->scale.min_effect : 0);
+        p[i] = r->confirmed ? fmin(1, pk_risk_shares * above) : 1;
+        out[i].p = r->confirmed ? fmin(1, 2 * above) : NAN; /* two-sided */
     }
     pk_adjust_holm(p, n, p);
     for (size_t i = 0; i < n; i++) {
@@ -87,14 +111,57 @@ static void adjust(const struct row *rows, size_t n, int towards, const struct p
     }
 }
 
+/* Holm over the tests of slow processes, of the cases that have any: a family of its own, or rows with a few slow processes, which are many
+ * on a disturbed machine, would hide what the means find. */
+static void adjust_slow(struct row *rows, size_t n, int towards, const struct pk_decision *out, double *p)
+{
+    for (size_t i = 0; i < n; i++) {
+        const bool tested = !out[i].wanted && (towards > 0 || pk_modes_shifted(&rows[i].modes));
+        p[i] = !out[i].modes_suspected ? NAN : tested ? pk_modes_p(&rows[i].modes, towards) : 1;
+    }
+    pk_adjust_holm(p, n, p);
+    for (size_t i = 0; i < n; i++)
+        if (p[i] < rows[i].p_slow || isnan(rows[i].p_slow)) {
+            rows[i].p_slow = p[i];
+            rows[i].more_slow = towards;
+        }
+}
+
 double pk_gate_reach(size_t n, size_t m, double sd, double margin, const struct pk_rule *rule)
 {
     if (n < 2 || m < 2)
         return NAN;
     double luck = pk_t_quantile(rule->power, (double)(n + m - 1)) * sd / sqrt((double)(n + m));
     double seen = pk_mde_quick(n, sd, screen_p, rule->power);
-    double confirmed = pk_mde_quick(m, sd, rule->alpha, rule->power) + (rule->strict ? margin : 0);
+    double confirmed =
+        pk_mde_quick(m, sd, 2 * rule->alpha / pk_risk_shares, rule->power) + (rule->strict ? margin : 0);
     return fmax(fmax(seen, confirmed), margin + luck);
+}
+
+static void settle(const struct pk_pair_series *t, const struct pk_rule *rule, struct row *r,
+                   struct pk_decision *o)
+{
+    o->mde = pk_as_share(pk_gate_reach(r->n_screen, r->target, r->sd, r->scale.min_effect, rule), &r->scale);
+    /* Equivalence may be claimed twice: four fifths of the risk for the screening, which has few pairs, one fifth for the fresh
+     * ones, which need no more. */
+    const double within = r->scale.same_within;
+    o->p_same = fmin(1, r->confirmed ? 5 * pk_test_within(&r->fresh, -within, within)
+                                     : 1.25 * pk_test_within(&r->screen, -within, within));
+    const struct pk_test_results f = {.refusal = t->unstable ? PK_REASON_ENVIRONMENT
+                                                 : o->wanted ? PK_REASON_MORE_PAIRS
+                                                             : pk_refuse_pairs(o, &r->scale, rule),
+                                      .significant =
+                                          o->suspected && o->p_adjusted < rule->alpha ? o->suspected : 0,
+                                      .more_slow = r->p_slow < rule->alpha ? r->more_slow : 0,
+                                      .otherwise = o->suspected ? PK_REASON_UNCONFIRMED : PK_REASON_NOISE,
+                                      .modes = &r->modes};
+    pk_settle(o, &f, &r->all, &r->scale, rule->alpha, rule);
+    if (f.more_slow && (o->verdict == PK_SLOWER_IN_SOME || isnan(o->p_adjusted))) {
+        o->p = fmin(1, pk_modes_p(&r->modes, f.more_slow) * 2 / pk_risk_shares); /* two-sided */
+        o->p_adjusted = r->p_slow;
+    }
+    if (r->modes.apart)
+        o->slow_found = pk_slow_found(r->modes.pairs, rule->alpha / pk_risk_shares, rule->power);
 }
 
 void pk_decide_gate(const struct pk_pair_series *t, size_t n, const struct pk_rule *rule,
@@ -107,22 +174,8 @@ void pk_decide_gate(const struct pk_pair_series *t, size_t n, const struct pk_ru
         decide_case(&t[i], rule, &rows[i], &out[i]);
     adjust(rows, n, 1, rule, out, p);
     adjust(rows, n, -1, rule, out, p);
-    for (size_t i = 0; i < n; i++) {
-        const struct row *r = &rows[i];
-        out[i].mde =
-            pk_as_share(pk_gate_reach(r->n_screen, r->target, r->sd, r->scale.min_effect, rule), &r->scale);
-        /* Equivalence may be claimed twice: four fifths of the risk for the screening, which has few pairs, one fifth for the fresh
-         * ones, which need no more. */
-        const double within = r->scale.same_within;
-        out[i].p_same = fmin(1, r->confirmed ? 5 * pk_test_within(&r->fresh, -within, within)
-                                             : 1.25 * pk_test_within(&r->screen, -within, within));
-        bool significant = out[i].suspected && out[i].p_adjusted < rule->alpha;
-        const struct pk_test_results f = {
-            .refusal = t[i].unstable   ? PK_REASON_ENVIRONMENT
-                       : out[i].wanted ? PK_REASON_MORE_PAIRS
-                                       : pk_refuse_pairs(&out[i], r->refused, &r->scale, rule),
-            .significant = significant ? out[i].suspected : 0,
-            .otherwise = out[i].suspected ? PK_REASON_UNCONFIRMED : PK_REASON_NOISE};
-        pk_settle(&out[i], &f, &r->all, &r->scale, rule->alpha, rule);
-    }
+    adjust_slow(rows, n, 1, out, p);
+    adjust_slow(rows, n, -1, out, p);
+    for (size_t i = 0; i < n; i++)
+        settle(&t[i], rule, &rows[i], &out[i]);
 }

@@ -31,19 +31,20 @@ static double log_variance(const double *v, size_t n)
     return pk_moments(logs, n).variance;
 }
 
-/* Without the disturbed pairs, as a gate; with them where they are so many that a gate would not go without them either. */
+/* Without the disturbed pairs, as a gate; with them where too few would be left. */
 static size_t differences(const struct pk_pairs *p, const struct pk_rule *rule, double *d, size_t *left_out)
 {
-    struct pk_decision counts = {.pairs = 0};
-    struct pk_rule all = *rule;
-    bool refused = false;
-    const size_t n = pk_clean_differences(p, true, rule, d, &counts, &refused);
-    *left_out = counts.disturbed;
-    if ((double)counts.disturbed <= rule->most_disturbed * (double)p->n)
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_scale scale = pk_scale_for(true, false, 0, 0, p->base, p->n, rule);
+    const struct pk_processes all = pk_processes_of(p, NULL, &scale, rule, &a);
+    const size_t n = pk_clean_differences(&all, 0, p->n, d);
+    *left_out = p->n - n;
+    if (n >= FEWEST && (double)*left_out <= rule->most_disturbed * (double)p->n)
         return n;
-    all.disturbed_mad = INFINITY;
     *left_out = 0;
-    return pk_clean_differences(p, true, &all, d, &counts, &refused);
+    for (size_t i = 0; i < p->n; i++)
+        d[i] = all.v[p->n + i] - all.v[i];
+    return p->n;
 }
 
 bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, struct pk_pair_noise *out)

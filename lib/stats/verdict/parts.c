@@ -25,23 +25,39 @@ struct pk_scale pk_scale_for(bool logs, bool higher_is_better, double relative, 
     return s;
 }
 
-size_t pk_clean_differences(const struct pk_pairs *p, bool logs, const struct pk_rule *rule, double *d,
-                            struct pk_decision *out, bool *refused)
+struct pk_processes pk_processes_of(const struct pk_pairs *screen, const struct pk_pairs *confirm,
+                                    const struct pk_scale *s, const struct pk_rule *rule, struct pk_arena *a)
 {
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    bool *flags = pk_new_n(&a, bool, p->n + 1);
-    const struct pk_disturbed found = pk_find_disturbed(p, rule, flags);
-    size_t n = 0;
-    for (size_t i = 0; i < p->n; i++) {
-        if (!flags[i])
-            d[n++] = logs ? log(p->new_[i] / p->base[i]) : p->new_[i] - p->base[i];
+    const size_t n_screen = screen->n, n_confirm = confirm ? confirm->n : 0, n = n_screen + n_confirm;
+    struct pk_processes p = {
+        .v = pk_new_n(a, double, 2 * n + 1), .class = pk_new_n(a, signed char, 2 * n + 1), .n = n};
+    for (size_t i = 0; i < n; i++) {
+        const struct pk_pairs *from = i < n_screen ? screen : confirm;
+        const size_t at = i < n_screen ? i : i - n_screen;
+        p.v[i] = s->logs ? log(from->base[at]) : from->base[at];
+        p.v[n + i] = s->logs ? log(from->new_[at]) : from->new_[at];
     }
-    out->pairs += n;
-    out->disturbed += found.pairs;
-    out->disturbed_base += found.base;
-    out->disturbed_new += found.new_;
-    *refused |= found.refused;
+    p.modes = pk_find_modes(p.v, n, s->min_effect, s->worse, rule, p.class);
+    return p;
+}
+
+size_t pk_clean_differences(const struct pk_processes *p, size_t from, size_t until, double *d)
+{
+    const bool all = pk_modes_shifted(&p->modes);
+    size_t n = 0;
+    for (size_t i = from; i < until; i++)
+        if (all || (!p->class[i] && !p->class[p->n + i]))
+            d[n++] = p->v[p->n + i] - p->v[i];
     return n;
+}
+
+void pk_report_modes(struct pk_decision *out, const struct pk_modes *m, const struct pk_scale *s)
+{
+    if (!m->apart || (pk_modes_shifted(m) && !pk_modes_divided(m)))
+        return;
+    out->slow_base = m->slow_base;
+    out->slow_new = m->slow_new;
+    out->slow_size = s->logs ? exp(m->distance) : m->distance;
 }
 
 void pk_report_effect(struct pk_decision *out, const struct pk_mean_test *t, const struct pk_scale *s,
@@ -52,9 +68,6 @@ void pk_report_effect(struct pk_decision *out, const struct pk_mean_test *t, con
     out->ci = s->logs ? (struct pk_interval){exp(t->ci.lo), exp(t->ci.hi)} : t->ci;
     out->sd = sd;
     out->p_same = pk_test_within(t, -s->same_within, s->same_within);
-    size_t all = out->pairs + out->disturbed;
-    out->p_disturbed = pk_fisher_exact(out->disturbed_base, all - out->disturbed_base, out->disturbed_new,
-                                       all - out->disturbed_new);
 }
 
 /* True when the estimate is beyond the margin, in the direction `towards`: 1 worse, -1 better. */
@@ -89,31 +102,47 @@ double pk_p_shown(const struct pk_mean_test *t, const struct pk_scale *s, const 
     return fmin(1, 2 * pk_test_above(&sized, s->min_effect));
 }
 
-enum pk_reason pk_refuse_pairs(const struct pk_decision *o, bool refused, const struct pk_scale *s,
+enum pk_reason pk_refuse_pairs(const struct pk_decision *o, const struct pk_scale *s,
                                const struct pk_rule *rule)
 {
-    if (o->pairs < 2)
+    const size_t all = o->pairs + o->disturbed;
+    if (all < 2)
         return PK_REASON_FEW_PAIRS;
-    if (refused || (double)o->disturbed > rule->most_disturbed * (double)(o->pairs + o->disturbed))
+    if (o->pairs < 2 || (double)o->disturbed > rule->most_disturbed * (double)all)
         return PK_REASON_DISTURBED;
     return s->min_effect > 0 ? PK_REASON_PROVED : PK_REASON_NEEDS_ABSOLUTE;
+}
+
+static enum pk_reason nothing_proved(const struct pk_test_results *f)
+{
+    return f->significant                 ? PK_REASON_BETWEEN
+           : pk_modes_one_sided(f->modes) ? PK_REASON_ONE_SIDED
+           : f->modes->apart              ? PK_REASON_MODES
+                                          : f->otherwise;
 }
 
 void pk_settle(struct pk_decision *o, const struct pk_test_results *f, const struct pk_mean_test *t,
                const struct pk_scale *s, double alpha, const struct pk_rule *rule)
 {
-    o->reason = f->refusal;
-    if (f->refusal == PK_REASON_PROVED && f->significant && beyond(t, f->significant, s))
-        o->verdict = f->significant > 0 ? PK_SLOWER : PK_FASTER;
-    else if (f->refusal == PK_REASON_PROVED && o->p_same < rule->alpha)
+    const bool tested = f->refusal == PK_REASON_PROVED,
+               certain = tested && f->significant && beyond(t, f->significant, s);
+    o->reason = PK_REASON_PROVED;
+    if (certain && f->significant > 0)
+        o->verdict = PK_SLOWER;
+    else if (f->more_slow > 0 && (tested || f->refusal == PK_REASON_DISTURBED))
+        o->verdict = pk_modes_shifted(f->modes) ? PK_SLOWER : PK_SLOWER_IN_SOME;
+    else if (certain || (tested && f->more_slow < 0 && pk_modes_shifted(f->modes)))
+        o->verdict = PK_FASTER;
+    else if (tested && o->p_same < rule->alpha && !pk_modes_may_differ(f->modes))
         o->verdict = PK_SAME;
     else {
-        if (f->refusal == PK_REASON_PROVED)
-            o->reason = f->significant ? PK_REASON_BETWEEN : f->otherwise;
+        o->reason = tested ? nothing_proved(f) : f->refusal;
         o->verdict = pk_reason_verdict(o->reason);
     }
     if (o->verdict == PK_UNDECIDED && o->reason != PK_REASON_MORE_PAIRS && s->min_effect > 0 && o->pairs > 1)
-        o->needed = needed(t->estimate, o->sd, o->pairs, s, alpha, rule);
+        o->needed = o->reason == PK_REASON_ONE_SIDED
+                        ? pk_slow_needed(f->modes, alpha / pk_risk_shares, rule->power)
+                        : needed(t->estimate, o->sd, o->pairs, s, alpha, rule);
 }
 
 double pk_as_share(double size, const struct pk_scale *s)

@@ -13,6 +13,7 @@
 struct row {
     struct pk_scale scale;
     struct pk_mean_test test;
+    struct pk_modes modes;
 };
 
 /* scratch: room for all figures of the case */
@@ -59,7 +60,8 @@ static void settle(const struct pk_stored *s, size_t cases, const struct pk_rule
     int side = r->test.estimate * r->scale.worse > 0 ? 1 : -1;
     const struct pk_test_results f = {.refusal = refusal,
                                       .significant = o->p_adjusted < rule->alpha ? side : 0,
-                                      .otherwise = PK_REASON_NOISE};
+                                      .otherwise = PK_REASON_NOISE,
+                                      .modes = &r->modes};
     pk_settle(o, &f, &r->test, &r->scale, rule->alpha / (double)cases, rule);
 }
 

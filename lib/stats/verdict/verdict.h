@@ -6,11 +6,12 @@
  * are positive, else in differences.
  *
  *   slower        significant, with the risk shared among the cases (Holm), and at least min_effect worse
- *   faster        the same on the other side
- *   same          proved to be within +-same_within, by two one-sided tests
+ *   slower-in-some  more of the new side's processes than of the base's are slow: apart from the others, by min_effect or more
+ *   faster        the same as slower, on the other side
+ *   same          proved to be within +-same_within, by two one-sided tests, and slow processes are not on one side alone
  *   undecided     none of these; `needed` says how many more pairs would probably do
  *   unreplicated  too few processes, or runs in the baseline, for any verdict
- *   unstable      too many pairs disturbed, or the caller saw throttling or drift
+ *   unstable      processes of both sides lie apart, and too few pairs are left; or the caller saw throttling or drift
  *
  * A real effect of exactly min_effect is "slower" half of the time: choose a min_effect below the change that must be found.
  *
@@ -34,6 +35,7 @@
 enum pk_verdict {
     PK_FASTER,
     PK_SLOWER,
+    PK_SLOWER_IN_SOME,
     PK_SAME,
     PK_UNDECIDED,
     PK_UNREPLICATED,
@@ -42,7 +44,7 @@ enum pk_verdict {
 
 /* The reason of a verdict. */
 enum pk_reason {
-    PK_REASON_PROVED,         /* faster, slower, same */
+    PK_REASON_PROVED,         /* faster, slower, slower-in-some, same */
     PK_REASON_MORE_PAIRS,     /* the stage is not complete: `wanted` pairs are to be measured */
     PK_REASON_NOISE,          /* too few pairs, or runs, for so much noise */
     PK_REASON_UNCONFIRMED,    /* suspected after screening, not confirmed by fresh pairs */
@@ -50,7 +52,9 @@ enum pk_reason {
     PK_REASON_NEEDS_ABSOLUTE, /* figures that are not positive have no ratio: give min_change */
     PK_REASON_FEW_PAIRS,      /* under two pairs */
     PK_REASON_FEW_RUNS,       /* under five separate baseline runs */
-    PK_REASON_DISTURBED,      /* too many pairs disturbed */
+    PK_REASON_ONE_SIDED,      /* slow processes on one side alone, too few for a verdict */
+    PK_REASON_MODES,          /* slow processes on both sides, whose shares may differ */
+    PK_REASON_DISTURBED,      /* so many of them that too few pairs are left */
     PK_REASON_ENVIRONMENT,    /* the caller marked the case as unstable */
     PK_REASON_INEXACT,        /* repeats of an exact figure differ, and the two sides overlap */
 };
@@ -76,8 +80,9 @@ struct pk_rule {
     bool until_clear; /* false; pk_decide_pairs: a look after every pair, which the intervals allow for */
     size_t max_pairs; /* 30: where that ends */
 
-    double disturbed_mad;  /* 6: a figure so many MAD from its arm's median disturbs its pair */
-    double most_disturbed; /* 0.2: of all pairs; more are unstable */
+    double
+        apart_sd; /* 6: a process so many standard deviations from the others lies apart; more where they are few */
+    double most_disturbed; /* 0.75: of all pairs; more are unstable */
     size_t fewest_runs;    /* 5 separate runs in a stored baseline */
     double power;          /* 0.8: of mde and needed */
 };
@@ -93,7 +98,7 @@ struct pk_pair_series {
     bool higher_is_better; /* throughput; a metric without direction is not to be judged */
     double min_effect;     /* 0 = the rule's */
     double min_change;     /* also at least this much in the figures' unit (two clock ticks, say); 0 = none */
-    size_t max_pairs;      /* of this case in all, more than are screened; 0 = the rule's */
+    size_t max_pairs;      /* of this case in all (pk_rule_of_pairs); 0 = the rule's */
     bool unstable;         /* throttled or drifting, as the caller found */
     struct pk_pairs screen;
     struct pk_pairs confirm; /* measured after the screening; not used by pk_decide_pairs */
@@ -105,12 +110,23 @@ enum pk_stage {
     PK_STAGE_CONFIRM,
 };
 
+/* Processes that lie apart from the main mode, which is most of them: both sides pooled, so the rule does not know the sides. The
+ * class of a process: 1 worse than the main mode, -1 better, 0 in it. */
+struct pk_modes {
+    int apart;                  /* the class of most that lie apart; 0 = none does */
+    size_t slow_base, slow_new; /* slow are those of class 1; with `apart` -1, all that are not of class -1 */
+    size_t pairs;               /* of so many on each side */
+    double distance;            /* between the centres of those that lie apart and of the others */
+};
+
 struct pk_decision {
     enum pk_verdict verdict;
     enum pk_reason reason;
     enum pk_stage stage; /* of the pairs that are wanted */
     size_t wanted;       /* pairs to measure now; 0 when done */
     int suspected;       /* gate, after screening: 1 slower, -1 faster, 0 neither */
+    bool
+        modes_suspected; /* gate, after screening: slow processes on one side alone, or on the sides in different shares */
 
     /* Over all undisturbed pairs: new / base, their geometric mean, and its interval at 1 - alpha for this case alone; with
      * `absolute`, because some figure is not positive, new - base. Of a suspected case both lean towards the suspicion,
@@ -127,11 +143,15 @@ struct pk_decision {
     /* The smallest worsening found with rule.power: 0.014 is 1.4 %; with `absolute`, in the figures' unit. */
     double mde;
 
-    size_t pairs;                         /* undisturbed */
-    size_t disturbed;                     /* pairs left out */
-    size_t disturbed_base, disturbed_new; /* by which side's figures */
-    /* Fisher's, of both sides being disturbed alike: a small one is a finding, a slow mode of one side. */
-    double p_disturbed;
+    size_t pairs;     /* undisturbed */
+    size_t disturbed; /* pairs left out, because a process lies apart */
+
+    /* Slow processes, of pairs + disturbed on each side; both 0 where none lies apart. */
+    size_t slow_base, slow_new;
+    double
+        slow_size; /* between the centres of slow and other processes: a ratio above 1, or with `absolute` a difference */
+    double
+        slow_found; /* the share of slow processes on the new side alone that so many pairs find with rule.power; NaN without any */
 
     /* More pairs (stored: runs on each side) that would probably settle an undecided case; PK_PAIRS_NEVER when its effect
      * is as large as the margin; 0 when settled or wanted pairs come first. */
@@ -146,7 +166,7 @@ struct pk_decision {
 void pk_decide_gate(const struct pk_pair_series *t, size_t n, const struct pk_rule *rule,
                     struct pk_decision *out);
 
-/* All pairs in `screen`, Holm over all cases; nothing is wanted. With until_clear, the anytime interval takes the place
+/* All pairs in `screen`, Holm over all cases, and over the tests of slow processes of those that have any; nothing is wanted. With until_clear, the anytime interval takes the place
  * of Student's (alpha in equal shares, p are NaN), and cases want pairs until they are decided or have max_pairs. */
 void pk_decide_pairs(const struct pk_pair_series *t, size_t n, const struct pk_rule *rule,
                      struct pk_decision *out);
@@ -173,14 +193,14 @@ void pk_decide_stored(const struct pk_stored *s, size_t n, const struct pk_rule 
  * figure to a base one; p are NaN. */
 struct pk_decision pk_decide_exact(const struct pk_stored *s, double tolerance);
 
-/* Finds disturbed pairs: a member is more than rule.disturbed_mad MAD (both arms pooled, each about its own median; where one's is
- * thirty times the other's that alone; of logs when all are positive) from its arm's median, which is blind to which arm is slower. If fewer than
- * four pairs, or fewer than half of them, would be left, none is marked and `refused` is set. flags may be NULL. */
-struct pk_disturbed {
-    size_t pairs, base, new_;
-    bool refused;
-};
-struct pk_disturbed pk_find_disturbed(const struct pk_pairs *p, const struct pk_rule *rule, bool *flags);
+/* v: the figures (or their logs) of n processes of the base, then of n of the new side. The main mode grows from the half that lies
+ * closest together until all others are farther from its mean than rule.apart_sd of its standard deviations (more where it has few
+ * processes) and than `least`. worse: 1 when a larger figure is worse, else -1. Fills class[0..2n). */
+struct pk_modes pk_find_modes(const double *v, size_t n, double least, int worse, const struct pk_rule *rule,
+                              signed char *class);
+
+/* Sets the stages for so many pairs a case: three tenths of them are screened, at least 6. */
+void pk_rule_of_pairs(struct pk_rule *rule, size_t pairs);
 
 /* The order of n pairs: blocks of four, ABBA BAAB or BAAB ABBA at random. Neither drift nor the second place favours a side, and what
  * returns with every second or fourth process hits both sides alike in each block. */

@@ -10,18 +10,15 @@ const struct pk_rule pk_rule_default = {
     .confirm_pairs = 14,
     .max_pairs = 30,
     .confirm_faster = true,
-    .disturbed_mad = 6,
-    .most_disturbed = 0.2,
+    .apart_sd = 6,
+    .most_disturbed = 0.75,
     .fewest_runs = 5,
     .power = 0.8,
 };
 
 static const char *const verdicts[] = {
-    [PK_FASTER] = "faster",
-    [PK_SLOWER] = "slower",
-    [PK_SAME] = "same",
-    [PK_UNDECIDED] = "undecided",
-    [PK_UNREPLICATED] = "unreplicated",
+    [PK_FASTER] = "faster",     [PK_SLOWER] = "slower",       [PK_SLOWER_IN_SOME] = "slower-in-some",
+    [PK_SAME] = "same",         [PK_UNDECIDED] = "undecided", [PK_UNREPLICATED] = "unreplicated",
     [PK_UNSTABLE] = "unstable",
 };
 
@@ -41,13 +38,26 @@ static const struct {
     [PK_REASON_FEW_PAIRS] = {"few-pairs", "fewer than two processes on a side", PK_UNREPLICATED},
     [PK_REASON_FEW_RUNS] = {"few-runs", "fewer separate runs in the baseline than a verdict needs",
                             PK_UNREPLICATED},
-    [PK_REASON_DISTURBED] = {"disturbed", "too many processes were disturbed", PK_UNSTABLE},
+    [PK_REASON_ONE_SIDED] = {"one-sided", "slow processes on one side alone, too few for a verdict",
+                             PK_UNDECIDED},
+    [PK_REASON_MODES] = {"modes", "both sides have slow processes, in shares that may differ", PK_UNDECIDED},
+    [PK_REASON_DISTURBED] = {"disturbed",
+                             "both sides have so many slow processes that too few pairs are without one",
+                             PK_UNSTABLE},
     [PK_REASON_ENVIRONMENT] =
         {"environment",
          "most processes of a side were measured while the machine throttled itself or became slower",
          PK_UNSTABLE},
     [PK_REASON_INEXACT] = {"inexact", "repeats differ, and the two sides overlap", PK_UNDECIDED},
 };
+
+void pk_rule_of_pairs(struct pk_rule *rule, size_t pairs)
+{
+    const size_t screened = pairs * 3 / 10;
+    rule->max_pairs = pairs;
+    rule->screen_pairs = screened > pk_rule_default.screen_pairs ? screened : pk_rule_default.screen_pairs;
+    rule->confirm_pairs = pairs > rule->screen_pairs ? pairs - rule->screen_pairs : 0;
+}
 
 const char *pk_verdict_name(enum pk_verdict v)
 {

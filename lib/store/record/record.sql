@@ -101,9 +101,10 @@ FROM v_calibration WHERE run_id IN (SELECT run_id FROM v_run WHERE experiment = 
 
 -- statement: insert_verdict
 INSERT INTO main.verdict(new_case_id, base_case_id, metric_id, verdict, reason, ratio, ratio_low, ratio_high, difference, difference_low,
-  difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria)
+  difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria, slow_base, slow_new, slow_size, slow_found)
 SELECT n.id, b.id, m.metric_id, ?11, ?12, iif(?13, NULL, ?14), iif(?13, NULL, ?15), iif(?13, NULL, ?16), iif(?13, ?14, NULL),
-  iif(?13, ?15, NULL), iif(?13, ?16, NULL), ?17, iif(?18 > 0, ?18, NULL), ?19, ?20, ?21, ?22, ?23, ?24, ?25
+  iif(?13, ?15, NULL), iif(?13, ?16, NULL), ?17, iif(?18 > 0, ?18, NULL), ?19, ?20, ?21, ?22, ?23, ?24, ?25,
+  iif(?28 > 0, ?26, NULL), iif(?28 > 0, ?27, NULL), iif(?28 > 0, ?28, NULL), iif(?28 > 0, ?29, NULL)
 FROM main.run_case n JOIN main.summary m ON m.case_id = n.id JOIN main.metric k ON k.id = m.metric_id
 JOIN main.run_case b ON b.run_id = ?1 AND b.experiment = ?3 AND b.variant = ?4 AND b.device = ?5 AND b.axes = ?6
 WHERE n.run_id = ?2 AND n.experiment = ?3 AND n.variant = ?7 AND n.device = ?8 AND n.axes = ?9 AND k.name = ?10;
@@ -112,9 +113,11 @@ DELETE FROM main.baseline_verdict
 WHERE base = ?2 AND case_id IN (SELECT c.id FROM main.run_case c JOIN main.run r ON r.id = c.run_id WHERE r.uuid = ?1);
 -- statement: insert_baseline_verdict
 INSERT INTO main.baseline_verdict(case_id, base, metric_id, base_runs, judged_ns, verdict, reason, ratio, ratio_low, ratio_high, difference,
-  difference_low, difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria)
+  difference_low, difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria, slow_base, slow_new, slow_size,
+  slow_found)
 SELECT c.id, ?2, k.id, ?3, ?4, ?7, ?8, iif(?9, NULL, ?10), iif(?9, NULL, ?11), iif(?9, NULL, ?12), iif(?9, ?10, NULL), iif(?9, ?11, NULL),
-  iif(?9, ?12, NULL), ?13, iif(?14 > 0, ?14, NULL), ?15, ?16, ?17, ?18, ?19, ?20, ?21
+  iif(?9, ?12, NULL), ?13, iif(?14 > 0, ?14, NULL), ?15, ?16, ?17, ?18, ?19, ?20, ?21, iif(?24 > 0, ?22, NULL),
+  iif(?24 > 0, ?23, NULL), iif(?24 > 0, ?24, NULL), iif(?24 > 0, ?25, NULL)
 FROM main.run r JOIN main.run_case c ON c.run_id = r.id JOIN main.summary m ON m.case_id = c.id JOIN main.metric k ON k.id = m.metric_id
 WHERE r.uuid = ?1 AND c.ordinal = ?5 AND k.name = ?6;
 -- query: verdicts
@@ -122,7 +125,8 @@ SELECT experiment, base_variant, base_device, base_axes, variant, device, axes, 
        ratio IS NULL AND difference IS NOT NULL AS absolute,
        coalesce(ratio, difference) AS ratio, iif(ratio IS NULL AND difference IS NOT NULL, difference_low, ratio_low) AS low,
        iif(ratio IS NULL AND difference IS NOT NULL, difference_high, ratio_high) AS high, margin, coalesce(min_change, 0),
-       p, p_adjusted, mde, needed, pairs, disturbed, criteria, ordinal, base_uuid
+       p, p_adjusted, mde, needed, pairs, disturbed, criteria, ordinal, base_uuid, coalesce(slow_base, 0), coalesce(slow_new, 0),
+       coalesce(slow_size, 0), slow_found
 FROM v_verdict WHERE run_id = :run ORDER BY ordinal, metric, judged_at IS NOT NULL, judged_at DESC;
 
 -- A budget had no room for the slices with the note left_out: bench/session/session.c leaves it.

@@ -13,12 +13,13 @@ enum pk_code pk_store_verdicts(struct pk_store *s, int64_t base_run_id, int64_t 
     enum pk_code code = PK_OK;
     for (; n-- && !code; v++) {
         const struct pk_decision *d = &v->decision;
-        code = pk_db_run(s, err, "insert_verdict", "iittttttttttiffffffffiiit", base_run_id, run_id,
-                         v->experiment, v->variant[0], v->device[0], v->axes[0], v->variant[1], v->device[1],
-                         v->axes[1], v->metric, pk_verdict_name(d->verdict), pk_reason_name(d->reason),
-                         (int64_t)d->absolute, d->ratio, d->ci.lo, d->ci.hi, v->margin, v->min_change, d->p,
-                         d->p_adjusted, d->mde, (int64_t)d->needed, (int64_t)d->pairs, (int64_t)d->disturbed,
-                         v->criteria);
+        code =
+            pk_db_run(s, err, "insert_verdict", "iittttttttttiffffffffiiitiiff", base_run_id, run_id,
+                      v->experiment, v->variant[0], v->device[0], v->axes[0], v->variant[1], v->device[1],
+                      v->axes[1], v->metric, pk_verdict_name(d->verdict), pk_reason_name(d->reason),
+                      (int64_t)d->absolute, d->ratio, d->ci.lo, d->ci.hi, v->margin, v->min_change, d->p,
+                      d->p_adjusted, d->mde, (int64_t)d->needed, (int64_t)d->pairs, (int64_t)d->disturbed,
+                      v->criteria, (int64_t)d->slow_base, (int64_t)d->slow_new, d->slow_size, d->slow_found);
     }
     return pk_db_end(s, code, err);
 }
@@ -33,11 +34,12 @@ enum pk_code pk_store_baseline_verdicts(struct pk_store *s, const char *run_uuid
     enum pk_code code = pk_db_run(s, err, "forget_baseline_verdicts", "tt", run_uuid, base->name);
     for (; n-- && !code; v++) {
         const struct pk_decision *d = &v->decision;
-        code = pk_db_run(s, err, "insert_baseline_verdict", "tttiitttiffffffffiiit", run_uuid, base->name,
+        code = pk_db_run(s, err, "insert_baseline_verdict", "tttiitttiffffffffiiitiiff", run_uuid, base->name,
                          base->runs, now, v->ordinal, v->metric, pk_verdict_name(d->verdict),
                          pk_reason_name(d->reason), (int64_t)d->absolute, d->ratio, d->ci.lo, d->ci.hi,
                          v->margin, v->min_change, d->p, d->p_adjusted, d->mde, (int64_t)d->needed,
-                         (int64_t)d->pairs, (int64_t)d->disturbed, v->criteria);
+                         (int64_t)d->pairs, (int64_t)d->disturbed, v->criteria, (int64_t)d->slow_base,
+                         (int64_t)d->slow_new, d->slow_size, d->slow_found);
     }
     return pk_db_end(s, code, err);
 }
@@ -54,11 +56,11 @@ enum pk_code pk_store_read_verdicts(struct pk_store *s, int64_t run_id, struct p
         struct pk_verdict_row *w = &(*v)[*n];
         struct pk_decision *d = &w->decision;
         const char *verdict, *reason;
-        pk_db_row(&rows, *n, "ttttttttttbffffffffzzztit", &w->experiment, &w->variant[0], &w->device[0],
+        pk_db_row(&rows, *n, "ttttttttttbffffffffzzztitzzff", &w->experiment, &w->variant[0], &w->device[0],
                   &w->axes[0], &w->variant[1], &w->device[1], &w->axes[1], &w->metric, &verdict, &reason,
                   &d->absolute, &d->ratio, &d->ci.lo, &d->ci.hi, &w->margin, &w->min_change, &d->p,
                   &d->p_adjusted, &d->mde, &d->needed, &d->pairs, &d->disturbed, &w->criteria, &w->ordinal,
-                  &w->base_uuid);
+                  &w->base_uuid, &d->slow_base, &d->slow_new, &d->slow_size, &d->slow_found);
         pk_verdict_parse(verdict, &d->verdict);
         pk_reason_parse(reason, &d->reason);
     }

@@ -12,10 +12,9 @@ struct pk_verdict_row {
     const char *variant[2], *device[2], *axes[2]; /* of the cases of base and new, as they were recorded */
     double margin, min_change;                    /* share; in the unit of the metric, 0 = none */
     const char *criteria;                         /* JSON object */
-    struct pk_decision
-        decision;          /* without stage, wanted, suspected, p_same, sd and the sides of disturbed pairs */
-    int64_t ordinal;       /* read: of new's case in its run */
-    const char *base_uuid; /* read: of base's run; "" when it was judged against a base by name */
+    struct pk_decision decision; /* without stage, wanted, suspected, modes_suspected, p_same and sd */
+    int64_t ordinal;             /* read: of new's case in its run */
+    const char *base_uuid;       /* read: of base's run; "" when it was judged against a base by name */
 };
 
 /* Records verdicts for cases of these two runs of this store. One transaction. */

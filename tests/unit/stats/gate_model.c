@@ -79,6 +79,11 @@ static void one_gate(const struct machine *m, struct row *rows, size_t n, size_t
     }
 }
 
+static bool is_red(const struct pk_decision *d)
+{
+    return d->verdict == PK_SLOWER || d->verdict == PK_SLOWER_IN_SOME;
+}
+
 struct tally run_gates(const struct machine *m, uint64_t seed, int gates, int rows, int affected,
                        double effect, const struct pk_rule *rule)
 {
@@ -93,12 +98,12 @@ struct tally run_gates(const struct machine *m, uint64_t seed, int gates, int ro
         one_gate(m, row, (size_t)rows, (size_t)affected, effect, rule, &r, out);
         for (int i = 0; i < rows; i++) {
             t.pairs += (double)(row[i].trial.screen.n + row[i].trial.confirm.n) / rows / gates;
-            red |= out[i].verdict == PK_SLOWER && i >= affected;
+            red |= is_red(&out[i]) && i >= affected;
             glad |= out[i].verdict == PK_FASTER && i >= affected;
             if (affected && i >= affected)
                 continue;
             t.rows++;
-            t.slower += out[i].verdict == PK_SLOWER;
+            t.slower += is_red(&out[i]);
             t.faster += out[i].verdict == PK_FASTER;
             t.same += out[i].verdict == PK_SAME;
             t.undecided += out[i].verdict == PK_UNDECIDED;

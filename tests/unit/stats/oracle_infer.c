@@ -59,7 +59,7 @@ static void binomial(double *v, size_t n)
 
 static void fisher(double *v, size_t n)
 {
-    say(pk_fisher_exact((size_t)v[0], (size_t)v[1], (size_t)v[2], (size_t)v[3]));
+    say(pk_fisher_above((size_t)v[0], (size_t)v[1], (size_t)v[2], (size_t)v[3]));
 }
 
 /* --- means and ranks: the length of the first set, then both --- */

@@ -58,13 +58,13 @@ static void identical_code_is_rarely_red(void **state)
 
 static void trouble_is_not_red_either(void **state)
 {
-    quiet(&disturbed, 100, 0.03, 8);
-    quiet(&bimodal, 300, 0.03, 8);
+    quiet(&disturbed, 100, 0.01, 18); /* rows with a slow process go on to their most pairs */
+    quiet(&bimodal, 300, 0.015, 13);
 }
 
 static void a_beat_is_not_red(void **state)
 {
-    quiet(&beating, 500, 0.01, 8);
+    quiet(&beating, 500, 0.01, 11);
 }
 
 /* The mean difference, over `pairs` pairs in the order of a seed, that every fourth process with log 1.05 makes where nothing else does. */
@@ -123,8 +123,8 @@ static void slowdowns_are_found(void **state)
     find(&drifting, 3, 0.86);
     find(&drifting, 5, 0.97);
     find(&remembering, 5, 0.97);
-    find(&disturbed, 3, 0.75);
-    find(&disturbed, 5, 0.8);
+    find(&disturbed, 3, 0.6);
+    find(&disturbed, 5, 0.7);
     find(&bimodal, 5, 0.75);
     assert_true(find(&clean, 10, 0.97).same == 0);
 }

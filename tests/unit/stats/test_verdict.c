@@ -193,69 +193,187 @@ static void refusals(void **state)
     assert_says(&d, PK_UNREPLICATED, PK_REASON_FEW_PAIRS);
     d = pairs_of((struct pk_pair_series){.screen = make(&m, 10, 1.5, 0.001), .unstable = true});
     assert_says(&d, PK_UNSTABLE, PK_REASON_ENVIRONMENT);
-    make(&m, 10, 1.5, 0.001);
+    make(&m, 10, 1, 0.001);
     m.new_[0] *= 2;
     m.base[3] *= 2;
     d = pairs_of((struct pk_pair_series){.screen = {m.base, m.new_, 10}});
-    assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
-    assert_int_equal(d.disturbed, 2);
-    assert_true(d.disturbed_base == 1 && d.disturbed_new == 1 && d.p_disturbed > 0.999);
-    m.new_[5] *= 3;
+    assert_says(&d, PK_SAME, PK_REASON_PROVED);
+    assert_true(d.disturbed == 2 && d.slow_base == 1 && d.slow_new == 1);
+    assert_near(d.slow_size, 2, 0.01);
+    for (int i = 0; i < 9; i++) /* of ten pairs two are left */
+        (i % 2 ? m.base : m.new_)[i] = 2e6;
     d = pairs_of((struct pk_pair_series){.screen = {m.base, m.new_, 10}});
     assert_says(&d, PK_UNSTABLE, PK_REASON_DISTURBED);
 }
 
 /* --- pairs --- */
 
-static void disturbed_pairs_are_found_blind_to_the_arm(void **state)
+static struct pk_modes modes_of(const struct made *m, size_t n, double least, signed char *class)
 {
-    struct made m;
-    bool flags[MOST], swapped[MOST];
-    struct pk_pairs p = make(&m, 12, 1.2, 0.01);
-    assert_int_equal(pk_find_disturbed(&p, &pk_rule_default, flags).pairs, 0);
+    double v[2 * MOST];
+    for (size_t i = 0; i < n; i++) {
+        v[i] = log(m->base[i]);
+        v[n + i] = log(m->new_[i]);
+    }
+    return pk_find_modes(v, n, least, 1, &pk_rule_default, class);
+}
+
+static void modes_are_found_blind_to_the_side(void **state)
+{
+    struct made m, other;
+    signed char class[2 * MOST];
+    make(&m, 12, 1.005, 0.01);
+    assert_int_equal(modes_of(&m, 12, 0.02, class).apart, 0);
     m.base[2] *= 1.5;
-    m.new_[7] /= 1.5;
-    struct pk_disturbed found = pk_find_disturbed(&p, &pk_rule_default, flags);
-    assert_true(found.pairs == 2 && found.base == 1 && found.new_ == 1 && flags[2] && flags[7] && !flags[0]);
-    const struct pk_pairs other = {p.new_, p.base, p.n};
-    pk_find_disturbed(&other, &pk_rule_default, swapped);
-    assert_memory_equal(flags, swapped, 12 * sizeof *flags);
-    assert_int_equal(pk_find_disturbed(&p, &pk_rule_default, NULL).pairs, 2);
+    m.new_[7] *= 1.6;
+    m.new_[8] *= 1.6;
+    struct pk_modes found = modes_of(&m, 12, 0.02, class);
+    assert_true(found.apart == 1 && found.slow_base == 1 && found.slow_new == 2 && found.pairs == 12);
+    assert_true(class[2] == 1 && class[12 + 7] == 1 && class[0] == 0);
+    assert_near(found.distance, log(1.6), 0.05);
+    memcpy(other.base, m.new_, sizeof m.new_);
+    memcpy(other.new_, m.base, sizeof m.base);
+    found = modes_of(&other, 12, 0.02, class);
+    assert_true(found.slow_base == 2 && found.slow_new == 1);
+    make(&m, 12, 1, 0.01);
+    m.new_[3] /= 2; /* of one that is fast, all others are slow */
+    found = modes_of(&m, 12, 0.02, class);
+    assert_true(found.apart == -1 && found.slow_base == 12 && found.slow_new == 11 && class[12 + 3] == -1);
 }
 
-static void too_many_disturbed_pairs_stay(void **state)
+static void near_ones_are_not_apart(void **state)
 {
     struct made m;
-    bool flags[MOST];
-    struct pk_pairs p = make(&m, 5, 1, 0.01);
-    m.base[0] *= 2;
-    m.new_[1] *= 2;
-    struct pk_disturbed found = pk_find_disturbed(&p, &pk_rule_default, flags);
-    assert_true(found.refused && found.pairs == 0 && !flags[0] && !flags[1]);
-    assert_true(pairs_of((struct pk_pair_series){.screen = p}).verdict == PK_UNSTABLE);
-    double ticks[8] = {5, 5, 5, 5, 5, 5, 5, 6};
-    p = (struct pk_pairs){ticks, ticks, 8}; /* most are equal: no measure of what is far */
-    assert_int_equal(pk_find_disturbed(&p, &pk_rule_default, flags).pairs, 0);
-    p.n = 0;
-    assert_int_equal(pk_find_disturbed(&p, &pk_rule_default, NULL).pairs, 0);
+    signed char class[2 * MOST];
+    make(&m, 12, 1, 0.0001);
+    m.new_[3] *= 1.015; /* a hundred standard deviations, but under the margin */
+    assert_int_equal(modes_of(&m, 12, log(1.02), class).apart, 0);
+    assert_int_equal(modes_of(&m, 12, log(1.01), class).apart, 1);
+    make(&m, 2, 3, 0.0001);
+    assert_int_equal(modes_of(&m, 2, 0.02, class).apart, 0); /* too few for a mode */
+    double ticks[16] = {5, 5, 5, 5, 5, 5, 5, 6, 5, 5, 5, 5, 5, 5, 5, 5};
+    /* most are equal: no measure of what is far */
+    assert_int_equal(pk_find_modes(ticks, 8, 0, 1, &pk_rule_default, class).apart, 0);
+    assert_int_equal(pk_find_modes(ticks, 8, 0.5, 1, &pk_rule_default, class).slow_base, 1);
+    assert_int_equal(pk_find_modes(ticks, 0, 0.5, 1, &pk_rule_default, class).apart, 0);
 }
 
-static void a_constant_side_makes_no_noise_a_disturbance(void **state)
+static void sides_that_lie_apart_are_compared_whole(void **state)
 {
     struct made m;
-    bool flags[MOST];
     const struct pk_pairs p = {m.base, m.new_, 12};
-    for (size_t i = 0; i < 12; i++) {
+    for (size_t i = 0; i < 12; i++) { /* one side is constant */
         m.base[i] = 1e6 * (1 + 0.0005 * (double)(i * 5 % 12));
         m.new_[i] = 1.5e6;
     }
-    assert_int_equal(pk_find_disturbed(&p, &pk_rule_default, flags).pairs, 0);
-    assert_true(pairs_of((struct pk_pair_series){.screen = p}).verdict == PK_SLOWER);
-    m.base[3] *= 2; /* is one still */
-    assert_true(pk_find_disturbed(&p, &pk_rule_default, flags).base == 1 && flags[3]);
-    for (size_t i = 0; i < 12; i++)
-        m.new_[i] = 0;
-    assert_int_equal(pk_find_disturbed(&p, &pk_rule_default, flags).pairs, 1);
+    struct pk_decision d = pairs_of((struct pk_pair_series){.screen = p});
+    assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
+    assert_true(d.disturbed == 0 && d.slow_new == 0); /* the mean says it */
+    m.base[3] *= 2;
+    d = pairs_of((struct pk_pair_series){.screen = p});
+    assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
+    d = pairs_of((struct pk_pair_series){.screen = p, .higher_is_better = true});
+    assert_true(d.verdict == PK_FASTER || d.verdict == PK_UNDECIDED);
+}
+
+/* --- slow processes of one side --- */
+
+/* n pairs of which the first k of new take `size` times as long. */
+static struct pk_pairs slow_new(struct made *m, size_t n, size_t k, double size)
+{
+    struct pk_pairs p = make(m, n, 1, 0.001);
+    for (size_t i = 0; i < k; i++)
+        m->new_[i] *= size;
+    return p;
+}
+
+static void slow_in_some(void **state)
+{
+    struct made m;
+    struct pk_decision d = pairs_of((struct pk_pair_series){.screen = slow_new(&m, 30, 6, 2)});
+    assert_says(&d, PK_SLOWER_IN_SOME, PK_REASON_PROVED);
+    assert_true(d.slow_new == 6 && d.slow_base == 0 && d.pairs == 24 && d.disturbed == 6);
+    assert_near(d.p_adjusted, 4 * 30.0 * 29 * 28 * 27 * 26 * 25 / (60.0 * 59 * 58 * 57 * 56 * 55), 1e-9);
+    assert_near(d.ratio, 1, 0.001); /* of the others */
+    assert_true(d.slow_found > 0.2 && d.slow_found < 0.3);
+    d = pairs_of((struct pk_pair_series){.screen = slow_new(&m, 30, 5, 2)});
+    assert_says(&d, PK_UNDECIDED, PK_REASON_ONE_SIDED);
+    assert_true(d.needed > 5 && d.needed < 40);
+    d = pairs_of((struct pk_pair_series){.screen = slow_new(&m, 30, 6, 1.015)}); /* under the margin */
+    assert_true(d.verdict == PK_SAME && d.slow_new == 0);
+    d = pairs_of((struct pk_pair_series){.screen = slow_new(&m, 30, 6, 2), .min_effect = 1.5});
+    assert_says(&d, PK_SAME, PK_REASON_PROVED);
+}
+
+static void slow_in_some_is_of_the_new_side(void **state)
+{
+    struct made m;
+    slow_new(&m, 30, 8, 2);
+    struct pk_decision d = pairs_of((struct pk_pair_series){.screen = {m.new_, m.base, 30}});
+    assert_says(&d, PK_UNDECIDED, PK_REASON_ONE_SIDED); /* nothing became slower, nor is it the same */
+    slow_new(&m, 30, 8, 0.5);
+    d = pairs_of((struct pk_pair_series){.screen = {m.base, m.new_, 30}, .higher_is_better = true});
+    assert_says(&d, PK_SLOWER_IN_SOME, PK_REASON_PROVED);
+    d = pairs_of(
+        (struct pk_pair_series){.screen = {m.new_, m.base, 30}}); /* the base has a fast mode, new lost it */
+    assert_says(&d, PK_SLOWER_IN_SOME, PK_REASON_PROVED);
+    assert_true(d.slow_new == 30 && d.slow_base == 22);
+}
+
+static void slow_ones_on_both_sides(void **state)
+{
+    struct made m;
+    const struct pk_pairs p = slow_new(&m, 20, 3, 2);
+    for (int i = 10; i < 13; i++)
+        m.base[i] *= 2;
+    struct pk_decision d = pairs_of((struct pk_pair_series){.screen = p});
+    assert_says(&d, PK_SAME, PK_REASON_PROVED);
+    m.new_[15] *= 2;
+    d = pairs_of((struct pk_pair_series){.screen = p});
+    assert_says(&d, PK_UNDECIDED, PK_REASON_MODES);
+    assert_true(d.slow_base == 3 && d.slow_new == 4);
+}
+
+static void a_gate_goes_on_with_slow_ones(void **state)
+{
+    struct made m, fresh;
+    struct pk_pair_series t = {.screen = slow_new(&m, 6, 1, 2)};
+    struct pk_decision d = gate_of(t);
+    assert_says(&d, PK_UNDECIDED, PK_REASON_MORE_PAIRS);
+    assert_true(d.stage == PK_STAGE_CONFIRM && d.wanted == 14 && d.modes_suspected && !d.suspected);
+    t.confirm = make(&fresh, 14, 1, 0.001);
+    d = gate_of(t);
+    assert_says(&d, PK_UNDECIDED, PK_REASON_ONE_SIDED); /* never the same */
+    assert_true(d.pairs == 19 && d.disturbed == 1 && d.slow_new == 1 && d.wanted == 0);
+    t.confirm = slow_new(&fresh, 18, 6, 2);
+    d = gate_of(t);
+    assert_says(&d, PK_SLOWER_IN_SOME, PK_REASON_PROVED);
+    assert_true(d.slow_new == 7 && d.slow_found > 0.25 && d.slow_found < 0.45);
+}
+
+static void looks_at_slow_ones_are_allowed_for(void **state)
+{
+    struct pk_rule rule = pk_rule_default;
+    struct made m;
+    struct pk_decision d;
+    rule.until_clear = true;
+    for (size_t k = 8; k <= 9; k++) { /* 1 in 2^k, times what the mixture costs */
+        struct pk_pair_series t = {.screen = slow_new(&m, 29, k, 2)};
+        pk_decide_pairs(&t, 1, &rule, &d);
+        assert_int_equal(d.verdict, k < 9 ? PK_UNDECIDED : PK_SLOWER_IN_SOME);
+        assert_int_equal(d.wanted, k < 9);
+    }
+}
+
+static void pairs_make_the_stages(void **state)
+{
+    struct pk_rule rule = pk_rule_default;
+    pk_rule_of_pairs(&rule, 60);
+    assert_true(rule.screen_pairs == 18 && rule.confirm_pairs == 42 && rule.max_pairs == 60);
+    pk_rule_of_pairs(&rule, 20);
+    assert_true(rule.screen_pairs == 6 && rule.confirm_pairs == 14);
+    pk_rule_of_pairs(&rule, 6);
+    assert_true(rule.screen_pairs == 6 && rule.confirm_pairs == 0);
 }
 
 static void pairs_are_ordered_in_blocks(void **state)
@@ -325,21 +443,15 @@ static void a_gate_suspects_both_ways(void **state)
     assert_true(d.suspected == 1 && d.verdict == PK_SLOWER);
 }
 
-static void disturbed_pairs_are_run_again(void **state)
+static void pairs_with_slow_ones_are_run_again(void **state)
 {
     struct made m;
-    struct pk_pair_series t = {.screen = make(&m, 6, 1, 0.001)};
-    m.new_[2] *= 1.4;
-    struct pk_decision d = gate_of(t); /* a single one is not */
-    assert_says(&d, PK_SAME, PK_REASON_PROVED);
-    assert_true(d.wanted == 0 && d.pairs == 5 && d.disturbed_new == 1 && d.disturbed_base == 0);
-    m.base[4] *= 1.4;
-    d = gate_of(t);
+    struct pk_pair_series t = {.screen = slow_new(&m, 6, 2, 1.4)};
+    struct pk_decision d = gate_of(t);
     assert_true(d.stage == PK_STAGE_SCREEN && d.wanted == 2 && d.disturbed == 2);
-    t.screen = make(&m, 8, 1, 0.001);
-    m.new_[2] *= 1.4, m.base[5] *= 1.4, m.base[7] *= 1.4;
+    t.screen = slow_new(&m, 8, 3, 1.4);
     d = gate_of(t); /* no more than a quarter is run again */
-    assert_true(d.wanted == 0 && d.verdict == PK_UNSTABLE);
+    assert_true(d.stage == PK_STAGE_CONFIRM && d.wanted == 14);
 }
 
 static void cases_not_confirmed_yet_count(void **state)
@@ -351,7 +463,7 @@ static void cases_not_confirmed_yet_count(void **state)
         t[i] = (struct pk_pair_series){.screen = make(&m, 6, 1.03, 0.01)};
     t[0].confirm = make(&fresh, 14, 1.03, 0.03);
     pk_decide_gate(t, 3, &pk_rule_default, d);
-    assert_near(d[0].p_adjusted, 3 * d[0].p, 1e-12);
+    assert_near(d[0].p_adjusted, 3 * 2 * d[0].p, 1e-12); /* half of the risk is for slow processes */
     assert_true(isnan(d[1].p) && d[1].p_adjusted == 1 && d[1].wanted == 14);
 }
 
@@ -552,8 +664,8 @@ static void disturbed_pairs_are_no_noise_unless_they_are_many(void **state)
     assert_int_equal(few.disturbed, 2);
     assert_near(few.sd, quiet.sd, 0.1);
     assert_true(few.between > 3 * quiet.between);
-    for (size_t i = 0; i < 6; i++)
-        m.new_[3 * i] *= 1.5;
+    for (size_t i = 0; i < 18; i++)
+        (i % 2 ? m.base : m.new_)[i] = 1.5e6;
     assert_true(pk_measure_noise(&p, &pk_rule_default, &many));
     assert_int_equal(many.disturbed, 0);
     assert_true(many.sd > 10 * quiet.sd);
@@ -627,13 +739,19 @@ int main(void)
         cmocka_unit_test(strict_wants_the_whole_interval_beyond),
         cmocka_unit_test(figures_that_are_not_positive),
         cmocka_unit_test(refusals),
-        cmocka_unit_test(disturbed_pairs_are_found_blind_to_the_arm),
-        cmocka_unit_test(too_many_disturbed_pairs_stay),
-        cmocka_unit_test(a_constant_side_makes_no_noise_a_disturbance),
+        cmocka_unit_test(modes_are_found_blind_to_the_side),
+        cmocka_unit_test(near_ones_are_not_apart),
+        cmocka_unit_test(sides_that_lie_apart_are_compared_whole),
+        cmocka_unit_test(slow_in_some),
+        cmocka_unit_test(slow_in_some_is_of_the_new_side),
+        cmocka_unit_test(slow_ones_on_both_sides),
+        cmocka_unit_test(a_gate_goes_on_with_slow_ones),
+        cmocka_unit_test(looks_at_slow_ones_are_allowed_for),
+        cmocka_unit_test(pairs_make_the_stages),
         cmocka_unit_test(pairs_are_ordered_in_blocks),
         cmocka_unit_test(a_gate_asks_for_what_it_needs),
         cmocka_unit_test(a_gate_suspects_both_ways),
-        cmocka_unit_test(disturbed_pairs_are_run_again),
+        cmocka_unit_test(pairs_with_slow_ones_are_run_again),
         cmocka_unit_test(cases_not_confirmed_yet_count),
         cmocka_unit_test(looking_often_is_allowed_for),
         cmocka_unit_test(cases_share_the_risk_until_clear),
