@@ -20,6 +20,9 @@ const struct pk_opt pk_global_rows[] = {
      .help = "output format of results"},
     {"output", 'o', PK_OPT_TEXT, O(output), "FILE", .cli_only = true,
      .help = "write results to this file instead of standard output; it appears when they are complete"},
+    {"csv-safe", 0, PK_OPT_FLAG, O(csv_safe),
+     .help =
+         "in CSV, put ' before a text that a spreadsheet would take for a formula; --output does so, too"},
     {"color", 0, PK_OPT_CHOICE, O(color), "WHEN", .choices = when, .def = "auto",
      .help = "colour on a terminal (auto), always or never; NO_COLOR and FORCE_COLOR are respected"},
     {"width", 0, PK_OPT_INT, O(width), "N", -1, 10000, .def = "-1",
@@ -59,7 +62,8 @@ struct pk_out_options pk_out_options_of(const struct pk_globals *g, enum pk_form
         width = (unsigned)g->width;
     else if (to_terminal(g))
         width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || !w.ws_col ? 80 : w.ws_col;
-    return (struct pk_out_options){.format = format, .color = wants_color(g), .width = width};
+    return (struct pk_out_options){
+        .format = format, .color = wants_color(g), .width = width, .csv_safe = g->csv_safe || g->output};
 }
 
 bool pk_for_people(const struct pk_app *app)

@@ -53,11 +53,17 @@ static void add(struct message *t, const char *s, size_t n)
     }
 }
 
-/* Names that were typed or stored may hold what would command a terminal. Lines stay lines. */
+/* Names that were typed or stored may hold what would command a terminal, or, at the beginning of a line, GitHub. Lines stay lines. */
 static void add_safe(struct message *t, const char *text)
 {
     static const char bad[] = "\xef\xbf\xbd";
     while (*text) {
+        if (*text == '\n' && !strncmp(text + 1 + strspn(text + 1, " \t\n"), "::", 2)) {
+            add(t, "\n", 1);
+            add(t, bad, sizeof bad - 1);
+            text++;
+            continue;
+        }
         uint32_t code;
         const size_t bytes = pk_utf8_next(text, &code);
         if (code == PK_UTF8_BAD || (pk_utf8_unsafe(code) && code != '\n' && code != '\t'))

@@ -5,18 +5,27 @@
 #include <math.h>
 #include <string.h>
 
+/* What a spreadsheet takes for a formula. */
+static bool is_formula(const char *s)
+{
+    return *s && strchr("=+-@\t\r", *s);
+}
+
 static void put_text(struct pk_out *o, const char *s)
 {
+    const char *mark = o->opt.csv_safe && is_formula(s) ? "'" : "";
     const char *end = s; /* of printable ASCII without quotes and commas, which nearly always is all of it */
     while (*end >= ' ' && *end <= '~' && *end != '"' && *end != ',')
         end++;
-    if (*s && !*end) {
+    if (*s && !*end && *s != ':') {
+        pk_sink_str(&o->sink, mark);
         pk_sink_put(&o->sink, s, (size_t)(end - s));
         return;
     }
     pk_buf_clear(&o->buf);
     pk_text_safe(&o->buf, s);
     pk_sink_char(&o->sink, '"');
+    pk_sink_str(&o->sink, mark);
     for (const char *p = pk_buf_text(&o->buf); *p; p++) {
         if (*p == '"')
             pk_sink_char(&o->sink, '"');

@@ -14,8 +14,13 @@ static void put_escape(struct pk_sink *s, uint32_t c)
     pk_sink_put(s, escape, sizeof escape);
 }
 
-/* Valid JSON for any bytes: invalid UTF-8 becomes U+FFFD, terminal control characters become \u escapes.
- */
+/* What is unsafe in text: ASCII controls have escapes, others are replaced. */
+static void put_unsafe(struct pk_sink *s, uint32_t c)
+{
+    put_escape(s, c <= 0x7f ? c : PK_UTF8_BAD);
+}
+
+/* Valid JSON for any bytes: invalid UTF-8 becomes U+FFFD, too. */
 static void put_string(struct pk_sink *s, const char *text)
 {
     uint32_t c;
@@ -30,7 +35,7 @@ static void put_string(struct pk_sink *s, const char *text)
             break;
         n = pk_utf8_next(text, &c);
         if (pk_utf8_unsafe(c) || c == PK_UTF8_BAD) {
-            put_escape(s, c);
+            put_unsafe(s, c);
             continue;
         }
         if (c == '"' || c == '\\')
@@ -55,7 +60,7 @@ static void put_embedded(struct pk_sink *s, const char *text)
         if (c <= ' ')
             pk_sink_char(s, ' ');
         else if (pk_utf8_unsafe(c))
-            put_escape(s, c);
+            put_unsafe(s, c);
         else
             pk_sink_put(s, text, n);
     }

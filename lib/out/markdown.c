@@ -2,18 +2,30 @@
 #include "out/text.h"
 #include "out/writer.h"
 
+#include <ctype.h>
 #include <string.h>
 
+/* What makes links, images, mentions, tags and columns of a text: it is shown as what it is. A zero-width space behind '@' ends a mention,
+ * which GitHub would also find behind an entity. */
 static void put_escaped(struct pk_out *o, const char *s)
 {
-    for (; *s; s++) {
-        if (*s == '<') {
-            pk_sink_str(&o->sink, "&lt;");
+    static const struct {
+        const char *text, *as;
+    } escapes[] = {{"<", "&lt;"}, {"&", "&amp;"}, {"|", "\\|"},       {"\\", "\\\\"},
+                   {"[", "\\["},  {"]", "\\]"},   {"://", "&#58;//"}, {"www.", "www&#46;"}};
+    while (*s) {
+        size_t i = 0, n = sizeof escapes / sizeof *escapes;
+        while (i < n && strncmp(s, escapes[i].text, strlen(escapes[i].text)) != 0)
+            i++;
+        if (i < n) {
+            pk_sink_str(&o->sink, escapes[i].as);
+            s += strlen(escapes[i].text);
             continue;
         }
-        if (*s == '|' || *s == '\\')
-            pk_sink_char(&o->sink, '\\');
         pk_sink_char(&o->sink, *s);
+        if (*s == '@' && isalnum((unsigned char)s[1]))
+            pk_sink_str(&o->sink, "&#8203;");
+        s++;
     }
 }
 

@@ -2,12 +2,13 @@
  *
  * Machine formats (csv, json, jsonl) print `key` and base units; table and markdown print `heading` and the display unit.
  * Numbers are C-locale always and text is UTF-8, whatever the user's locale; in machine formats reals are the shortest
- * of 15 to 17 digits that read back the same. Control characters and bidirectional marks in text are
- * replaced (escaped in JSON), so that nothing recorded by a stranger reaches a terminal as a command.
+ * of 15 to 17 digits that read back the same. Control, bidirectional and invisible characters in text are
+ * replaced (ASCII controls escaped in JSON), so that nothing recorded by a stranger reaches a terminal as a command; nor does a line begin
+ * with "::", a command for GitHub.
  *
  *   table     title, headings, a rule, rows, notes. Numbers to the right, points below each other, never broken. With a `width`:
  *             texts and headings wrap at blanks, then optional columns are left out and a line says which (layout.h).
- *   markdown  the same as a GitHub-flavoured table; the title is a heading.
+ *   markdown  the same as a GitHub-flavoured table; the title is a heading. Text makes no links, images, mentions or tags.
  *   csv       header line of keys; quoting as RFC 4180, lines end in LF. NULL is an empty field, an empty text is "".
  *             Several tables are separated by an empty line. No titles, no notes.
  *   json      {"schema":1,"tables":{"scaling":{"rows":[{"forward_ns":1},...],"notes":["..."]}}}
@@ -93,6 +94,7 @@ struct pk_out_options {
     enum pk_format format;
     bool color;     /* caller has applied --color, NO_COLOR, isatty */
     unsigned width; /* 0 = no limit (not a terminal): never truncate */
+    bool csv_safe;  /* a text that a spreadsheet would take for a formula has "'" before it */
 };
 
 struct pk_out;

@@ -6,13 +6,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void write_out(struct pk_sink *s, const char *bytes, size_t n)
+{
+    if (!n || s->error)
+        return;
+    errno = 0;
+    if (fwrite(bytes, 1, n, s->f) != n)
+        s->error = errno ? errno : EIO;
+}
+
+/* Every byte of every format passes here, so that no text of a case or label can begin a line with "::", which GitHub takes for a command:
+ * the second colon is replaced. It looks behind blanks, of which Unicode has many. */
 static void drain(struct pk_sink *s)
 {
-    if (s->n && !s->error) {
-        errno = 0;
-        if (fwrite(s->buf, 1, s->n, s->f) != s->n)
-            s->error = errno ? errno : EIO;
+    size_t from = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->line == PK_LINE_REST) {
+            const char *end = memchr(s->buf + i, '\n', s->n - i);
+            if (!end)
+                break;
+            i = (size_t)(end - s->buf);
+        }
+        const unsigned char c = (unsigned char)s->buf[i];
+        if (c == ':' && s->line == PK_LINE_COLON) {
+            write_out(s, s->buf + from, i - from);
+            write_out(s, "\xef\xbf\xbd", 3);
+            from = i + 1;
+        }
+        const bool blank = c == ' ' || c == '\t' || c >= 0x80;
+        s->line = c == '\n'                              ? PK_LINE_START
+                  : blank && s->line == PK_LINE_START    ? PK_LINE_START
+                  : c == ':' && s->line == PK_LINE_START ? PK_LINE_COLON
+                                                         : PK_LINE_REST;
     }
+    write_out(s, s->buf + from, s->n - from);
     s->n = 0;
 }
 

@@ -9,8 +9,8 @@
 enum { PK_UTF8_BAD = 0xfffd };
 size_t pk_utf8_next(const char *s, uint32_t *code);
 
-/* True for what may change a terminal's state or the order of what is read: C0 and C1 controls, DEL, bidirectional marks,
- * line and paragraph separators. */
+/* True for what may change a terminal's state or the order of what is read, or is not seen at all: C0 and C1 controls, DEL, bidirectional
+ * marks, zero-width characters, tags, line and paragraph separators. */
 bool pk_utf8_unsafe(uint32_t code);
 
 /* Appends text with unsafe code points and invalid bytes replaced: white space by a blank, others by U+FFFD. */

@@ -16,7 +16,8 @@ enum { PK_SINK_BYTES = 1 << 16 };
 
 struct pk_sink {
     FILE *f;
-    int error; /* errno of the first failure, 0 = none */
+    int error;                                                /* errno of the first failure, 0 = none */
+    enum { PK_LINE_START, PK_LINE_COLON, PK_LINE_REST } line; /* what is already written of it */
     size_t n;
     char buf[PK_SINK_BYTES];
 };

@@ -274,6 +274,31 @@ def test_what_analyze_adds_is_no_strangers(perfkit):
     assert perfkit("show").status == 0 and perfkit("show", f"{perfkit.db}:@").status == 0
 
 
+HOSTILE_TEXT = "::error title=x::@someone [x](https://evil.example)\u061c\u200b\u200f\ufeff\U000e0041\x85\n::warning::y"
+
+
+def test_no_text_of_a_store_is_obeyed(perfkit, tmp_path):
+    """By GitHub, a page, a spreadsheet or a terminal: labels, variants, messages and units, in every format."""
+    record(perfkit.db)
+    with contextlib.closing(sqlite3.connect(perfkit.db)) as db, db:
+        db.execute("UPDATE run SET label = ?", [HOSTILE_TEXT])
+        db.execute("UPDATE run_case SET variant = ?, axes = ?", [HOSTILE_TEXT, json.dumps({"a": HOSTILE_TEXT})])
+        db.execute("UPDATE slice SET status = 'failed', message = ? WHERE id = 1", ["=cmd|x"])
+        db.execute("UPDATE metric SET unit = ?", [HOSTILE_TEXT])
+    for args in (("show", f"{perfkit.db}:@"), ("list", "runs"), ("export", "csv"), ("export", "csv", "--what", "slices"), ("show", HOSTILE_TEXT), ("show", "nothing\n::error::x")):
+        for form in ("table", "markdown", "csv", "json", "jsonl"):
+            done = perfkit(*args, *(["--format", form] if args[0] != "export" else []))
+            text = done.stdout + done.stderr
+            assert text and not any(line.strip().startswith("::") for line in text.splitlines()), (args, form, done)
+            assert not any(c in text for c in "\u061c\u200b\u200f\ufeff\U000e0041\x85"), (args, form)
+            if form == "markdown" and args[0] != "export" and done.status == 0:
+                assert "@someone" not in text and "](https://" not in text
+    perfkit("export", "csv", "--what", "slices", "--output", tmp_path / "o.csv")
+    for text in ((tmp_path / "o.csv").read_text(), perfkit("export", "csv", "--what", "slices", "--csv-safe").stdout):
+        assert ",'=cmd|x," in text
+    assert ",=cmd|x," in perfkit("export", "csv", "--what", "slices").stdout
+
+
 def test_a_strangers_values_of_other_types(perfkit, tmp_path):
     """Tables with our text, but rows that a STRICT table would not take: written behind SQLite's back."""
     other = tmp_path / "other.db"

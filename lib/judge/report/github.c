@@ -111,15 +111,23 @@ const char *pk_report_outputs(const struct pk_report *r, struct pk_arena *a)
 
 /* --- github-action-benchmark -------------------------------------------------------------------------------------------- */
 
+static const char *safe(const char *text, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    pk_text_safe(&b, text);
+    return pk_buf_text(&b);
+}
+
 static json_t *entry(const struct pk_compared *c, struct pk_arena *a)
 {
     const struct pk_figures *f = c->new_;
     json_t *j = json_pack("{s:s, s:s, s:f}", "name",
-                          pk_printf(a, "%s%s%s %s%s%s", c->entry ? c->entry : "", c->entry ? " " : "",
-                                    f->metric, f->variant, *c->place ? " " : "", c->place),
-                          "unit", f->unit, "value", f->median);
+                          safe(pk_printf(a, "%s%s%s %s%s%s", c->entry ? c->entry : "", c->entry ? " " : "",
+                                         f->metric, f->variant, *c->place ? " " : "", c->place),
+                               a),
+                          "unit", safe(f->unit, a), "value", f->median);
     if (c->judged)
-        json_object_set_new(j, "extra", json_string(pk_report_row(c, a)));
+        json_object_set_new(j, "extra", json_string(safe(pk_report_row(c, a), a)));
     return j;
 }
 

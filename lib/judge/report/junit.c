@@ -7,10 +7,11 @@
 
 #include <string.h>
 
-/* What XML 1.0 does not have, and bytes that are no UTF-8, become '?'. */
+/* What XML 1.0 does not have, bytes that are no UTF-8, and what is unsafe in text become '?'. */
 static bool is_character(uint32_t c)
 {
-    return c >= 0x20 ? c != PK_UTF8_BAD && c != 0xfffe && c != 0xffff : c == '\n' || c == '\t';
+    const bool known = c != PK_UTF8_BAD && c != 0xfffe && c != 0xffff && !pk_utf8_unsafe(c);
+    return known || c == '\n' || c == '\t';
 }
 
 static const char *xml(const char *text, struct pk_arena *a)

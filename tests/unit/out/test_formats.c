@@ -1,6 +1,7 @@
 /* The five formats: the same rows in each, several tables, hostile text, empty things. */
 #include "print.h"
 
+#include "out/writer.h"
 #include "json/json.h"
 
 #include <math.h>
@@ -157,6 +158,11 @@ static const char *const hostile[] = {
     "\xff\xc3(\xed\xa0\x80\xf5",
     "a|b\\|<img>",
     "\"\\\x7f",
+    "::error title=x::y",
+    "\xc2\xa0 ::set-output name=x::y",
+    "\xd8\x9c\xe2\x80\x8b\xe2\x80\x8f\xef\xbb\xbf\xf3\xa0\x80\x81\xf3\xa0\x81\xbf",
+    "[x](https://evil.example) ![y](z) @someone a&#64;b www.evil.example",
+    "=cmd|' /C calc'!A0",
 };
 enum { N_HOSTILE = sizeof hostile / sizeof *hostile };
 
@@ -186,6 +192,12 @@ static void hostile_text_is_disarmed(void **state)
         assert_null(strstr(text, "\xc2\x9b"));
         assert_null(strstr(text, "\xe2\x80\xae"));
         assert_null(strchr(text, '\xff'));
+        static const char *const unseen[] = {"\xd8\x9c", "\xe2\x80\x8b", "\xe2\x80\x8f", "\xef\xbb\xbf",
+                                             "\xf3\xa0"};
+        for (size_t i = 0; i < sizeof unseen / sizeof *unseen; i++)
+            assert_null(strstr(text, unseen[i]));
+        for (const char *line = text; line; line = (line = strchr(line, '\n')) ? line + 1 : NULL)
+            assert_true(strncmp(line + strspn(line, " \xc2\xa0"), "::", 2) != 0);
         free(text);
     }
 }
@@ -194,7 +206,54 @@ static void hostile_markdown_keeps_its_columns(void **state)
 {
     char *text = printed(PK_FMT_MARKDOWN, 0, hostile_rows);
     assert_non_null(strstr(text, "| a\\|b\\\\\\|&lt;img> | a\\|b\\\\\\|&lt;img> |\n"));
+    assert_non_null(strstr(text, "| \\[x\\](https&#58;//evil.example) !\\[y\\](z) @&#8203;someone "
+                                 "a&amp;#64;b www&#46;evil.example |"));
     free(text);
+}
+
+static void a_line_that_begins_late_is_no_command(void **state)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *f = open_memstream(&text, &n);
+    struct pk_sink *s = calloc(1, sizeof *s);
+    s->f = f;
+    for (size_t before = PK_SINK_BYTES - 12; before < PK_SINK_BYTES + 4;
+         before++) { /* at every place of the buffer's end */
+        for (size_t i = 0; i < before; i++)
+            pk_sink_char(s, 'x');
+        pk_sink_str(s, "\n  ::error::x a::b\n:: c\n: :\n");
+        pk_sink_flush(s);
+    }
+    for (const char *line = text; line; line = (line = strchr(line, '\n')) ? line + 1 : NULL)
+        assert_true(strncmp(line + strspn(line, " "), "::", 2) != 0);
+    assert_non_null(strstr(text, "\n  :\xef\xbf\xbd"
+                                 "error::x a::b\n:\xef\xbf\xbd c\n: :\n"));
+    fclose(f);
+    free(text);
+    free(s);
+}
+
+static void formulas_are_defused_when_asked(void **state)
+{
+    static const char *const texts[] = {"=1+1", "+1", "-x", "@SUM(A1)", "\tx", "-", "=\"a\",b"};
+    char *text[2];
+    for (int safe = 0; safe < 2; safe++) {
+        size_t n;
+        FILE *f = open_memstream(&text[safe], &n);
+        struct pk_out *o = pk_out_open(f, &(struct pk_out_options){.format = PK_FMT_CSV, .csv_safe = safe});
+        struct pk_err err;
+        pk_out_table(o, "t", NULL, &(struct pk_column){.key = "x"}, 1);
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+            pk_out_row(o, &(struct pk_cell){.type = PK_CELL_TEXT, .s = texts[i]});
+        pk_out_row(o, &(struct pk_cell){.type = PK_CELL_INT, .i = -5});
+        assert_int_equal(pk_out_close(o, &err), PK_OK);
+        fclose(f);
+    }
+    assert_string_equal(text[0], "x\n=1+1\n+1\n-x\n@SUM(A1)\n\" x\"\n-\n\"=\"\"a\"\",b\"\n-5\n");
+    assert_string_equal(text[1], "x\n'=1+1\n'+1\n'-x\n'@SUM(A1)\n\"' x\"\n'-\n\"'=\"\"a\"\",b\"\n-5\n");
+    free(text[0]);
+    free(text[1]);
 }
 
 static void hostile_json_parses(void **state)
@@ -207,7 +266,7 @@ static void hostile_json_parses(void **state)
     assert_string_equal(pk_json_str(json_array_get(rows, 0), "text", ""), hostile[0]);
     assert_string_equal(pk_json_str(json_array_get(rows, 5), "text", ""), hostile[5]);
     json_t *embedded = json_object_get(json_array_get(rows, N_HOSTILE), "json");
-    assert_string_equal(pk_json_str(embedded, "k", ""), "\xe2\x80\xae\xc2\x9b");
+    assert_string_equal(pk_json_str(embedded, "k", ""), "\xef\xbf\xbd\xef\xbf\xbd");
     free(text);
 }
 
@@ -237,6 +296,8 @@ int main(void)
         cmocka_unit_test(outputs_without_tables),
         cmocka_unit_test(hostile_text_is_disarmed),
         cmocka_unit_test(hostile_markdown_keeps_its_columns),
+        cmocka_unit_test(a_line_that_begins_late_is_no_command),
+        cmocka_unit_test(formulas_are_defused_when_asked),
         cmocka_unit_test(hostile_json_parses),
         cmocka_unit_test(unknown_format_is_explained),
     };

@@ -91,6 +91,20 @@ static void junit_has_a_test_for_each_row_and_failure(void **state)
 }
 
 /* Each verdict is counted as its ending, once; a row without a verdict is no test. */
+/* Bidirectional marks, zero-width characters, a byte order mark, a tag, C1: in no form. */
+static void what_is_not_seen_is_in_no_form(void **state)
+{
+    static const char hostile[] = "a\xd8\x9c\xe2\x80\x8b\xe2\x80\xae\xef\xbb\xbf\xf3\xa0\x81\x81\xc2\x85z";
+    struct pk_compared v[] = {row(hostile, hostile, PK_SLOWER, PK_REASON_PROVED, 1.1)};
+    const struct pk_report r = report(v, 1);
+    const char *const texts[] = {pk_report_junit(&r, &arena), pk_report_gab(&r, false, &arena),
+                                 pk_report_annotations(&r, &arena)};
+    static const char *const unseen[] = {"\xd8\x9c", "\xe2\x80", "\xef\xbb\xbf", "\xf3\xa0", "\xc2\x85"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (size_t k = 0; k < sizeof unseen / sizeof *unseen; k++)
+            assert_null(strstr(texts[i], unseen[k]));
+}
+
 static void junit_counts_each_ending(void **state)
 {
     struct pk_compared v[] = {row("a", "x_ns", PK_SLOWER, PK_REASON_PROVED, 1.25),
@@ -252,6 +266,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_teardown(f, free_arena)
     const struct CMUnitTest tests[] = {T(junit_has_a_test_for_each_row_and_failure),
+                                       T(what_is_not_seen_is_in_no_form),
                                        T(junit_counts_each_ending),
                                        T(annotations_escape_what_commands_mean),
                                        T(annotations_are_ten_of_a_kind),
