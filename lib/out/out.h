@@ -81,8 +81,9 @@ struct pk_column {
     double scale;        /* shown = value / scale; 0 = print as it is */
     int decimals; /* of shown numbers, more where only zeros would be left; -1 = integers as they are, reals with up to 6
                      significant digits */
-    double most; /* a larger shown number is written ">most"; 0 = there is none */
-    bool left;   /* text: left-aligned, may wrap; numbers are right-aligned */
+    double most;        /* a larger shown number is written ">most"; 0 = there is none */
+    double over, under; /* a shown number above or below it is marked: "!104"; 0 = none is */
+    bool left;          /* text: left-aligned, may wrap; numbers are right-aligned */
     bool
         json; /* the cell holds JSON text: embedded in JSON formats, as it is in csv; people read "a=1 b=2" or "a, b" */
     int optional;  /* where a table is wider than `width`: 1 is left out first, then 2 ...; 0 = never */

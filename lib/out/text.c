@@ -75,11 +75,12 @@ void pk_text_safe(struct pk_buf *b, const char *text)
 static const double longest =
     1e15; /* longer integer parts are not read, and widen a column: they have an exponent */
 
+static const double rounding_noise = 1e-9;
+
 /* Decimals that leave a small number as many significant digits as its column has decimals. Small is, with 3 decimals, what
  * would show two zeros behind the point; with fewer, what would show nothing else. */
 static int decimals_for(int decimals, double v)
 {
-    static const double rounding_noise = 1e-9;
     double size = fabs(v), small = decimals >= 3 ? pow(10, 1 - decimals) : pow(10, -decimals) / 2;
     if (size >= small || size < rounding_noise)
         return decimals;
@@ -116,6 +117,9 @@ static void put_fixed(struct pk_buf *b, int decimals, double v)
 
 static void put_number(struct pk_buf *b, const struct pk_column *col, double v)
 {
+    if ((col->over > 0 && v > col->over * (1 + rounding_noise)) ||
+        (col->under > 0 && v < col->under * (1 - rounding_noise)))
+        pk_buf_char(b, '!');
     if (col->most > 0 && v > col->most)
         pk_buf_printf(b, ">%.0f", col->most);
     else if (col->exponent)

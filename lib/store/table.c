@@ -111,6 +111,10 @@ static enum pk_code parse_column(const struct print *p, sqlite3_stmt *stmt, cons
             c->exponent = true;
         else if (strcmp(word, "machine") == 0)
             c->machine = true;
+        else if (strcmp(word, "over") == 0)
+            c->over = 1 / (c->scale > 0 ? c->scale : 1);
+        else if (strcmp(word, "under") == 0)
+            c->under = 1 / (c->scale > 0 ? c->scale : 1);
         else if (*word && pk_parse_int(word + (is_optional ? strlen(optional) : 0), &n, err))
             return err->code;
         else if (*word)

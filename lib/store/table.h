@@ -10,7 +10,7 @@
  *     -- title: Attention scaling, {each}  for people; {each} is the text of the value below
  *     -- each: SELECT DISTINCT variant FROM v_case WHERE run_id = :run     one table per row; bound as :each
  *     -- column: d_model                                  as it is
- *     -- column: forward_ns | Forward (ms) | ms | 3       heading, display unit, attributes: decimals, e, hide, machine, optionalN
+ *     -- column: forward_ns | Forward (ms) | ms | 3       heading, display unit, attributes: decimals, e, hide, machine, over, under, optionalN
  *     -- note: SELECT 'text' WHERE ...     a line under the table per row; :run and :each may be used
  *     -- empty: keep                       print the headings even without rows; otherwise no rows, no table
  *     SELECT d_model, forward_ns FROM ... WHERE run_id = :run;

@@ -85,6 +85,28 @@ static void most_is_the_largest_number_shown(void **state)
     assert_printed(PK_FMT_CSV, 0, one, "x\n1.5\n");
 }
 
+/* 100 % may be a little more than 1 by the arithmetic, and no limit marks nothing, not even below zero. */
+static void a_number_beyond_its_limit_is_marked(void **state)
+{
+    static const struct {
+        double value, over, under;
+        const char *shown;
+    } cases[] = {{1.04, 100, 0, "x\n----\n!104\n"},    {1, 100, 0, "x\n---\n100\n"},
+                 {1 + 1e-12, 100, 0, "x\n---\n100\n"}, {0.9, 0, 100, "x\n---\n!90\n"},
+                 {1, 0, 100, "x\n---\n100\n"},         {-1, 0, 0, "x\n----\n-100\n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        one_cell = pk_cell_real(cases[i].value);
+        one_column = (struct pk_column){.key = "x",
+                                        .heading = "x",
+                                        .left = true,
+                                        .scale = 0.01,
+                                        .over = cases[i].over,
+                                        .under = cases[i].under};
+        assert_printed(PK_FMT_TABLE, 0, one, cases[i].shown);
+    }
+    assert_printed(PK_FMT_CSV, 0, one, "x\n-1.0\n");
+}
+
 /* The value in machine formats, without the header. */
 static char *machine_text(struct pk_cell c)
 {
@@ -239,11 +261,17 @@ static void a_reader_that_left_is_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shown_at_display_scale),          cmocka_unit_test(numbers_with_exponents),
-        cmocka_unit_test(small_numbers_are_no_zeros),      cmocka_unit_test(most_is_the_largest_number_shown),
-        cmocka_unit_test(machine_formats_keep_base_units), cmocka_unit_test(reals_are_shortest),
-        cmocka_unit_test(integers_and_reals_read_back),    cmocka_unit_test(the_users_locale_changes_nothing),
-        cmocka_unit_test(text_is_utf8_in_the_c_locale),    cmocka_unit_test(full_disk_is_an_error),
+        cmocka_unit_test(shown_at_display_scale),
+        cmocka_unit_test(numbers_with_exponents),
+        cmocka_unit_test(small_numbers_are_no_zeros),
+        cmocka_unit_test(most_is_the_largest_number_shown),
+        cmocka_unit_test(a_number_beyond_its_limit_is_marked),
+        cmocka_unit_test(machine_formats_keep_base_units),
+        cmocka_unit_test(reals_are_shortest),
+        cmocka_unit_test(integers_and_reals_read_back),
+        cmocka_unit_test(the_users_locale_changes_nothing),
+        cmocka_unit_test(text_is_utf8_in_the_c_locale),
+        cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(a_reader_that_left_is_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
