@@ -299,9 +299,11 @@ WHERE c.step_ns IS NOT NULL;
 -- column: step_ns | Step (ms) | ms | 2
 -- column: rate_flops_per_s | {unit} | GFLOP/s TFLOP/s | 1
 -- column: ceiling_flops_per_s | Measured ceiling ({unit}) | GFLOP/s TFLOP/s | 1 optional1
--- column: of_ceiling | MFU (% of measured) | % | 1
+-- column: of_ceiling | MFU (% of measured) | % | 1 over
+-- column: above_ceiling | | json | machine
 -- column: sheet_flops_per_s | Data sheet ({unit}) | GFLOP/s TFLOP/s | 1 optional2 hide
--- column: of_sheet | MFU (% of data sheet) | % | 1 hide
+-- column: of_sheet | MFU (% of data sheet) | % | 1 hide over
+-- column: above_sheet | | json | machine
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Model FLOP = 2 for each weight of a product and token, 4 d_model for each causal pair of tokens and layer; backward counts twice '
 --   || 'forward, recomputation and the optimizer not.' FROM precision_rate WHERE run_id = :run AND model = :each LIMIT 1
@@ -313,7 +315,9 @@ WHERE c.step_ns IS NOT NULL;
 -- note: SELECT 'Above the peak of the data sheet, which is impossible: ' || group_concat(label, ', ') || '.'
 --   FROM precision_rate WHERE run_id = :run AND model = :each AND rate_flops_per_s > sheet_flops_per_s HAVING count(*) > 0
 SELECT mode, variant, dtype, model_flops, step_ns, rate_flops_per_s, ceiling_flops_per_s, rate_flops_per_s / ceiling_flops_per_s AS of_ceiling,
-       sheet_flops_per_s, rate_flops_per_s / sheet_flops_per_s AS of_sheet, other_axes
+       iif(rate_flops_per_s / ceiling_flops_per_s > 1.000000001, 'true', 'false') AS above_ceiling,
+       sheet_flops_per_s, rate_flops_per_s / sheet_flops_per_s AS of_sheet,
+       iif(rate_flops_per_s / sheet_flops_per_s > 1.000000001, 'true', 'false') AS above_sheet, other_axes
 FROM precision_rate
 WHERE run_id = :run AND model = :each
 ORDER BY mode_order, way_order, min(ordinal) OVER (PARTITION BY other_axes), variant = 'eager' DESC, variant = 'compiled' DESC, variant, dtype_order;

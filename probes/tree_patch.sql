@@ -12,7 +12,8 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes, c.status, c.
        c.axes ->> 'op' AS op, c.axes ->> 'patches' AS patches, c.axes ->> 'matcher' AS matcher, c.axes ->> 'weights' AS weights,
        c.axes ->> 'tp' AS tp, c.axes ->> 'slicing' AS slicing, m.*,
        coalesce(m.match_ns, 0) + coalesce(m.transform_ns, 0) + coalesce(m.tree_op_ns, 0) AS patch_ns,
-       f.bytes AS floor_bytes, f.bytes / k.bandwidth * 1e9 AS floor_ns, t.bytes AS moved_bytes, k.copy_rate
+       f.bytes AS floor_bytes, f.bytes / coalesce(fl.bytes_per_s, k.bandwidth) * 1e9 AS floor_ns, fl.level AS floor_in,
+       t.bytes AS moved_bytes, coalesce(tl.copy_bytes_per_s, k.copy_rate) AS copy_rate, tl.level AS moved_in
 FROM v_case c
 JOIN v_run r ON r.run_id = c.run_id
 LEFT JOIN (SELECT case_id AS of_case,
@@ -35,7 +36,9 @@ LEFT JOIN v_work f ON f.case_id = c.case_id AND f.metric = 'tree_op_ns'
 LEFT JOIN v_work t ON t.case_id = c.case_id AND t.metric = 'transform_ns'
 LEFT JOIN (SELECT run_id, device, max(value) FILTER (WHERE key = 'memory_bytes_per_s') AS bandwidth,
                   max(value) FILTER (WHERE key = 'copy_bytes_per_s') AS copy_rate
-           FROM v_ceiling GROUP BY run_id, device) k ON k.run_id = c.run_id AND k.device = coalesce(r.settings ->> 'ceilings_of', c.device);
+           FROM v_ceiling GROUP BY run_id, device) k ON k.run_id = c.run_id AND k.device = coalesce(r.settings ->> 'ceilings_of', c.device)
+LEFT JOIN v_level fl ON fl.run_id = k.run_id AND fl.device = k.device AND f.bytes > fl.above_bytes AND (f.bytes <= fl.to_bytes OR fl.to_bytes IS NULL)
+LEFT JOIN v_level tl ON tl.run_id = k.run_id AND tl.device = k.device AND t.bytes > tl.above_bytes AND (t.bytes <= tl.to_bytes OR tl.to_bytes IS NULL);
 
 -- view: tree_structure
 SELECT * FROM tree_case WHERE op = 'patch' AND weights = 'none' AND status = 'ok';
@@ -312,11 +315,14 @@ ORDER BY series, leaves;
 -- column: allocated_bytes | Allocated (KB) | KB | 1
 -- column: tree_op_ns | Tree op (µs) | us | 3
 -- column: floor_bytes | Least moved (KB) | KB | 1
--- column: over_floor | × floor | x | 1
+-- column: over_floor | × floor | x | 1 under
+-- column: below_floor | | json | machine
+-- column: floor_in | Floor of | text | hide optional1
 -- column: other_axes | Other axes | json | hide
--- note: SELECT 'Floor: every node above a target read and written once at the device''s memory bandwidth. In-place does not keep the old tree and may be below the floor; '
---   || 'so may a tree that fits in a cache.'
-SELECT config, variant, targets, objects, allocated_bytes, tree_op_ns, floor_bytes, tree_op_ns / floor_ns AS over_floor, other_axes
+-- note: SELECT 'Floor: every node above a target read and written once, at the rate of the level of memory that has room for them. '
+--   || 'In-place does not keep the old tree and may be below the floor: marked !.'
+SELECT config, variant, targets, objects, allocated_bytes, tree_op_ns, floor_bytes, tree_op_ns / floor_ns AS over_floor,
+       iif(tree_op_ns / floor_ns < 0.999999999, 'true', 'false') AS below_floor, floor_in, other_axes
 FROM tree_structure
 WHERE run_id = :run AND patches = 0 AND matcher = 'compiled' AND tree_op_ns IS NOT NULL
 ORDER BY min(ordinal) OVER (PARTITION BY other_axes), parameters, config, ordinal;
@@ -355,16 +361,19 @@ ORDER BY min(f.ordinal) OVER (PARTITION BY f.other_axes), f.parameters;
 -- column: moved_bytes | Moved (GB) | GB | 3
 -- column: transform_ns | Time (ms) | ms | 3
 -- column: rate_bytes_per_s | GB/s | GB/s | 1
--- column: of_ceiling | % of copy ceiling | % | 0
+-- column: of_ceiling | % of copy ceiling | % | 0 over
+-- column: above_ceiling | | json | machine
+-- column: lives_in | Lives in | text | hide optional1
 -- column: other_axes | Other axes | json | hide
--- note: SELECT 'Moved: bytes read and written. Ceiling: the rate of a dense copy larger than the caches (`perfkit doctor --ceilings`); small models fit in a cache and may be above it. Values are medians over the variants, whose slicing is the same.'
+-- note: SELECT 'Moved: bytes read and written. Ceiling: the rate of a dense copy in the level of memory that has room for what is moved (`perfkit doctor --ceilings`); ! is above it. Values are medians over the variants, whose slicing is the same.'
 -- note: SELECT 'Measured on a busy host: the highest copy ceiling was not confirmed by a second one within 5 %, so that % of it may be '
 --   || 'too high. The next run measures again.'
 --   FROM v_ceiling k JOIN v_run r ON r.run_id = k.run_id
 --   WHERE k.run_id = :run AND k.key = 'copy_bytes_per_s' AND NOT k.confirmed
 --   AND k.device IN (SELECT coalesce(r.settings ->> 'ceilings_of', c.device) FROM v_case c WHERE c.run_id = :run)
 SELECT config, tp, slicing, moved_bytes, transform_ns, moved_bytes * 1e9 / transform_ns AS rate_bytes_per_s,
-       moved_bytes * 1e9 / transform_ns / copy_rate AS of_ceiling, other_axes
+       moved_bytes * 1e9 / transform_ns / copy_rate AS of_ceiling,
+       iif(moved_bytes * 1e9 / transform_ns / copy_rate > 1.000000001, 'true', 'false') AS above_ceiling, moved_in AS lives_in, other_axes
 FROM (SELECT *, row_number() OVER w AS place, count(*) OVER (PARTITION BY run_id, config, parameters, tp, slicing, other_axes) AS n
       FROM tree_case
       WHERE run_id = :run AND weights = 'real' AND status = 'ok' AND transform_ns IS NOT NULL

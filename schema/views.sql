@@ -69,16 +69,60 @@ SELECT run_id, name, metric, axis, kind, experiment, variant, device, fixed, n, 
        intercept_low, intercept_high, r2
 FROM fit;
 
--- The ceilings a run is judged by: the highest of all repeats on its machine before it ended, so that a saved run prints the
--- same numbers for ever. Confirmed: a second repeat came within 5 % of it.
+-- The ceilings a run is judged by: of all repeats on its machine before it ended those with the most evidence, and of these the highest,
+-- so that a saved run prints the same numbers for ever. Confirmed: a second repeat came within 5 % of it.
 CREATE VIEW v_ceiling AS
-SELECT run_id, device, key, value, measured_ns, repeats, coalesce(next >= 0.95 * value, 0) AS confirmed
-FROM (SELECT r.id AS run_id, k.device, k.key, k.value, k.measured_ns, row_number() OVER w AS place, lead(k.value) OVER w AS next,
+SELECT run_id, device, key, value, measured_ns, repeats, coalesce(next >= 0.95 * value, 0) AS confirmed, evidence
+FROM (SELECT r.id AS run_id, k.device, k.key, k.value, k.measured_ns, k.evidence, row_number() OVER w AS place,
+             CASE lead(k.evidence) OVER w WHEN k.evidence THEN lead(k.value) OVER w END AS next,
              count(*) OVER (PARTITION BY r.id, k.device, k.key) AS repeats
       FROM run r JOIN ceiling k ON k.machine_id = r.machine_id
       WHERE r.ended_ns IS NULL OR k.measured_ns <= r.ended_ns
-      WINDOW w AS (PARTITION BY r.id, k.device, k.key ORDER BY k.value DESC, k.id))
+      WINDOW w AS (PARTITION BY r.id, k.device, k.key ORDER BY k.evidence DESC, k.value DESC, k.id))
 WHERE place = 1;
+
+-- The rate over size of the memory of a run's device: the highest of all repeats before the run ended. A size that one repeat found between
+-- the caches and memory is between them.
+CREATE VIEW v_curve AS
+SELECT run_id, device, lanes, bytes, level, max(coalesce(update_bytes_per_s, 0), coalesce(copy_bytes_per_s, 0),
+       coalesce(triad_bytes_per_s, 0), coalesce(read_bytes_per_s, 0)) AS bytes_per_s,
+       update_bytes_per_s, copy_bytes_per_s, triad_bytes_per_s, read_bytes_per_s, repeats, stop
+FROM (SELECT r.id AS run_id, k.device, k.lanes, k.bytes, min(k.level) AS level, max(k.update_bytes_per_s) AS update_bytes_per_s,
+             max(k.copy_bytes_per_s) AS copy_bytes_per_s, max(k.triad_bytes_per_s) AS triad_bytes_per_s,
+             max(k.read_bytes_per_s) AS read_bytes_per_s, count(*) AS repeats, min(k.stop) AS stop
+      FROM run r JOIN curve k ON k.machine_id = r.machine_id
+      WHERE r.ended_ns IS NULL OR k.measured_ns <= r.ended_ns
+      GROUP BY r.id, k.device, k.lanes, k.bytes);
+
+-- The levels of a device's memory, all lanes: one has room for more than above_bytes, up to to_bytes (memory: NULL). No row before version 15.
+CREATE VIEW v_level AS
+SELECT run_id, device, level, coalesce(lag(to_bytes) OVER (PARTITION BY run_id, device ORDER BY place), 0) AS above_bytes, to_bytes,
+       bytes_per_s, copy_bytes_per_s, evidence, place
+FROM (SELECT k.run_id, k.device, n.place, n.level, max(k.value) FILTER (WHERE k.key = n.prefix || '_bytes') AS to_bytes,
+             max(k.value) FILTER (WHERE k.key = n.rate) AS bytes_per_s, max(k.value) FILTER (WHERE k.key = n.copy_rate) AS copy_bytes_per_s,
+             max(k.evidence) AS evidence
+      FROM v_ceiling k JOIN (SELECT 1 AS place, 'L1' AS level, 'l1' AS prefix, 'l1_bytes_per_s' AS rate, 'l1_copy_bytes_per_s' AS copy_rate
+                             UNION ALL SELECT 2, 'L2', 'l2', 'l2_bytes_per_s', 'l2_copy_bytes_per_s'
+                             UNION ALL SELECT 3, 'L3', 'l3', 'l3_bytes_per_s', 'l3_copy_bytes_per_s'
+                             UNION ALL SELECT 4, 'between', 'between', 'between_bytes_per_s', 'between_copy_bytes_per_s'
+                             UNION ALL SELECT 5, 'memory', '', 'memory_bytes_per_s', 'copy_bytes_per_s') n
+           ON k.key IN (n.prefix || '_bytes', n.rate, n.copy_rate) AND k.evidence > 0
+      GROUP BY k.run_id, k.device, n.place)
+WHERE bytes_per_s IS NOT NULL;
+
+-- The level in which the bytes of a case live: its peak memory, or what was predicted of it. Without levels (a store that was measured before
+-- version 15): 'cache' where the last-level cache has room for them. The rate of memory where the bytes are not known.
+CREATE VIEW v_case_level AS
+SELECT c.run_id, c.case_id, c.bytes, coalesce(l.level, CASE WHEN c.bytes <= c.cache_bytes THEN 'cache' WHEN c.bytes > c.cache_bytes THEN 'memory' END)
+       AS level, coalesce(l.bytes_per_s, c.memory_bytes_per_s) AS bytes_per_s
+FROM (SELECT r.id AS run_id, c.id AS case_id, coalesce(p.median, c.predicted_bytes) AS bytes, d.device, d.cache_bytes, d.memory_bytes_per_s
+      FROM run_case c JOIN run r ON r.id = c.run_id
+      LEFT JOIN (SELECT s.case_id, s.median FROM summary s JOIN metric m ON m.id = s.metric_id WHERE m.name = 'peak_bytes') p ON p.case_id = c.id
+      LEFT JOIN (SELECT run_id, device, max(value) FILTER (WHERE key = 'cache_bytes') AS cache_bytes,
+                        max(value) FILTER (WHERE key = 'memory_bytes_per_s') AS memory_bytes_per_s
+                 FROM v_ceiling GROUP BY run_id, device) d
+           ON d.run_id = c.run_id AND d.device = coalesce(json_extract(r.settings, '$.ceilings_of'), c.device)) c
+LEFT JOIN v_level l ON l.run_id = c.run_id AND l.device = c.device AND c.bytes > l.above_bytes AND (c.bytes <= l.to_bytes OR l.to_bytes IS NULL);
 
 CREATE VIEW v_topology AS
 SELECT machine_id, xml FROM topology;

@@ -2,14 +2,10 @@
 #include "cmd/doctor/doctor.h"
 
 #include "base/text/buf.h"
-#include "base/text/units.h"
 #include "base/text/words.h"
-#include "bench/client/ceilings_store.h"
 #include "counter/source.h"
-#include "device/cpu/cpu.h"
 #include "machine/bind.h"
 
-#include <math.h>
 #include <string.h>
 
 #define COUNT(v)   (sizeof(v) / sizeof *(v))
@@ -19,7 +15,8 @@ static const struct pk_opt options[] = {
     {"require", 0, PK_OPT_LIST, AT(require), "NAME",
      .help = "exit with status 6 unless this row or source is ok", .group = "Looking"},
     {"ceilings", 0, PK_OPT_FLAG, AT(ceilings),
-     .help = "measure the device's peak rates (2 to 3 s) and store them for % of floor", .group = "Ceilings"},
+     .help = "measure the device's peak rates, those of memory over size, and store them for % of floor",
+     .group = "Ceilings"},
     {"device", 0, PK_OPT_TEXT, AT(device), "NAME", .def = "cpu", .help = "whose ceilings"},
     {"threads", 0, PK_OPT_INT, AT(threads), "N", .max = 4096,
      .help = "CPU: number of worker threads; 0 is one for each CPU that perfkit may use"},
@@ -104,116 +101,6 @@ static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
     return pk_doctor_sources(d, err) ? err->code : judge(d, err);
 }
 
-static const struct pk_column ceiling_columns[] = {
-    {.key = "device", .heading = "Device", .left = true},
-    {.key = "fp32_flops_per_s", .heading = "fp32", .decimals = 1},
-    {.key = "tf32_flops_per_s", .heading = "tf32", .decimals = 1},
-    {.key = "bf16_flops_per_s", .heading = "bf16", .decimals = 1},
-    {.key = "exp_per_s", .heading = "exp (G/s)", .scale = 1e9, .decimals = 2},
-    {.key = "memory_bytes_per_s", .heading = "Memory (GB/s)", .scale = 1e9, .decimals = 1},
-    {.key = "copy_bytes_per_s", .heading = "Copy (GB/s)", .scale = 1e9, .decimals = 1},
-    {.key = "cache_bytes", .heading = "Last-level cache (MiB)", .scale = 1 << 20, .decimals = 1},
-    {.key = "sheet_fp32_flops_per_s", .machine = true},
-    {.key = "sheet_tf32_flops_per_s", .machine = true},
-    {.key = "sheet_bf16_flops_per_s", .machine = true},
-    {.key = "doubtful", .machine = true},
-};
-
-/* Rates in FLOP/s have one unit. */
-static void begin_ceilings(struct pk_out *out, const struct pk_ceilings *top, struct pk_arena *a)
-{
-    static const char *const rates[] = {"fp32_flops_per_s", "tf32_flops_per_s", "bf16_flops_per_s"};
-    const size_t n = COUNT(ceiling_columns);
-    const double most = fmax(top->fp32_flops_per_s, fmax(top->tf32_flops_per_s, top->bf16_flops_per_s));
-    const struct pk_unit *u = pk_unit_fit("flops_per_s", "GFLOP/s TFLOP/s", most);
-    struct pk_column *cols = pk_columns_copy(a, ceiling_columns, n);
-    for (size_t i = 0; i < COUNT(rates); i++) {
-        struct pk_column *c = pk_column_of(cols, n, rates[i]);
-        c->heading = pk_printf(a, "%s (%s)", c->heading, u->shown);
-        c->scale = u->scale;
-    }
-    pk_out_table(out, "ceilings", "Highest rates measured on this machine", cols, n);
-}
-
-static void put_rate(struct pk_row *row, const char *key, double rate)
-{
-    pk_put_real(row, key, rate > 0 ? rate : NAN);
-}
-
-static void ceilings_row(struct pk_out *out, const char *key, const struct pk_stored_ceilings *stored)
-{
-    const struct pk_ceilings *top = &stored->top, *sheet = &stored->sheet;
-    struct pk_row *row = pk_row_begin(out);
-    pk_put_text(row, "device", key);
-    put_rate(row, "fp32_flops_per_s", top->fp32_flops_per_s);
-    put_rate(row, "tf32_flops_per_s", top->tf32_flops_per_s);
-    put_rate(row, "bf16_flops_per_s", top->bf16_flops_per_s);
-    put_rate(row, "exp_per_s", top->exp_per_s);
-    put_rate(row, "memory_bytes_per_s", top->memory_bytes_per_s);
-    put_rate(row, "copy_bytes_per_s", top->copy_bytes_per_s);
-    put_rate(row, "cache_bytes", top->cache_bytes);
-    put_rate(row, "sheet_fp32_flops_per_s", sheet->fp32_flops_per_s);
-    put_rate(row, "sheet_tf32_flops_per_s", sheet->tf32_flops_per_s);
-    put_rate(row, "sheet_bf16_flops_per_s", sheet->bf16_flops_per_s);
-    pk_put_text(row, "doubtful", stored->doubtful);
-    pk_row_end(row);
-}
-
-static enum pk_code check_device(const char *device, const struct pk_device_options *o, struct pk_err *err)
-{
-    enum pk_device_kind kind;
-    unsigned ordinal;
-    if (pk_device_parse(device, &kind, &ordinal, err))
-        return err->code;
-    const char *reason = pk_device_unavailable(kind);
-    if (!reason)
-        return kind == PK_DEVICE_CPU ? pk_cpu_threads_check(o->threads, o->cpus, err) : PK_OK;
-    pk_fail(err, PK_E_UNAVAILABLE, "device %s cannot be used here", device);
-    pk_why(err, "%s", reason);
-    return pk_fix(err, "perfkit list devices shows which devices can be used");
-}
-
-/* The vendor's peak rates, with the measured share of each. */
-static void note_sheet(struct doctor *d, const struct pk_stored_ceilings *stored)
-{
-    const struct pk_ceilings *top = &stored->top, *sheet = &stored->sheet;
-    const struct {
-        const char *dtype;
-        double reached, stated;
-    } rates[] = {{"fp32", top->fp32_flops_per_s, sheet->fp32_flops_per_s},
-                 {"tf32", top->tf32_flops_per_s, sheet->tf32_flops_per_s},
-                 {"bf16", top->bf16_flops_per_s, sheet->bf16_flops_per_s}};
-    for (size_t i = 0; i < COUNT(rates); i++)
-        if (rates[i].stated > 0 && rates[i].reached > 0)
-            pk_out_note(d->app->out,
-                        pk_printf(d->app->arena, "%s: %.1f %% of the data sheet's %.1f TFLOP/s%s.",
-                                  rates[i].dtype, 100 * rates[i].reached / rates[i].stated,
-                                  rates[i].stated / 1e12,
-                                  rates[i].reached > rates[i].stated ? ", which cannot be" : ""));
-}
-
-/* A worker measures, this process stores and prints. */
-static enum pk_code measure_ceilings(struct doctor *d, struct pk_err *err)
-{
-    struct pk_arena *a = d->app->arena;
-    const char *machine = pk_machine_json(&d->machine, a);
-    PK_STORE_CLEANUP struct pk_store *s = NULL;
-    struct pk_stored_ceilings stored;
-    if (check_device(d->device, &d->device_options, err) ||
-        pk_open_store(d->app, NULL, PK_STORE_WRITE, &s, err) ||
-        pk_ceilings_calibrate(s, machine, d->device, &d->device_options, &pk_stop_flag, &stored, err))
-        return err->code;
-    begin_ceilings(d->app->out, &stored.top, a);
-    ceilings_row(d->app->out, pk_ceilings_key(d->device, &d->device_options, a), &stored);
-    note_sheet(d, &stored);
-    if (stored.doubtful)
-        pk_out_note(d->app->out, pk_printf(a,
-                                           "Measured on a busy host: no second repetition came within 5 %% "
-                                           "of the highest %s. Repetitions are kept; the next run adds one.",
-                                           stored.doubtful));
-    return PK_OK;
-}
-
 /* Options that would change nothing. */
 static enum pk_code check_options(const struct pk_app *app, struct pk_err *err)
 {
@@ -243,7 +130,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         pk_machine_read("/", app->arena, &d.machine, err) ||
         ((!o->ceilings || o->require.n) && print_rows(&d, err)))
         return err->code;
-    return o->ceilings ? measure_ceilings(&d, err) : PK_OK;
+    return o->ceilings ? pk_doctor_ceilings(&d, err) : PK_OK;
 }
 
 const struct pk_cmd pk_cmd_doctor = {

@@ -1,5 +1,5 @@
 /* Doctor: its files. doctor.c reads the options; rows.c checks one facility per row; state.c checks the machine's state; sources.c tests
- * the counter sources. */
+ * the counter sources; ceilings.c measures peak rates. */
 #pragma once
 
 #include "cmd/cmd.h"
@@ -70,3 +70,6 @@ void pk_doctor_end_table(struct doctor *d);
 
 /* sources.c: a second table: every source of counts, tried with known work where it can be, by a worker. PK_E_INTERRUPTED. */
 enum pk_code pk_doctor_sources(struct doctor *d, struct pk_err *err) PK_MUST_CHECK;
+
+/* ceilings.c: a worker measures the ceilings of d->device; this process stores them and prints them. */
+enum pk_code pk_doctor_ceilings(struct doctor *d, struct pk_err *err) PK_MUST_CHECK;

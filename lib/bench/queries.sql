@@ -28,8 +28,9 @@ WHERE run_id = :run AND pass = 'counter' AND phase = 'steady'
 GROUP BY case_id, invocation, metric, ordinal HAVING value IS NOT NULL ORDER BY 1, 2, 3, 4;
 
 -- query: case_times
-SELECT s.case_id, s.metric, s.median, i.fastest, i.slowest, w.flops, w.bytes, s.invocations
+SELECT s.case_id, s.metric, s.median, i.fastest, i.slowest, w.flops, w.bytes, s.invocations, l.bytes_per_s
 FROM v_summary s
+LEFT JOIN v_case_level l ON l.run_id = :run AND l.case_id = s.case_id
 LEFT JOIN v_work w ON w.case_id = s.case_id AND w.metric = s.metric
 LEFT JOIN (SELECT case_id, metric, min(median) AS fastest, max(median) AS slowest FROM v_invocation
            WHERE run_id = :run GROUP BY 1, 2) i ON i.case_id = s.case_id AND i.metric = s.metric

@@ -30,6 +30,15 @@ enum pk_code pk_machine_read(const char *root, struct pk_arena *a, struct pk_mac
 /* All last-level caches together; 32 MiB when the machine does not say. Reads the topology. */
 int64_t pk_machine_cache_bytes(void);
 
+/* A level of caches: the bytes of one, and how many there are. */
+struct pk_cache {
+    int64_t bytes;
+    unsigned n;
+};
+/* L1 (data), L2, L3; {0} for a level that the machine does not report. Reads the topology. */
+enum { PK_CACHE_LEVELS = 3 };
+void pk_machine_caches(const char *root, struct pk_cache levels[PK_CACHE_LEVELS]);
+
 /* Canonical JSON of everything that identifies the machine: one row in the store per distinct text. Volatile
  * things (load, free memory) are not in it. */
 const char *pk_machine_json(const struct pk_machine *m, struct pk_arena *a);

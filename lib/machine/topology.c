@@ -82,6 +82,17 @@ enum pk_code pk_topology_read(const char *root, struct pk_machine *m, struct pk_
     return PK_OK;
 }
 
+void pk_machine_caches(const char *root, struct pk_cache levels[PK_CACHE_LEVELS])
+{
+    static const hwloc_obj_type_t types[PK_CACHE_LEVELS] = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE,
+                                                            HWLOC_OBJ_L3CACHE};
+    PK_TOPOLOGY_CLEANUP hwloc_topology_t t = NULL;
+    const bool known = pk_topology_open(root, NULL, false, &t) == 0;
+    for (size_t i = 0; i < PK_CACHE_LEVELS; i++)
+        levels[i] =
+            known ? (struct pk_cache){cache_bytes(t, types[i]), count(t, types[i])} : (struct pk_cache){0};
+}
+
 const char *pk_machine_topology_xml(const char *root, struct pk_arena *a)
 {
     PK_TOPOLOGY_CLEANUP hwloc_topology_t t = NULL;

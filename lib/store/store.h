@@ -12,6 +12,7 @@
 #include "wire/slice.h"
 
 struct pk_store;
+struct pk_rows;
 
 enum pk_store_mode {
     PK_STORE_WRITE, /* created if missing (with its directory, if that is the default one); runs of dead processes are marked */
@@ -155,22 +156,48 @@ enum pk_code pk_store_counters(struct pk_store *s, const struct pk_counter_row *
                                struct pk_err *err) PK_MUST_CHECK;
 
 /* One repeat of measuring the ceilings of a device of a machine: a value per key, "fp32_flops_per_s", ... */
+enum pk_evidence {
+    PK_EVIDENCE_ONE_SIZE, /* also of rates that do not depend on a size */
+    PK_EVIDENCE_LIMITED, /* to below FLAT: of sizes up to 2^this bytes (rounded down), at which the rate may still fall */
+    PK_EVIDENCE_FLAT = 63 /* of sizes up to those from which on the rate does not fall */
+};
 struct pk_ceiling_value {
     const char *key;
     double value;
+    enum pk_evidence evidence;
 };
-enum pk_code pk_store_ceilings(struct pk_store *s, const char *machine, const char *device,
-                               const struct pk_ceiling_value *v, size_t n, struct pk_err *err) PK_MUST_CHECK;
+/* A rate over size that was measured in the same repeat. */
+enum { PK_CURVE_STREAMS = 4 };
+struct pk_curve_row {
+    unsigned lanes;
+    int64_t bytes;
+    const char *level;             /* "L1", ... "between", "memory" */
+    double rate[PK_CURVE_STREAMS]; /* update, copy, triad, read; 0 = not measured */
+    const char *stop;              /* of the largest size: why there is no larger one; else NULL */
+};
+struct pk_ceiling_repeat {
+    const char *machine, *device;
+    const struct pk_ceiling_value *values;
+    const struct pk_curve_row *curve;
+    size_t n_values, n_curve;
+};
+enum pk_code pk_store_ceilings(struct pk_store *s, const struct pk_ceiling_repeat *r,
+                               struct pk_err *err) PK_MUST_CHECK;
 
-/* The ceiling from all repeats, as in v_ceiling. The highest rate counts, because disturbances only lower a rate. */
+/* The ceiling from all repeats, as in v_ceiling. Of those with the most evidence the highest rate counts, because disturbances only lower
+ * a rate. */
 struct pk_ceiling {
     double value;      /* the highest */
     size_t repeats;    /* 0: no value is stored */
     bool confirmed;    /* a second repeat is within 5 % of it */
     int64_t newest_ns; /* wall clock, of the newest repeat */
+    enum pk_evidence evidence;
 };
 enum pk_code pk_store_ceiling(struct pk_store *s, const char *machine, const char *device, const char *key,
                               struct pk_ceiling *out, struct pk_err *err) PK_MUST_CHECK;
+/* The rates over size of a device of a machine now: a row per number of lanes and size, as the columns of v_curve but run_id. */
+enum pk_code pk_store_curve(struct pk_store *s, const char *machine, const char *device, struct pk_arena *a,
+                            struct pk_rows *out, struct pk_err *err) PK_MUST_CHECK;
 
 /* --- reading --- */
 

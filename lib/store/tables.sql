@@ -299,12 +299,8 @@ FROM (SELECT run_id, case_id, experiment, device, variant, axes, region, ordinal
              max(value) FILTER (WHERE name = 'memory_bound') AS memory_bound,
              max(value) FILTER (WHERE name = 'share_of_roof') AS share_of_roof, max(note) FILTER (WHERE name = 'share_of_roof') AS note
       FROM v_counter WHERE group_name = 'roofline' GROUP BY case_id, region) w
-JOIN (SELECT c.case_id, typeof(r.settings ->> 'counters') = 'text' AS counting, CASE WHEN coalesce(p.median, c.predicted_bytes) <= k.value THEN 'cache'
-                             WHEN coalesce(p.median, c.predicted_bytes) > k.value THEN 'memory' END AS lives_in
-      FROM v_case c JOIN v_run r ON r.run_id = c.run_id
-      LEFT JOIN v_summary p ON p.case_id = c.case_id AND p.metric = 'peak_bytes'
-      LEFT JOIN v_ceiling k ON k.run_id = c.run_id AND k.key = 'cache_bytes'
-           AND k.device = coalesce(r.settings ->> 'ceilings_of', c.device)) m ON m.case_id = w.case_id;
+JOIN (SELECT l.case_id, typeof(r.settings ->> 'counters') = 'text' AS counting, l.level AS lives_in
+      FROM v_case_level l JOIN v_run r ON r.run_id = l.run_id) m ON m.case_id = w.case_id;
 
 -- Of runs that counted: what is declared alone is in the experiment's own tables, as % of floor.
 -- table: roofline
@@ -319,19 +315,22 @@ JOIN (SELECT c.case_id, typeof(r.settings ->> 'counters') = 'text' AS counting, 
 -- column: flops_per_s | Reached ({unit}) | GFLOP/s TFLOP/s | 1
 -- column: attainable_flops_per_s | Attainable ({unit}) | GFLOP/s TFLOP/s | 1
 -- column: bound | Bound by | text
--- column: share_of_roof | % of roof | % | 1
+-- column: share_of_roof | % of roof | % | 1 over
+-- column: above_roof | | json | machine
 -- column: lives_in | Lives in | text | optional3
--- note: SELECT 'Attainable: the lower of the fp32 rate and intensity × memory bandwidth, as measured on this device (perfkit doctor --ceilings); '
---   || 'bound by: the lower of the two. Without FLOPs, % of roof is relative to the bandwidth.'
+-- note: SELECT 'Attainable: the lower of the fp32 rate and intensity × bandwidth, as measured on this device (perfkit doctor --ceilings): of memory for bytes that were counted there, '
+--   || 'for declared ones of the level in which the case lives. Bound by: the lower of the two. Without FLOPs, % of roof is relative to the bandwidth.'
 --   WHERE EXISTS (SELECT 1 FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting)
 -- note: SELECT DISTINCT 'The roof of some cases is ' || CASE WHEN share_of_roof IS NULL THEN 'not known: ' ELSE 'approximate: ' END || note
 --   FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting AND note <> ''
--- note: SELECT 'A row is above its roof when its data fits in a cache (ceilings of caches are not measured), or when the ceilings are too low.'
---   WHERE (SELECT max(share_of_roof) FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting) > 1.05
+-- note: SELECT '! above 100 % of the roof: the ceilings are too low (`perfkit doctor --ceilings` on an idle machine), or most of the bytes '
+--   || 'stayed in a faster level than that of the whole case.'
+--   WHERE (SELECT max(share_of_roof) FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting) > 1.000000001
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1)
 SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis), '') AS "case",
-       region, flops_from, bytes_from, intensity, flops_per_s, attainable_flops_per_s, bound, share_of_roof, lives_in
+       region, flops_from, bytes_from, intensity, flops_per_s, attainable_flops_per_s, bound, share_of_roof,
+       iif(share_of_roof > 1.000000001, 'true', 'false') AS above_roof, lives_in
 FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting
 ORDER BY ordinal, region = 'iteration', region;
 

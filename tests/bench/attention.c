@@ -387,7 +387,8 @@ static int check_all(const struct bench *b, const unsigned *cpus, unsigned n_cpu
 static void show(const struct bench *b, size_t rounds)
 {
     struct pk_ceilings ceilings;
-    must(pk_ceilings_measure(&dev, &ceilings, &err));
+    struct pk_curves curves;
+    must(pk_ceilings_measure(&dev, false, &ceilings, &curves, &err));
     printf("ceilings: %.1f GFLOP/s, %.2f Gexp/s, %.1f GB/s; %s, %u threads\n",
            ceilings.fp32_flops_per_s / 1e9, ceilings.exp_per_s / 1e9, ceilings.memory_bytes_per_s / 1e9,
            pk_cpu_blas(&dev)->name, pk_cpu_threads(&dev));

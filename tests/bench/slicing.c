@@ -83,7 +83,8 @@ static double measure(const struct cell *c, size_t rounds)
     size_t n = pk_weights_slices(&whole, &pieces, &a, &v);
     for (size_t r = 0; r < rounds; r++) {
         struct pk_ceilings ceilings;
-        must(pk_ceilings_measure(&dev, &ceilings, &err));
+        struct pk_curves curves;
+        must(pk_ceilings_measure(&dev, false, &ceilings, &curves, &err));
         double copy = dense_copy(&whole, &pieces);
         for (size_t how = 0; how < WAYS; how++) {
             rate[how][r] = bytes_per_s((enum pk_slicing)how, v, n);

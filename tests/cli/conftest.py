@@ -107,8 +107,8 @@ def measure_ceilings(one):
     r = one("doctor", "--ceilings", "--device", "cpu")
     assert r.status == 0, r
     with sqlite3.connect(one.db) as db:
-        db.execute("INSERT INTO ceiling(machine_id, device, key, value, measured_ns)"
-                   " SELECT machine_id, device, key, max(value), max(measured_ns) FROM ceiling GROUP BY machine_id, device, key")
+        db.execute("INSERT INTO ceiling(machine_id, device, key, value, measured_ns, evidence)"
+                   " SELECT machine_id, device, key, max(value), max(measured_ns), evidence FROM ceiling GROUP BY machine_id, device, key, evidence")
 
 
 @pytest.fixture(scope="session")

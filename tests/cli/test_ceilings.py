@@ -1,9 +1,12 @@
-"""Ceilings with a store of made-up repeats: the highest counts, a lone one is told, an old one is measured again."""
+"""Ceilings with a store of made-up repeats: the highest counts, a lone one is told, an old one is measured again. Memory has levels: a case
+is compared with the one in which its bytes live."""
+import csv
+import json
 import time
 
 import pytest
 
-from stored import query
+from stored import Stored, query
 
 FEW = ("run", "attention-scaling", "--device", "null", "--variant", "flash", "--invocations", "1", "-a", "d_model=16", "-a", "seq_len=64")
 RATES = ("fp32_flops_per_s", "memory_bytes_per_s")
@@ -23,8 +26,9 @@ def repeats(perfkit):
 def add(perfkit, factor, keys=("fp32_flops_per_s",), times=1):
     """Repeats that reached factor x the lowest, measured now."""
     for key in keys * times:
-        query(perfkit, f"""INSERT INTO ceiling(machine_id, device, key, value, measured_ns)
-                            SELECT machine_id, device, key, {factor} * min(value), {time.time_ns()} FROM ceiling WHERE key = '{key}'""")
+        query(perfkit, f"""INSERT INTO ceiling(machine_id, device, key, value, measured_ns, evidence)
+                            SELECT machine_id, device, key, {factor} * min(value), {time.time_ns()}, max(evidence) FROM ceiling WHERE key = '{key}'"""
+              )
 
 
 def of_floor(result):
@@ -83,3 +87,86 @@ def test_a_lone_copy_rate_is_told_under_slicing(perfkit):
     assert r.status == 0 and "% of copy ceiling" in r.stdout and said not in r.stdout, r
     add(perfkit, 2, ("copy_bytes_per_s",))
     assert said in perfkit(*tree).stdout
+
+
+MIB = 1 << 20
+GB = 1e9
+LEVELS = {"l1": (64 << 10, 400 * GB), "l2": (2 * MIB, 300 * GB), "l3": (32 * MIB, 200 * GB), "between": (512 * MIB - 1, 100 * GB)}
+FLAT, LIMITED = 63, 29
+
+
+def store_with(perfkit, bytes_of_cases, evidence, seconds=1.0):
+    """A run of attention-scaling with a case for each peak memory, all of which move 40 GB in `seconds`, and ceilings of a CPU."""
+    store = Stored(perfkit.db)
+    run = store.run([("flash", {"d_model": 16, "seq_len": i + 1, "dtype": "fp32"},
+                      {"forward_ns": [seconds * 1e9], "backward_ns": [seconds * 1e9], "peak_bytes": [peak]})
+                     for i, peak in enumerate(bytes_of_cases)], experiment="attention-scaling")
+    machine, = store.db.execute("SELECT machine_id FROM run").fetchone()
+    for case, in store.db.execute("SELECT id FROM run_case").fetchall():
+        for metric in ("forward_ns", "backward_ns"):
+            store.insert("work", case_id=case, metric=metric, flops=1, bytes=40 * GB)
+    values = {"fp32_flops_per_s": 1e12, "cache_bytes": 32 * MIB, "memory_bytes_per_s": 40 * GB, "copy_bytes_per_s": 30 * GB}
+    if evidence:
+        for name, (size, rate) in LEVELS.items():
+            values |= {f"{name}_bytes": size, f"{name}_bytes_per_s": rate, f"{name}_copy_bytes_per_s": rate / 2}
+    for key, value in values.items():
+        of_curve = key not in ("fp32_flops_per_s", "cache_bytes")
+        store.insert("ceiling", machine_id=machine, device="cpu", key=key, value=value, measured_ns=1, evidence=evidence if of_curve else 0)
+    store.db.commit()
+    store.db.close()
+    return run
+
+
+SIZES = {64 << 10: ("L1", 400), MIB: ("L2", 300), 2 * MIB + 1: ("L3", 200), 40 * MIB: ("between", 100), 512 * MIB: ("memory", 40), 1 << 40: ("memory", 40)}
+
+
+def test_a_case_is_compared_with_the_level_in_which_its_bytes_live(perfkit):
+    store_with(perfkit, SIZES, FLAT)
+    rows = perfkit("show", "@", "--format", "json").rows("scaling")
+    assert [(row["lives_in"], row["forward_of_floor"]) for row in rows] == [(level, pytest.approx(40 / rate)) for level, rate in SIZES.values()]
+    assert not any(row["forward_above_floor"] or row["backward_above_floor"] for row in rows)
+    assert "not proved flat" not in perfkit("show", "@").stdout
+    assert query(perfkit, "SELECT level, above_bytes, to_bytes, bytes_per_s / 1e9, copy_bytes_per_s / 1e9 FROM v_level ORDER BY place") == [
+        ("L1", 0, 64 << 10, 400, 200), ("L2", 64 << 10, 2 * MIB, 300, 150), ("L3", 2 * MIB, 32 * MIB, 200, 100),
+        ("between", 32 * MIB, 512 * MIB - 1, 100, 50), ("memory", 512 * MIB - 1, None, 40, 30)]
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "csv", "json", "jsonl"])
+def test_a_share_above_100_is_marked_in_its_row(perfkit, form):
+    store_with(perfkit, [MIB, 512 * MIB], FLAT, seconds=0.8)
+    r = perfkit("show", "@", "--format", form)
+    if form in ("json", "jsonl"):
+        cached, in_memory = r.rows("scaling") if form == "json" else [
+            row for row in map(json.loads, r.stdout.splitlines()) if row["table"] == "scaling"]
+        assert (cached["forward_above_floor"], in_memory["forward_above_floor"], in_memory["backward_above_floor"]) == (False, True, True)
+    elif form == "csv":
+        cached, in_memory = list(csv.DictReader(r.stdout.split("\n\n")[0].splitlines()))[:2]
+        assert (cached["forward_above_floor"], in_memory["forward_above_floor"]) == ("false", "true")
+    else:
+        assert r.stdout.count("!125") == 2 and " 17 " in r.stdout, r
+        assert "! above 100 % of the floor: the work was faster than the measured ceilings allow (memory)" in r.stdout
+
+
+def test_a_rate_that_is_not_proved_flat_is_said(perfkit):
+    store_with(perfkit, [512 * MIB], LIMITED)
+    assert "The rate of memory is not proved flat" in perfkit("show", "@").stdout
+
+
+def test_a_store_from_before_levels(perfkit):
+    """Its one rate of memory stays what a saved run is compared with; the next run measures again, and has levels."""
+    store_with(perfkit, [MIB, 40 * MIB], 0)
+    rows = perfkit("show", "@", "--format", "json").rows("scaling")
+    assert [(row["lives_in"], row["forward_of_floor"]) for row in rows] == [("cache", 1), ("memory", 1)]
+    assert query(perfkit, "SELECT count(*) FROM v_level") == [(0,)]
+
+
+def test_a_rate_of_one_size_is_measured_again(perfkit, one):
+    of_memory = "SELECT run_id, value FROM v_ceiling WHERE key = 'memory_bytes_per_s' ORDER BY run_id"
+    one()
+    [(_, rate)] = query(perfkit, of_memory)
+    query(perfkit, "UPDATE ceiling SET evidence = 0, value = 5 * value WHERE key = 'memory_bytes_per_s'")
+    query(perfkit, "UPDATE ceiling SET evidence = 0 WHERE key = 'copy_bytes_per_s'")
+    assert query(perfkit, of_memory) == [(1, 5 * rate)]
+    r = one()
+    assert "measuring the ceilings of null" in r.stderr and repeats(perfkit) == 6
+    assert query(perfkit, of_memory) == [(1, 5 * rate), (2, rate)], "the old one, though higher, counts for the old run alone"

@@ -326,23 +326,26 @@ def test_roofline_of_declared_and_of_counted_work(perfkit, db, measured):
     done(perfkit(*args, "--counters", "minor_faults"))
     shown = roofs(perfkit, "show")
     top = dict(db().execute("SELECT key, value FROM v_ceiling"))
+    levels = dict(db().execute("SELECT level, bytes_per_s FROM v_level"))
     work = {m: (f, b) for m, f, b in db().execute("SELECT metric, flops, bytes FROM v_work WHERE flops > 0")}
     times = dict(db().execute("SELECT metric, median FROM v_summary WHERE unit = 'ns'"))
     for region in ("forward", "backward"):
         row, (flops, nbytes) = shown[region], work[f"{region}_ns"]
-        attainable = min(top["fp32_flops_per_s"], flops / nbytes * top["memory_bytes_per_s"])
+        attainable = min(top["fp32_flops_per_s"], flops / nbytes * levels[row["lives_in"]])
         assert (row["flops_from"], row["bytes_from"]) == ("declared", "declared")
         assert row["intensity"] == pytest.approx(flops / nbytes) and row["attainable_flops_per_s"] == pytest.approx(attainable)
         assert row["flops_per_s"] == pytest.approx(1e9 * flops / times[f"{region}_ns"])
         assert row["share_of_roof"] == pytest.approx(row["flops_per_s"] / attainable)
         assert row["bound"] == ("compute" if attainable == top["fp32_flops_per_s"] else "memory")
     assert shown["iteration"]["intensity"] == pytest.approx(sum(f for f, _ in work.values()) / sum(b for _, b in work.values()))
-    # beyond what may be an error of either, a share above 1 is explained, and below not
-    for share, explained in (1.04, False), (1.06, True):
+    # a share above 1 is marked in its row and explained, and below not
+    for share, explained in (0.99, False), (1.04, True):
         with sqlite3.connect(perfkit.db) as store:
             store.execute("UPDATE counter SET value = ? WHERE name = 'share_of_roof' AND region = 'forward'", (share,))
             store.execute("UPDATE counter SET value = 0.5 WHERE name = 'share_of_roof' AND region <> 'forward'")
-        assert ("A row is above its roof when its data fits in a cache" in done(perfkit("show")).stdout) == explained
+        printed = done(perfkit("show")).stdout
+        assert ("! above 100 % of the roof" in printed) == explained == ("!104.0" in printed)
+        assert roofs(perfkit, "show")["forward"]["above_roof"] is explained and not roofs(perfkit, "show")["backward"]["above_roof"]
     # without counters nothing more is printed, but it can be exported; what counted it is said
     done(perfkit(*args))
     assert "Roofline" not in done(perfkit("show")).stdout

@@ -5,6 +5,7 @@ import sqlite3
 
 import pytest
 from conftest import Perfkit, not_sanitized, on_one_cpu
+from stored import query
 
 ROWS = {"cpu", "virtualisation", "governor", "turbo", "smt", "thp", "cgroup", "steal", "pressure", "noise", "ram", "blas", "clock",
         "store", "numpy", "cuda", "cublaslt", "cudnn", "nccl", "cupti", "nvml", "mpi", "onednn"}
@@ -203,11 +204,39 @@ def test_ceilings_are_measured_and_stored(perfkit):
         assert row[key] > 0
     db = sqlite3.connect(perfkit.db)
     stored = dict(db.execute("SELECT key, max(value) FROM ceiling WHERE device = 'cpu 1 thread' GROUP BY key"))
-    assert stored == {k: v for k, v in row.items() if k not in ("device", "doubtful") and v is not None}
+    of_levels = {k: v for k, v in stored.items() if k.startswith(("l1_", "l2_", "l3_", "between_"))}
+    assert {k: v for k, v in stored.items() if k not in of_levels} == {
+        k: v for k, v in row.items() if k not in ("device", "doubtful", "memory_flat", "memory_bytes_per_s", "copy_bytes_per_s") and v is not None
+    } | {k: stored[k] for k in ("memory_bytes_per_s", "copy_bytes_per_s")}
     assert stored["bf16_flops_per_s"] >= stored["fp32_flops_per_s"] and row["tf32_flops_per_s"] is None, "of tensor cores, which a CPU has not"
     (repeats,) = db.execute("SELECT count(DISTINCT measured_ns) FROM ceiling").fetchone()
     assert repeats >= 3
     assert "busy host" not in perfkit("doctor", "--ceilings", "--device", "null").stdout
+
+
+def test_rates_over_size(perfkit, measured):
+    """The levels that cases are compared with, and the curve, for all lanes and for one."""
+    key, = query(perfkit, "SELECT DISTINCT device FROM curve")[0]
+    r = perfkit("doctor", "--ceilings", "--format", "json")
+    levels, curve, (top,) = r.rows("levels"), r.rows("curve"), r.rows("ceilings")
+    assert key == top["device"] == "cpu"
+    names = [row["level"] for row in levels]
+    assert names == [name for name in ("L1", "L2", "L3", "between", "memory") if name in names] and names[-1] == "memory"
+    assert levels[-1]["bytes_per_s"] == top["memory_bytes_per_s"] and levels[-1]["to_bytes"] is None
+    assert [row["above_bytes"] for row in levels[1:]] == [row["to_bytes"] for row in levels[:-1]]
+    lanes = sorted({row["lanes"] for row in curve})
+    assert lanes in ([1], [1, max(lanes)])
+    for n in lanes:
+        rows = [row for row in curve if row["lanes"] == n]
+        sizes = [row["bytes"] for row in rows]
+        assert sizes == [n * (16 << 10) << i for i in range(len(sizes))] and rows[-1]["stop"] in ("flat", "room", "time")
+        assert all(row["bytes_per_s"] == max(row[k + "_bytes_per_s"] for k in ("update", "copy", "triad", "read")) for row in rows)
+    notes = " ".join(r.json()["tables"]["curve"]["notes"])
+    assert "as STREAM counts them" in notes
+    assert top["memory_flat"] is (f"with {max(lanes)} lane" not in notes), "what is not proved flat is said"
+    shown = perfkit("doctor", "--ceilings").stdout
+    assert "Rates of memory, all lanes" in shown and "Rates over size" in shown
+    assert query(perfkit, "SELECT count(*) FROM curve WHERE level NOT IN ('L1', 'L2', 'L3', 'between', 'memory')") == [(0,)]
 
 
 def test_ceilings_of_nothing(perfkit):

@@ -304,7 +304,7 @@ class Figures:
             self.medians.setdefault((variant, axes), {})[metric] = median
         self.floor = {(v, a): b for v, a, b in query(
             perfkit, "SELECT c.variant, c.axes, w.bytes FROM v_work w JOIN v_case c USING (case_id) WHERE w.metric = 'tree_op_ns'")}
-        self.rates = dict(query(perfkit, "SELECT key, max(value) FROM v_ceiling GROUP BY key"))
+        self.levels = dict(query(perfkit, "SELECT level, bytes_per_s FROM v_level"))
         self.fits = query(perfkit, "SELECT name, variant, fixed, n, slope, slope_high, intercept, intercept_high FROM v_fit")
 
     def of(self, variant, **axes):
@@ -497,7 +497,7 @@ def test_numbers_of_allocation_and_matching(told):
     for row in rows:
         f = figures.of(row["variant"], **figures.model(row["config"], patches=0, matcher="compiled"))
         same(row, targets=f["targets"], objects=f["objects"], allocated_bytes=f["allocated_bytes"], tree_op_ns=f["tree_op_ns"],
-             floor_bytes=f["floor"], over_floor=f["tree_op_ns"] / (f["floor"] / figures.rates["memory_bytes_per_s"] * 1e9))
+             floor_bytes=f["floor"], over_floor=f["tree_op_ns"] / (f["floor"] / figures.levels[row["floor_in"]] * 1e9))
     ways = ["naive", "naive-1pass", "batched", "grouped", "built-in"]
     for row in r.rows("matching"):
         fnmatch, compiled = (sorted(f["match_ns"] for f in (figures.of(w, **figures.model(row["config"], patches=0, matcher=m)) for w in ways)
@@ -510,13 +510,14 @@ def test_numbers_of_slicing(perfkit):
     r = run(perfkit, "--layers", 2, "--hidden", 64, "--intermediate", 128, "--vocab", 40, "--weights", "real", "--tp", "2,4", "--slicing",
             "per-leaf,batched", "--patches", 0, "-a", "op=patch", "-a", "matcher=compiled", "--variant", "naive,batched,grouped", "--format", "json")
     assert r.status == 0, r
-    [rate] = query(perfkit, "SELECT max(value) FROM v_ceiling WHERE key = 'copy_bytes_per_s'")[0]
+    rates = dict(query(perfkit, "SELECT level, copy_bytes_per_s FROM v_level"))
     for row in r.rows("slicing"):
         times = query(perfkit, "SELECT median FROM v_summary WHERE metric = 'transform_ns' AND axes ->> 'tp' = "
                                f"{row['tp']} AND axes ->> 'slicing' = '{row['slicing']}' ORDER BY median")
         assert len(times) == 3
         same(row, transform_ns=times[1][0], rate_bytes_per_s=row["moved_bytes"] * 1e9 / times[1][0],
-             of_ceiling=row["moved_bytes"] * 1e9 / times[1][0] / rate)
+             of_ceiling=row["moved_bytes"] * 1e9 / times[1][0] / rates[row["lives_in"]])
+        assert row["above_ceiling"] is (row["of_ceiling"] > 1)
 
 
 def test_patches_of_any_number_are_printed(perfkit):

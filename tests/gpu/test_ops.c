@@ -217,13 +217,14 @@ static void table_patches(void **state)
 static void ceilings(void **state)
 {
     struct pk_ceilings c;
+    struct pk_curves curves;
     if (given.tiny && dev.kind == PK_DEVICE_CUDA) {
         print_message("a sanitizer would take hours\n");
         skip();
     }
     given_close(&dev);
     given_open(&dev, &given, &(struct pk_device_options){0});
-    trial_ran(&trial, "ceilings", pk_ceilings_measure(&dev, &c, &trial.err));
+    trial_ran(&trial, "ceilings", pk_ceilings_measure(&dev, false, &c, &curves, &trial.err));
     print_message("%.0f GFLOP/s, %.0f G exp/s, %.1f GB/s, a copy %.1f GB/s, cache %.1f MiB\n",
                   c.fp32_flops_per_s / 1e9, c.exp_per_s / 1e9, c.memory_bytes_per_s / 1e9,
                   c.copy_bytes_per_s / 1e9, c.cache_bytes / (1 << 20));

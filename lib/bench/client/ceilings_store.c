@@ -7,6 +7,7 @@
 #include "bench/worker/answers.h"
 #include "device/device.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ const char *pk_ceilings_key(const char *device, const struct pk_device_options *
 enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const char *key,
                                 struct pk_stored_ceilings *out, struct pk_err *err)
 {
-    *out = (struct pk_stored_ceilings){.found = true, .newest_ns = INT64_MAX};
+    *out = (struct pk_stored_ceilings){.found = true, .newest_ns = INT64_MAX, .evidence = PK_EVIDENCE_FLAT};
     for (size_t i = 0; i < PK_CEILING_ROWS; i++) {
         struct pk_ceiling c;
         if (pk_store_ceiling(s, machine, key, pk_ceiling_rows[i].key, &c, err))
@@ -30,6 +31,10 @@ enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const c
         if (pk_ceiling_rows[i].of_some && !c.repeats)
             continue;
         *pk_ceiling(&out->top, i) = c.value;
+        if (pk_ceiling_rows[i].of_level)
+            continue;
+        if (pk_ceiling_rows[i].of_curve && c.repeats && c.evidence < out->evidence)
+            out->evidence = c.evidence;
         out->found &= c.repeats > 0;
         out->newest_ns = c.newest_ns < out->newest_ns ? c.newest_ns : out->newest_ns;
         if (!c.confirmed && !out->doubtful)
@@ -40,7 +45,8 @@ enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const c
 
 bool pk_ceilings_wanting(const struct pk_stored_ceilings *stored, int64_t now_ns)
 {
-    return stored->doubtful || now_ns - stored->newest_ns > (int64_t)(FRESH_S * PK_NS_PER_S);
+    return stored->doubtful || stored->evidence == PK_EVIDENCE_ONE_SIZE ||
+           now_ns - stored->newest_ns > (int64_t)(FRESH_S * PK_NS_PER_S);
 }
 
 static enum pk_code no_ceilings(const char *device, enum pk_reply answer, const struct pk_slice *slice,
@@ -61,46 +67,84 @@ static enum pk_code no_ceilings(const char *device, enum pk_reply answer, const 
     return pk_fix(err, "perfkit list devices shows what works here");
 }
 
-static enum pk_code measure_in_worker(const char *device, const struct pk_device_options *opt,
-                                      const volatile int *stop_flag, struct pk_ceilings *out,
-                                      struct pk_ceilings *sheet, struct pk_err *err)
+/* One repeat: what the worker answered. */
+struct repeat {
+    struct pk_ceilings top, sheet; /* sheet: what the vendor states */
+    struct pk_curves curves;
+};
+
+static enum pk_code measure_in_worker(const char *device, const struct pk_device_options *opt, bool one_lane,
+                                      const volatile int *stop_flag, struct repeat *out, struct pk_err *err)
 {
+    const size_t prefix = strlen(PK_SHEET_PREFIX);
     struct pk_worker_client worker;
     struct pk_slice *slice = NULL;
+    *out = (struct repeat){0};
     pk_worker_client_init(&worker, &pk_native_provider);
     const enum pk_reply answer =
-        pk_worker_client_question(&worker, "ceilings", "measured", device, opt,
-                                  pk_clock_ns() + PATIENCE_S * PK_NS_PER_S, stop_flag, &slice);
+        pk_worker_client_question(&worker, "ceilings", one_lane ? PK_REQUEST_ONE_LANE : "measured", device,
+                                  opt, pk_clock_ns() + PATIENCE_S * PK_NS_PER_S, stop_flag, &slice);
     enum pk_code rc = answer == PK_REPLY_SLICE && slice->status == PK_ST_OK
-                          ? pk_ceilings_of_slice(slice, out, err)
+                          ? pk_ceilings_of_slice(slice, &out->top, &out->curves, err)
                           : no_ceilings(device, answer, slice, err);
-    if (sheet) { /* among the facts about its device */
-        const size_t prefix = strlen(PK_SHEET_PREFIX);
-        *sheet = (struct pk_ceilings){0};
-        for (size_t f = 0; f < worker.n_facts; f++)
-            for (size_t i = 0; i < PK_CEILING_ROWS; i++)
-                if (!strncmp(worker.facts[f].key, PK_SHEET_PREFIX, prefix) &&
-                    !strcmp(worker.facts[f].key + prefix, pk_ceiling_rows[i].key))
-                    *pk_ceiling(sheet, i) = strtod(worker.facts[f].value, NULL);
-    }
+    for (size_t f = 0; f < worker.n_facts; f++) /* the sheet is among the facts about its device */
+        for (size_t i = 0; i < PK_CEILING_ROWS; i++)
+            if (!strncmp(worker.facts[f].key, PK_SHEET_PREFIX, prefix) &&
+                !strcmp(worker.facts[f].key + prefix, pk_ceiling_rows[i].key))
+                *pk_ceiling(&out->sheet, i) = strtod(worker.facts[f].value, NULL);
     pk_worker_client_close(&worker);
     return rc;
 }
 
+static void add_curve(struct pk_ceiling_repeat *r, struct pk_curve_row *rows, const struct pk_curve *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct pk_curve_point *p = &c->points[i];
+        rows[r->n_curve] = (struct pk_curve_row){.lanes = c->lanes,
+                                                 .bytes = (int64_t)p->bytes,
+                                                 .level = pk_level_names[p->level],
+                                                 .stop = i + 1 == c->n ? pk_curve_stops[c->stop] : NULL};
+        memcpy(rows[r->n_curve++].rate, p->rate, sizeof p->rate);
+    }
+}
+
+/* A device whose rates are declared has no curve: its memory has one rate. */
+static enum pk_evidence evidence_of(const struct pk_ceiling_row *row, const struct pk_curves *curves)
+{
+    const struct pk_curve *c = &curves->v[0];
+    if (!row->of_curve && !row->of_level)
+        return PK_EVIDENCE_ONE_SIZE;
+    if (!row->of_curve || !curves->n || c->stop == PK_CURVE_FLAT)
+        return PK_EVIDENCE_FLAT;
+    return c->n ? (enum pk_evidence)ilogb((double)c->points[c->n - 1].bytes) : PK_EVIDENCE_LIMITED;
+}
+
+static enum pk_code store_repeat(struct pk_store *s, const char *machine, const char *key,
+                                 struct repeat *measured, struct pk_err *err)
+{
+    struct pk_ceiling_value values[PK_CEILING_ROWS];
+    struct pk_curve_row curve[2 * PK_CURVE_POINTS];
+    struct pk_ceiling_repeat r = {.machine = machine, .device = key, .values = values, .curve = curve};
+    const struct pk_curves *curves = &measured->curves;
+    for (size_t i = 0; i < PK_CEILING_ROWS; i++)
+        if (*pk_ceiling(&measured->top, i) > 0)
+            values[r.n_values++] =
+                (struct pk_ceiling_value){pk_ceiling_rows[i].key, *pk_ceiling(&measured->top, i),
+                                          evidence_of(&pk_ceiling_rows[i], curves)};
+    for (size_t i = 0; i < curves->n; i++)
+        add_curve(&r, curve, &curves->v[i]);
+    return pk_store_ceilings(s, &r, err);
+}
+
 enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const char *device,
                                 const struct pk_device_options *opt, const volatile int *stop_flag,
-                                struct pk_ceilings *sheet, struct pk_err *err)
+                                struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_ceilings c;
-    struct pk_ceiling_value values[PK_CEILING_ROWS];
-    if (measure_in_worker(device, opt, stop_flag, &c, sheet, err))
+    struct repeat measured;
+    if (measure_in_worker(device, opt, false, stop_flag, &measured, err))
         return err->code;
-    size_t n = 0;
-    for (size_t i = 0; i < PK_CEILING_ROWS; i++)
-        if (*pk_ceiling(&c, i) > 0)
-            values[n++] = (struct pk_ceiling_value){pk_ceiling_rows[i].key, *pk_ceiling(&c, i)};
-    return pk_store_ceilings(s, machine, pk_ceilings_key(device, opt, &a), values, n, err);
+    return store_repeat(s, machine, pk_ceilings_key(device, opt, &a), &measured, err);
 }
 
 enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,
@@ -110,17 +154,19 @@ enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, cons
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *key = pk_ceilings_key(device, opt, &a);
     const uint64_t begin = pk_clock_ns();
-    struct pk_ceilings sheet;
+    struct repeat measured = {0};
     enum pk_code rc = PK_OK;
     bool enough = false;
     for (size_t n = 1; !rc && !enough; n++) {
-        rc = pk_ceilings_repeat(s, machine, device, opt, stop_flag, &sheet, err);
+        rc = measure_in_worker(device, opt, n == 1, stop_flag, &measured, err);
+        if (!rc)
+            rc = store_repeat(s, machine, key, &measured, err);
         if (!rc)
             rc = pk_ceilings_stored(s, machine, key, out, err);
         const uint64_t spent = pk_clock_ns() - begin; /* and one more would take spent / n */
         const bool may = n < REPEATS_MOST && spent + spent / n <= CALIBRATE_S * PK_NS_PER_S;
         enough = n >= REPEATS && !(out->doubtful && may);
     }
-    out->sheet = sheet;
+    out->sheet = measured.sheet;
     return rc;
 }

@@ -11,23 +11,26 @@ const char *pk_ceilings_key(const char *device, const struct pk_device_options *
 /* The stored ceilings of this machine and key: the highest of all repetitions of each rate. */
 struct pk_stored_ceilings {
     struct pk_ceilings top;
-    bool found;               /* every rate was measured at least once */
-    const char *doubtful;     /* the first rate that no second repeat confirmed within 5 %; NULL = none */
-    int64_t newest_ns;        /* wall clock: since when some rate was not measured again */
+    bool found;           /* every rate was measured at least once */
+    const char *doubtful; /* the first rate that no second repeat confirmed within 5 %; NULL = none */
+    int64_t newest_ns;    /* wall clock: since when some rate was not measured again */
+    enum pk_evidence
+        evidence; /* of the rates of memory; PK_EVIDENCE_ONE_SIZE: from before the size was grown */
     struct pk_ceilings sheet; /* what the vendor states, from pk_ceilings_calibrate alone; 0 = not known */
 };
 enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const char *key,
                                 struct pk_stored_ceilings *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* Another repetition is needed: a value is doubtful, or a day old. */
+/* Another repetition is needed: a value is doubtful, a day old, or of one size. */
 bool pk_ceilings_wanting(const struct pk_stored_ceilings *stored, int64_t now_ns);
 
-/* Measures and stores one repeat, in a fresh worker, in less than a second. sheet: what the vendor states; NULL = not wanted. */
+/* Measures and stores one repeat, in a fresh worker, in one to two seconds where the machine is idle. */
 enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const char *device,
                                 const struct pk_device_options *opt, const volatile int *stop_flag,
-                                struct pk_ceilings *sheet, struct pk_err *err) PK_MUST_CHECK;
+                                struct pk_err *err) PK_MUST_CHECK;
 
-/* Three repeats, and up to nine within three seconds while something is doubtful; *out is then what is stored. */
+/* Three repeats, the first also with one lane, and up to nine within three seconds while something is doubtful; *out is then what is
+ * stored. */
 enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,
                                    const struct pk_device_options *opt, const volatile int *stop_flag,
                                    struct pk_stored_ceilings *out, struct pk_err *err) PK_MUST_CHECK;

@@ -25,6 +25,7 @@ void pk_plan_floors(struct pk_plan *plan, const struct pk_ceilings *top)
         const struct pk_probe *probe = p->c.probe;
         double floors[PK_REGIONS_MAX], least[PK_REGIONS_MAX];
         bool countable = rates && !p->skip;
+        const double bandwidth = rates ? pk_ceilings_bandwidth(top, (double)p->predicted_bytes) : NAN;
         for (unsigned r = 0; countable && probe->regions[r].name; r++) {
             if (!pk_region_applies(&p->c, r))
                 continue;
@@ -33,7 +34,7 @@ void pk_plan_floors(struct pk_plan *plan, const struct pk_ceilings *top)
             const double tensor_rate = fmax(top->bf16_flops_per_s, top->tf32_flops_per_s);
             const double others_s = (w.flops - w.tensor_flops) / top->fp32_flops_per_s;
             const double tensor_s = tensor_rate > 0 ? w.tensor_flops / tensor_rate : 0;
-            floors[r] = 1e9 * fmax(fmax(others_s, tensor_s), w.bytes / top->memory_bytes_per_s);
+            floors[r] = 1e9 * fmax(fmax(others_s, tensor_s), w.bytes / bandwidth);
             least[r] = (w.effort > 0 ? w.effort : 1) * floors[r];
             countable = !isnan(w.flops);
         }

@@ -30,6 +30,7 @@ struct pk_counter_inputs pk_counter_inputs_nothing(const struct pk_counters *cou
                                         .flops = NAN,
                                         .bytes = NAN,
                                         .tensor_flops = NAN,
+                                        .bandwidth = NAN,
                                         .pass_ns = nans(a, plans),
                                         .count = pk_new_n(a, double *, plans + 1)};
         for (size_t p = 0; p < plans; p++)
@@ -83,7 +84,7 @@ static size_t first_of(const struct pk_rows *rows, int64_t case_id)
 static void take_times(const struct pk_counter_inputs_run *k, int64_t case_id,
                        struct pk_counter_inputs *inputs)
 {
-    enum { CASE, METRIC, MEDIAN, FASTEST, SLOWEST, FLOPS, BYTES, PROCESSES, COLUMNS };
+    enum { CASE, METRIC, MEDIAN, FASTEST, SLOWEST, FLOPS, BYTES, PROCESSES, BANDWIDTH, COLUMNS };
     for (size_t i = first_of(&k->times, case_id); i < first_of(&k->times, case_id + 1); i++) {
         const struct pk_cell *row = k->times.cells + i * COLUMNS;
         const size_t r = find_place(k, row[METRIC].s, strlen(row[METRIC].s) - strlen("_ns"));
@@ -91,6 +92,7 @@ static void take_times(const struct pk_counter_inputs_run *k, int64_t case_id,
             continue;
         struct pk_counter_place *at = &inputs->at[r];
         at->processes = row[PROCESSES].i;
+        at->bandwidth = inputs->at[k->n_places - 1].bandwidth = pk_cell_number(&row[BANDWIDTH]);
         double *const to[] = {&at->time_ns, &at->fastest_ns, &at->slowest_ns, &at->flops, &at->bytes};
         for (size_t f = 0; f < sizeof to / sizeof *to; f++)
             *to[f] = pk_cell_number(&row[MEDIAN + f]);

@@ -190,8 +190,11 @@ static struct pk_roofline_amount amount_of(const struct counted *c, const struct
 static void add_roofline(struct counted *c, int64_t case_id, size_t r, const struct pk_counter_inputs *k)
 {
     struct pk_counter_row rows[PK_ROOFLINE_ROWS];
-    const struct pk_roofline_work w = {k->at[r].time_ns, amount_of(c, k, r, FLOPS), amount_of(c, k, r, BYTES),
-                                       k->at[r].tensor_flops};
+    const struct pk_roofline_work w = {.time_ns = k->at[r].time_ns,
+                                       .flops = amount_of(c, k, r, FLOPS),
+                                       .bytes = amount_of(c, k, r, BYTES),
+                                       .bandwidth = k->at[r].bandwidth,
+                                       .tensor_flops = k->at[r].tensor_flops};
     const size_t n = pk_roofline_rows(&w, c->top, case_id, pk_counter_inputs_name(&c->run, r), rows);
     for (size_t i = 0; i < n; i++)
         add_row(c, &rows[i]);

@@ -37,8 +37,9 @@ struct pk_counter_place {
     double fastest_ns, slowest_ns; /* of the processes that were timed */
     int64_t processes;             /* how many those were */
     double flops, bytes, tensor_flops;
-    double *pass_ns; /* [plan]: of its counter pass */
-    double **count;  /* [plan][event] */
+    double bandwidth; /* bytes per second of the level in which the case's bytes live: v_case_level */
+    double *pass_ns;  /* [plan]: of its counter pass */
+    double **count;   /* [plan][event] */
 };
 
 /* How an event was counted, over all places of a case. */
@@ -82,7 +83,8 @@ const char *pk_counter_inputs_name(const struct pk_counter_inputs_run *k, size_t
  *     attainable = min(peak_flops_per_s, peak_bytes_per_s * flops / bytes)
  *     share      = max(flops / peak_flops_per_s, bytes / peak_bytes_per_s) / time
  *
- * which is rate / attainable wherever there are FLOPs, and holds without them too. The peaks are the device's own measured ceilings. */
+ * which is rate / attainable wherever there are FLOPs, and holds without them too. The peaks are the device's own measured ceilings:
+ * peak_bytes_per_s of memory where the bytes were counted there, else of the level in which the bytes of the case live. */
 
 /* FLOPs or bytes of one iteration, and their source. */
 struct pk_roofline_amount {
@@ -96,6 +98,7 @@ struct pk_roofline_amount {
 struct pk_roofline_work {
     double time_ns; /* of the timing passes */
     struct pk_roofline_amount flops, bytes;
+    double bandwidth;    /* of the level in which declared bytes live; NaN or 0 = that of memory */
     double tensor_flops; /* declared, of any type; where there are some, the attainable rate is not known */
 };
 

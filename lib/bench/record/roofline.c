@@ -26,9 +26,11 @@ static struct standing stand(const struct pk_roofline_work *w, const struct pk_c
         s.why = "the peak rate of tensor cores depends on the type, which declared work does not contain";
     if (s.why)
         return s;
-    const double computing = flops / top->fp32_flops_per_s, moving = bytes / top->memory_bytes_per_s;
-    s.attainable_flops_per_s = bytes > 0 ? fmin(top->fp32_flops_per_s, top->memory_bytes_per_s * s.intensity)
-                                         : top->fp32_flops_per_s;
+    const bool of_level = !strcmp(w->bytes.source, declared) && w->bandwidth > 0;
+    const double bandwidth = of_level ? w->bandwidth : top->memory_bytes_per_s;
+    const double computing = flops / top->fp32_flops_per_s, moving = bytes / bandwidth;
+    s.attainable_flops_per_s =
+        bytes > 0 ? fmin(top->fp32_flops_per_s, bandwidth * s.intensity) : top->fp32_flops_per_s;
     s.share_of_roof = 1e9 * fmax(computing, moving) / w->time_ns;
     s.memory_bound = moving > computing;
     return s;

@@ -6,14 +6,31 @@
 #include <stddef.h>
 #include <string.h>
 
+#define LEVEL(key, unit, at, member)                                                                         \
+    {                                                                                                        \
+        key, unit, offsetof(struct pk_ceilings, level[at].member), true, (at) == PK_LEVEL_BETWEEN, true      \
+    }
+
 const struct pk_ceiling_row pk_ceiling_rows[PK_CEILING_ROWS] = {
     {"fp32_flops_per_s", "flops/s", offsetof(struct pk_ceilings, fp32_flops_per_s)},
     {"exp_per_s", "1/s", offsetof(struct pk_ceilings, exp_per_s)},
-    {"memory_bytes_per_s", "bytes/s", offsetof(struct pk_ceilings, memory_bytes_per_s)},
-    {"copy_bytes_per_s", "bytes/s", offsetof(struct pk_ceilings, copy_bytes_per_s)},
+    {"memory_bytes_per_s", "bytes/s", offsetof(struct pk_ceilings, memory_bytes_per_s), .of_curve = true},
+    {"copy_bytes_per_s", "bytes/s", offsetof(struct pk_ceilings, copy_bytes_per_s), .of_curve = true},
     {"cache_bytes", "bytes", offsetof(struct pk_ceilings, cache_bytes)},
     {"tf32_flops_per_s", "flops/s", offsetof(struct pk_ceilings, tf32_flops_per_s), .of_some = true},
     {"bf16_flops_per_s", "flops/s", offsetof(struct pk_ceilings, bf16_flops_per_s), .of_some = true},
+    LEVEL("l1_bytes", "bytes", PK_LEVEL_L1, to_bytes),
+    LEVEL("l1_bytes_per_s", "bytes/s", PK_LEVEL_L1, bytes_per_s),
+    LEVEL("l1_copy_bytes_per_s", "bytes/s", PK_LEVEL_L1, copy_bytes_per_s),
+    LEVEL("l2_bytes", "bytes", PK_LEVEL_L2, to_bytes),
+    LEVEL("l2_bytes_per_s", "bytes/s", PK_LEVEL_L2, bytes_per_s),
+    LEVEL("l2_copy_bytes_per_s", "bytes/s", PK_LEVEL_L2, copy_bytes_per_s),
+    LEVEL("l3_bytes", "bytes", PK_LEVEL_L3, to_bytes),
+    LEVEL("l3_bytes_per_s", "bytes/s", PK_LEVEL_L3, bytes_per_s),
+    LEVEL("l3_copy_bytes_per_s", "bytes/s", PK_LEVEL_L3, copy_bytes_per_s),
+    LEVEL("between_bytes", "bytes", PK_LEVEL_BETWEEN, to_bytes),
+    LEVEL("between_bytes_per_s", "bytes/s", PK_LEVEL_BETWEEN, bytes_per_s),
+    LEVEL("between_copy_bytes_per_s", "bytes/s", PK_LEVEL_BETWEEN, copy_bytes_per_s),
 };
 
 static struct pk_slice slice_of(const struct pk_metric_decl *metrics, const struct pk_series *series,
@@ -29,12 +46,87 @@ static struct pk_slice slice_of(const struct pk_metric_decl *metrics, const stru
                              .n_series = n};
 }
 
-void pk_ceilings_slice(const struct pk_ceilings *c, struct pk_arena *a, struct pk_slice *out)
+/* Takes the value over; NULL is null. */
+static struct pk_note note_of(const char *key, json_t *value, struct pk_arena *a)
+{
+    PK_JSON_CLEANUP json_t *j = value ? value : json_null();
+    return (struct pk_note){key, pk_json_text(a, j, PK_JSON_CANON)};
+}
+
+static json_t *note_value(const struct pk_slice *s, const char *key)
+{
+    for (size_t i = 0; i < s->n_notes; i++)
+        if (!strcmp(s->notes[i].key, key))
+            return json_loads(s->notes[i].json, JSON_DECODE_ANY, NULL);
+    return NULL;
+}
+
+/* --- curves: [[lanes, stop, [[bytes, level, rate of each stream] of each point]] of each], constants as numbers ------- */
+
+static const char curves_key[] = "curves";
+
+static json_t *json_of_curve(const struct pk_curve *c)
+{
+    json_t *points = json_array();
+    for (size_t i = 0; i < c->n; i++) {
+        const struct pk_curve_point *p = &c->points[i];
+        json_t *numbers = json_pack("[I, i]", (json_int_t)p->bytes, (int)p->level);
+        for (size_t s = 0; s < PK_STREAMS; s++)
+            json_array_append_new(numbers, json_real(p->rate[s]));
+        json_array_append_new(points, numbers);
+    }
+    return json_pack("[i, i, o]", (int)c->lanes, (int)c->stop, points);
+}
+
+/* False for what json_of_curve does not make. */
+static bool curve_of_json(json_t *j, struct pk_curve *c)
+{
+    json_t *points, *numbers;
+    int lanes, stop, level;
+    json_int_t bytes;
+    size_t i;
+    if (json_unpack(j, "[i, i, o]", &lanes, &stop, &points) || lanes < 1 || stop < 0 ||
+        stop >= PK_CURVE_STOPS || json_array_size(points) > PK_CURVE_POINTS)
+        return false;
+    *c = (struct pk_curve){.lanes = (unsigned)lanes, .stop = (enum pk_curve_stop)stop};
+    json_array_foreach(points, i, numbers)
+    {
+        if (json_unpack(numbers, "[I, i]", &bytes, &level) || bytes < 1 || level < 0 || level >= PK_LEVELS)
+            return false;
+        c->points[c->n].bytes = (size_t)bytes;
+        c->points[c->n].level = (enum pk_memory_level)level;
+        for (size_t s = 0; s < PK_STREAMS; s++)
+            c->points[c->n].rate[s] = json_number_value(json_array_get(numbers, 2 + s));
+        c->n++;
+    }
+    return true;
+}
+
+static bool curves_of_slice(const struct pk_slice *slice, struct pk_curves *out)
+{
+    PK_JSON_CLEANUP json_t *list = note_value(slice, curves_key);
+    json_t *j;
+    size_t i;
+    out->n = 0;
+    if (json_array_size(list) > sizeof out->v / sizeof *out->v)
+        return false;
+    json_array_foreach(list, i, j)
+    {
+        if (!curve_of_json(j, &out->v[out->n++]))
+            return false;
+    }
+    return true;
+}
+
+void pk_ceilings_slice(const struct pk_ceilings *c, const struct pk_curves *curves, struct pk_arena *a,
+                       struct pk_slice *out)
 {
     static const int64_t first[] = {0};
     struct pk_ceilings *copy = pk_new(a, struct pk_ceilings);
     struct pk_metric_decl *metrics = pk_new_n(a, struct pk_metric_decl, PK_CEILING_ROWS);
     struct pk_series *series = pk_new_n(a, struct pk_series, PK_CEILING_ROWS);
+    struct pk_note *note = pk_new(a, struct pk_note);
+    json_t *list = json_array();
     size_t n = 0;
     *copy = *c;
     for (size_t i = 0; i < PK_CEILING_ROWS; i++) {
@@ -47,10 +139,16 @@ void pk_ceilings_slice(const struct pk_ceilings *c, struct pk_arena *a, struct p
             .metric = n, .phase = PK_PHASE_STEADY, .reps = 1, .n = 1, .ordinal = first, .real = value};
         n++;
     }
+    for (size_t i = 0; i < curves->n; i++)
+        json_array_append_new(list, json_of_curve(&curves->v[i]));
+    *note = note_of(curves_key, list, a);
     *out = slice_of(metrics, series, n);
+    out->notes = note;
+    out->n_notes = 1;
 }
 
-enum pk_code pk_ceilings_of_slice(const struct pk_slice *slice, struct pk_ceilings *out, struct pk_err *err)
+enum pk_code pk_ceilings_of_slice(const struct pk_slice *slice, struct pk_ceilings *out,
+                                  struct pk_curves *curves, struct pk_err *err)
 {
     for (size_t i = 0; i < PK_CEILING_ROWS; i++) {
         const struct pk_ceiling_row *row = &pk_ceiling_rows[i];
@@ -64,7 +162,10 @@ enum pk_code pk_ceilings_of_slice(const struct pk_slice *slice, struct pk_ceilin
             return pk_why(err, "its answer has no positive value of it");
         }
     }
-    return PK_OK;
+    if (curves_of_slice(slice, curves))
+        return PK_OK;
+    pk_fail(err, PK_E_INTERNAL, "the worker's rates over size cannot be read");
+    return pk_why(err, "it is another build of perfkit");
 }
 
 struct pk_slice pk_number_slice(const char *name, int64_t value, struct pk_arena *a)
@@ -78,13 +179,6 @@ struct pk_slice pk_number_slice(const char *name, int64_t value, struct pk_arena
     *series =
         (struct pk_series){.phase = PK_PHASE_STEADY, .reps = 1, .n = 1, .ordinal = first, .integer = number};
     return slice_of(metric, series, 1);
-}
-
-/* Takes the value over; NULL is null. */
-static struct pk_note note_of(const char *key, json_t *value, struct pk_arena *a)
-{
-    PK_JSON_CLEANUP json_t *j = value ? value : json_null();
-    return (struct pk_note){key, pk_json_text(a, j, PK_JSON_CANON)};
 }
 
 enum pk_code pk_selftest_slice(const char *source, struct pk_arena *a, struct pk_slice *out,
@@ -104,14 +198,6 @@ enum pk_code pk_selftest_slice(const char *source, struct pk_arena *a, struct pk
     out->notes = notes;
     out->n_notes = 3;
     return PK_OK;
-}
-
-static json_t *note_value(const struct pk_slice *s, const char *key)
-{
-    for (size_t i = 0; i < s->n_notes; i++)
-        if (!strcmp(s->notes[i].key, key))
-            return json_loads(s->notes[i].json, JSON_DECODE_ANY, NULL);
-    return NULL;
 }
 
 struct pk_source_found pk_selftest_of_slice(const struct pk_slice *s, struct pk_arena *a)

@@ -155,6 +155,7 @@ static enum pk_code other_slice(struct worker *w, const struct pk_request *r, st
                                 struct pk_slice *out, struct pk_err *err)
 {
     struct pk_ceilings ceilings;
+    struct pk_curves curves;
     if (!strcmp(r->experiment, PK_REQUEST_SELFTEST))
         return pk_selftest_slice(r->variant, a, out, err); /* it opens what it needs */
     if (open_device(w, r, err))
@@ -174,9 +175,9 @@ static enum pk_code other_slice(struct worker *w, const struct pk_request *r, st
         }
         return PK_OK;
     }
-    if (pk_ceilings_measure(&w->dev, &ceilings, err))
+    if (pk_ceilings_measure(&w->dev, !strcmp(r->variant, PK_REQUEST_ONE_LANE), &ceilings, &curves, err))
         return err->code;
-    pk_ceilings_slice(&ceilings, a, out);
+    pk_ceilings_slice(&ceilings, &curves, a, out);
     return PK_OK;
 }
 

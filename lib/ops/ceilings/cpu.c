@@ -15,8 +15,6 @@ enum {
     RUNS = 8,
     RUN_NS = 15 * 1000 * 1000, /* of one compute run */
     EXP_FLOATS = 2048,         /* two arrays: in the L1 cache */
-    STREAM_FLOATS = 1 << 16,   /* of one task */
-    CACHE_MULTIPLE = 8,        /* all streamed arrays together */
     PRODUCT_SIDE = 1024        /* of a product, per thread */
 };
 
@@ -25,8 +23,6 @@ struct probe {
     float *scratch;
     size_t scratch_floats; /* per thread */
     size_t steps;
-    float *x, *y, *z;
-    size_t n;
 };
 
 static void peak_task(void *arg, size_t task, unsigned thread)
@@ -78,70 +74,6 @@ static double best_steps_per_s(struct pk_device *dev, pk_task_fn *task, struct p
     return best;
 }
 
-/* One piece of a stream: [begin, begin + n). */
-static size_t piece(const struct probe *p, size_t task, size_t *begin)
-{
-    *begin = task * STREAM_FLOATS;
-    return p->n - *begin < STREAM_FLOATS ? p->n - *begin : STREAM_FLOATS;
-}
-
-static void update_task(void *arg, size_t task, unsigned thread)
-{
-    const struct probe *p = arg;
-    size_t at, n = piece(p, task, &at);
-    p->k->scale(PK_FP32, 1.0f, p->x + at, p->x + at, n);
-}
-
-static void copy_task(void *arg, size_t task, unsigned thread)
-{
-    const struct probe *p = arg;
-    size_t at, n = piece(p, task, &at);
-    p->k->scale(PK_FP32, 1.0f, p->x + at, p->y + at, n);
-}
-
-static void triad_task(void *arg, size_t task, unsigned thread)
-{
-    const struct probe *p = arg;
-    size_t at, n = piece(p, task, &at);
-    p->k->triad(p->x + at, p->y + at, p->z + at, n);
-}
-
-/* Bytes a kernel declares (read + write) per second; a write of a line not yet in the cache also reads it, which the update
- * in place does not pay for. */
-static double best_stream(struct pk_device *dev, struct probe *p)
-{
-    static const struct {
-        pk_task_fn *task;
-        double bytes;
-    } kernels[] = {{update_task, 8}, {copy_task, 8}, {triad_task, 12}};
-    const size_t tasks = (p->n + STREAM_FLOATS - 1) / STREAM_FLOATS;
-    double best = 0;
-    for (size_t i = 0; i < p->n; i++)
-        p->x[i] = p->y[i] = p->z[i] = 1.0f;
-    for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++)
-        for (int run = 0; run < RUNS / 2; run++)
-            best = fmax(best, kernels[k].bytes * (double)p->n /
-                                  (double)timed(dev, kernels[k].task, p, tasks) * 1e9);
-    return best;
-}
-
-/* Of p->x to p->y, which best_stream has touched. */
-static enum pk_code best_copy(struct pk_device *dev, const struct probe *p, double *bytes_per_s,
-                              struct pk_err *err)
-{
-    const size_t bytes = p->n * sizeof(float);
-    const struct pk_copy2d dense = {
-        .src = p->x, .dst = p->y, .rows = 1, .row_bytes = bytes, .src_stride = bytes, .dst_stride = bytes};
-    const double moved = pk_work_copy2d(&dense, 1).bytes;
-    for (int run = 0; run < RUNS / 2; run++) {
-        uint64_t begin = pk_clock_ns();
-        if (pk_op_copy2d(dev, &dense, 1, err))
-            return err->code;
-        *bytes_per_s = fmax(*bytes_per_s, moved / (double)(pk_clock_ns() - begin) * 1e9);
-    }
-    return PK_OK;
-}
-
 static enum pk_code measure_compute(struct pk_device *dev, struct probe *p, struct pk_ceilings *out,
                                     struct pk_err *err)
 {
@@ -155,25 +87,6 @@ static enum pk_code measure_compute(struct pk_device *dev, struct probe *p, stru
     out->exp_per_s = best_steps_per_s(dev, exp_task, p) * EXP_FLOATS;
     pk_device_free(dev, p->scratch);
     return PK_OK;
-}
-
-static enum pk_code measure_memory(struct pk_device *dev, struct probe *p, struct pk_ceilings *out,
-                                   struct pk_err *err)
-{
-    p->n = (size_t)(CACHE_MULTIPLE * out->cache_bytes / 3 / sizeof(float)) / STREAM_FLOATS * STREAM_FLOATS;
-    float **const arrays[] = {&p->x, &p->y, &p->z};
-    bool refused = false;
-    for (size_t i = 0; i < 3; i++)
-        refused |= !(*arrays[i] = pk_device_alloc(dev, p->n * sizeof(float), PK_TAG_WORKSPACE));
-    enum pk_code rc = refused ? pk_device_oom(dev, err) : PK_OK;
-    if (!rc) {
-        out->memory_bytes_per_s = best_stream(dev, p);
-        rc = best_copy(dev, p, &out->copy_bytes_per_s, err);
-    }
-    for (size_t i = 0; i < 3; i++)
-        pk_device_free(dev, *arrays[i]);
-    pk_pool_trim(&dev->pool);
-    return rc;
 }
 
 /* c = a b of bf16 operands, as often as RUNS says; raises *rate to the best. */
@@ -227,12 +140,12 @@ static enum pk_code measure_products(struct pk_device *dev, struct pk_ceilings *
     return rc;
 }
 
-enum pk_code pk_cpu_ceilings(struct pk_device *dev, struct pk_ceilings *out, struct pk_err *err)
+enum pk_code pk_cpu_ceilings(struct pk_device *dev, bool one_lane, struct pk_ceilings *out,
+                             struct pk_curves *curves, struct pk_err *err)
 {
     struct probe p = {.k = pk_kernels_of(pk_cpu_isa(dev))};
     out->cache_bytes = (double)pk_machine_cache_bytes();
-    if (measure_compute(dev, &p, out, err) || measure_products(dev, out, err) ||
-        measure_memory(dev, &p, out, err))
+    if (measure_compute(dev, &p, out, err) || measure_products(dev, out, err))
         return err->code;
-    return PK_OK;
+    return pk_cpu_curves(dev, one_lane, out, curves, err);
 }

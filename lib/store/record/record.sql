@@ -35,11 +35,27 @@ INSERT OR REPLACE INTO counter(case_id, region, group_name, name, unit, value, s
 VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- statement: insert_ceiling
-INSERT INTO ceiling(machine_id, device, key, value, measured_ns) VALUES(?, ?, ?, ?, ?);
+INSERT INTO ceiling(machine_id, device, key, value, measured_ns, evidence) VALUES(?, ?, ?, ?, ?, ?);
 -- query: ceiling
-WITH k AS (SELECT c.value, c.measured_ns FROM main.ceiling c JOIN main.machine m ON m.id = c.machine_id
-           WHERE m.json = :machine AND c.device = :device AND c.key = :key)
-SELECT coalesce(max(value), 0.0), count(*), count(*) FILTER (WHERE value >= 0.95 * (SELECT max(value) FROM k)) > 1, max(measured_ns) FROM k;
+WITH k AS (SELECT c.value, c.measured_ns, c.evidence, max(c.evidence) OVER () AS best FROM main.ceiling c
+           JOIN main.machine m ON m.id = c.machine_id WHERE m.json = :machine AND c.device = :device AND c.key = :key),
+top AS (SELECT max(value) AS value FROM k WHERE evidence = best)
+SELECT coalesce(top.value, 0.0), count(k.value), coalesce(sum(k.evidence = k.best AND k.value >= 0.95 * top.value) > 1, 0),
+       coalesce(max(k.measured_ns), 0), coalesce(max(k.best), 0)
+FROM top LEFT JOIN k;
+-- statement: insert_curve
+INSERT INTO curve(machine_id, device, lanes, bytes, level, update_bytes_per_s, copy_bytes_per_s, triad_bytes_per_s, read_bytes_per_s, stop,
+  measured_ns)
+VALUES(?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0), ?, ?);
+-- query: curve
+SELECT lanes, bytes, level,
+       max(coalesce(update_bytes_per_s, 0), coalesce(copy_bytes_per_s, 0), coalesce(triad_bytes_per_s, 0), coalesce(read_bytes_per_s, 0)) AS bytes_per_s,
+       update_bytes_per_s, copy_bytes_per_s, triad_bytes_per_s, read_bytes_per_s, stop
+FROM (SELECT lanes, bytes, min(level) AS level, max(update_bytes_per_s) AS update_bytes_per_s, max(copy_bytes_per_s) AS copy_bytes_per_s,
+             max(triad_bytes_per_s) AS triad_bytes_per_s, max(read_bytes_per_s) AS read_bytes_per_s, min(stop) AS stop
+      FROM main.curve JOIN main.machine m ON m.id = machine_id
+      WHERE m.json = :machine AND device = :device GROUP BY lanes, bytes)
+ORDER BY lanes DESC, bytes;
 
 -- statement: insert_metric
 INSERT INTO metric(name, unit, direction, class, combine, ranks, source) VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;

@@ -120,15 +120,20 @@ enum pk_code pk_store_counters(struct pk_store *s, const struct pk_counter_row *
     return pk_db_end(s, code, err);
 }
 
-enum pk_code pk_store_ceilings(struct pk_store *s, const char *machine, const char *device,
-                               const struct pk_ceiling_value *v, size_t n, struct pk_err *err)
+enum pk_code pk_store_ceilings(struct pk_store *s, const struct pk_ceiling_repeat *r, struct pk_err *err)
 {
     int64_t id, now = (int64_t)pk_wall_ns();
     if (pk_db_begin(s, "record ceilings", err))
         return err->code;
-    enum pk_code code = machine_id(s, machine, &id, err);
-    for (; n-- && !code; v++)
-        code = pk_db_run(s, err, "insert_ceiling", "ittfi", id, device, v->key, v->value, now);
+    enum pk_code code = machine_id(s, r->machine, &id, err);
+    for (size_t i = 0; i < r->n_values && !code; i++)
+        code = pk_db_run(s, err, "insert_ceiling", "ittfii", id, r->device, r->values[i].key,
+                         r->values[i].value, now, (int64_t)r->values[i].evidence);
+    for (size_t i = 0; i < r->n_curve && !code; i++) {
+        const struct pk_curve_row *c = &r->curve[i];
+        code = pk_db_run(s, err, "insert_curve", "itiitffffti", id, r->device, (int64_t)c->lanes, c->bytes,
+                         c->level, c->rate[0], c->rate[1], c->rate[2], c->rate[3], c->stop, now);
+    }
     return pk_db_end(s, code, err);
 }
 
@@ -139,10 +144,19 @@ enum pk_code pk_store_ceiling(struct pk_store *s, const char *machine, const cha
     const struct pk_param params[] = {pk_param_text(":machine", machine), pk_param_text(":device", device),
                                       pk_param_text(":key", key)};
     struct pk_rows rows;
-    *out = (struct pk_ceiling){0};
+    int64_t evidence;
     s->doing = "read a ceiling";
     if (pk_db_query(s, "ceiling", PK_PARAMS(params), &a, &rows, err))
         return err->code;
-    pk_db_row(&rows, 0, "fzbi", &out->value, &out->repeats, &out->confirmed, &out->newest_ns);
+    pk_db_row(&rows, 0, "fzbii", &out->value, &out->repeats, &out->confirmed, &out->newest_ns, &evidence);
+    out->evidence = (enum pk_evidence)evidence;
     return PK_OK;
+}
+
+enum pk_code pk_store_curve(struct pk_store *s, const char *machine, const char *device, struct pk_arena *a,
+                            struct pk_rows *out, struct pk_err *err)
+{
+    const struct pk_param params[] = {pk_param_text(":machine", machine), pk_param_text(":device", device)};
+    s->doing = "read the rates over size";
+    return pk_db_query(s, "curve", PK_PARAMS(params), a, out, err);
 }

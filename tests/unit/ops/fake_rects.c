@@ -32,10 +32,17 @@ static void copy_all(const void *args)
         copy_one(&t->v[i].c);
 }
 
+/* Read + written, of pk_k_copy2d; 0 = a copy takes no time. */
+extern double fake_copy_bytes_per_ns;
+double fake_copy_bytes_per_ns;
+
 int pk_k_copy2d(pk_stream s, const struct pk_copy2d *v, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         fake_cuda_launch(s, copy_one, &v[i], sizeof v[i]);
+        if (fake_copy_bytes_per_ns > 0)
+            fake_cuda_work(s, (uint64_t)(2 * (double)(v[i].rows * v[i].row_bytes) / fake_copy_bytes_per_ns));
+    }
     return 0;
 }
 

@@ -20,13 +20,15 @@
 
 static struct pk_device dev;
 static struct pk_err err;
+static struct pk_curves curves;
 
 /* Every run lasts ms, as on a GPU, whose arrays are larger: the resolution of events is less than a part in a thousand of it. */
 enum { FLOPS_PER_NS = 60000, EXPS_PER_NS = 4000, PRODUCT_NS = 2000000 };
 static const double COPY_BYTES_PER_NS = 0.040, TRIAD_BYTES_PER_NS = 0.043;
-static size_t least_bytes; /* that a stream was asked for */
-static size_t rounded;     /* elements */
+static size_t most_bytes; /* of a copied array */
+static size_t rounded;    /* elements */
 static struct fake_lt *lt;
+extern double fake_copy_bytes_per_ns;
 
 /* Nobody reads what they write. */
 static int work(pk_stream s, double amount, double per_ns)
@@ -47,7 +49,7 @@ int pk_k_exp_peak(pk_stream s, float *sink, size_t iterations, int blocks)
 
 int pk_k_copy(pk_stream s, const float *x, float *y, size_t n)
 {
-    least_bytes = n * sizeof *x < least_bytes ? n * sizeof *x : least_bytes;
+    most_bytes = n * sizeof *x > most_bytes ? n * sizeof *x : most_bytes;
     return work(s, 2.0 * sizeof *x * (double)n, COPY_BYTES_PER_NS);
 }
 
@@ -103,7 +105,8 @@ static int open_device(void **state)
 {
     fake_cuda_reset();
     fake_cuda.memory_bytes = 1 << 30;
-    least_bytes = SIZE_MAX;
+    most_bytes = 0;
+    fake_copy_bytes_per_ns = COPY_BYTES_PER_NS;
     pk_cuda_use(&fake_cuda_api);
     rounded = 0;
     if (!open_library())
@@ -122,15 +125,21 @@ static int close_device(void **state)
 static void rates_are_those_of_the_kernels(void **state)
 {
     struct pk_ceilings c;
-    if (pk_ceilings_measure(&dev, &c, &err))
+    if (pk_ceilings_measure(&dev, true, &c, &curves, &err))
         fail_msg("%s: %s", err.what, err.why);
     const size_t l2 = pk_cuda_traits(&dev)->l2_bytes;
     assert_true(c.cache_bytes == (double)l2);
-    assert_true(least_bytes >= 8 * l2);
+    const struct pk_curve *curve = &curves.v[0];
+    assert_true(curves.n == 1 && curve->stop == PK_CURVE_FLAT &&
+                curve->lanes == (unsigned)pk_cuda_traits(&dev)->multiprocessors);
+    assert_true(curve->points[curve->n - 3].bytes >= 4 * l2 && curve->points[curve->n - 4].bytes < 4 * l2);
+    assert_true(2 * most_bytes == curve->points[curve->n - 1].bytes);
+    assert_true(curve->points[0].level == PK_LEVEL_L2 && curve->points[0].bytes < l2);
+    assert_true(c.level[PK_LEVEL_L2].to_bytes == (double)l2 && c.level[PK_LEVEL_L2].bytes_per_s > 0);
     assert_float_equal(c.fp32_flops_per_s / (FLOPS_PER_NS * 1e9), 1, 1e-3);
     assert_float_equal(c.exp_per_s / (EXPS_PER_NS * 1e9), 1, 1e-3);
     assert_float_equal(c.memory_bytes_per_s / (TRIAD_BYTES_PER_NS * 1e9), 1, 1e-3);
-    assert_true(c.copy_bytes_per_s > 0);
+    assert_float_equal(c.copy_bytes_per_s / (COPY_BYTES_PER_NS * 1e9), 1, 1e-3);
     const double side = 128, product = 2 * side * side * side / PRODUCT_NS * 1e9;
     assert_true(side * side <= 16 * (double)l2 / 4 && 4 * side * side > 16 * (double)l2 / 4);
     assert_float_equal(c.tf32_flops_per_s / product, 1, 1e-3);
@@ -148,7 +157,7 @@ static void without_the_library(void **state)
     snprintf(other, sizeof other, "%s/libcublasLt.so.7", folder); /* of another version: it is refused */
     assert_int_equal(symlink("/dev/null", other), 0);
     setenv("PERFKIT_CUDA_LIBS", folder, 1);
-    assert_int_equal(pk_ceilings_measure(&dev, &c, &err), PK_OK);
+    assert_int_equal(pk_ceilings_measure(&dev, true, &c, &curves, &err), PK_OK);
     assert_true(c.fp32_flops_per_s > 0 && c.tf32_flops_per_s == 0 && c.bf16_flops_per_s == 0);
     unlink(other);
     rmdir(folder);
@@ -159,16 +168,20 @@ static void products_that_fail(void **state)
 {
     struct pk_ceilings c;
     lt->fail_products = 20; /* trials are 12 */
-    assert_int_equal(pk_ceilings_measure(&dev, &c, &err), PK_E_INTERNAL);
+    assert_int_equal(pk_ceilings_measure(&dev, true, &c, &curves, &err), PK_E_INTERNAL);
     assert_string_equal(err.what, "cuBLASLt failed: a matrix product");
 }
 
 static void no_room(void **state)
 {
     struct pk_ceilings c;
-    for (unsigned at = 1; at <= 4; at++) {
+    assert_int_equal(pk_ceilings_measure(&dev, true, &c, &curves, &err), PK_OK);
+    const unsigned sizes = (unsigned)curves.v[0].n; /* the sink, each size, three operands */
+    for (unsigned at = 1; at <= 1 + sizes + 3; at++) {
+        const bool is_size = at > 2 && at <= 1 + sizes;
         dev.pool.fail_at = at;
-        assert_int_equal(pk_ceilings_measure(&dev, &c, &err), PK_E_OOM);
+        assert_int_equal(pk_ceilings_measure(&dev, true, &c, &curves, &err), is_size ? PK_OK : PK_E_OOM);
+        assert_true(!is_size || (curves.v[0].n == at - 2 && curves.v[0].stop == PK_CURVE_NO_ROOM));
         assert_int_equal(dev.pool.current, 0);
     }
 }
@@ -181,7 +194,7 @@ static void calls_that_fail(void **state)
     for (unsigned long at = 1; at < 60; at++) {
         fake_cuda.fail_at = at;
         fake_cuda.fail_with = cudaErrorInvalidValue;
-        refused += pk_ceilings_measure(&dev, &c, &err) != PK_OK;
+        refused += pk_ceilings_measure(&dev, true, &c, &curves, &err) != PK_OK;
         fake_cuda.fail_at = 0;
         assert_int_equal(dev.pool.current, 0);
     }

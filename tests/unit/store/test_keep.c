@@ -34,7 +34,16 @@ static void a_merge_adds_every_row_once(void **state)
     OK(pk_store_open(other, PK_STORE_WRITE, NULL, &s, &err));
     record(s, "a", 100);
     record(s, "b", 50);
-    OK(pk_store_ceilings(s, "{\"cpu\":\"x\"}", "cpu", (struct pk_ceiling_value[]){{"k", 1}}, 1, &err));
+    const struct pk_ceiling_repeat r = {
+        .machine = "{\"cpu\":\"x\"}",
+        .device = "cpu",
+        .values = (struct pk_ceiling_value[]){{"k", 1, PK_EVIDENCE_FLAT}},
+        .n_values = 1,
+        .curve =
+            (struct pk_curve_row[]){{.lanes = 2, .bytes = 4096, .level = "L1", .rate = {1}, .stop = "time"}},
+        .n_curve = 1,
+    };
+    OK(pk_store_ceilings(s, &r, &err));
     pk_store_close(s);
     OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     record(s, "c", 10);
@@ -53,7 +62,8 @@ static void a_merge_adds_every_row_once(void **state)
             3);
         assert_int_equal(query_int(s, "SELECT count(*) FROM main.machine"), 1);
         assert_int_equal(query_int(s, "SELECT count(*) FROM main.metric"), 1);
-        assert_int_equal(query_int(s, "SELECT count(*) FROM main.ceiling"), 1);
+        assert_int_equal(query_int(s, "SELECT count(*) FROM main.ceiling WHERE evidence = 63"), 1);
+        assert_int_equal(query_int(s, "SELECT count(*) FROM main.curve WHERE bytes = 4096 AND lanes = 2"), 1);
     }
     assert_int_equal(pk_store_merge(s, "/nowhere.db", &added, &err), PK_E_NOTHING);
     pk_store_close(s);

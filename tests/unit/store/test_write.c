@@ -131,10 +131,17 @@ static void a_resumed_run_replaces_what_did_not_end_well(void **state)
     pk_store_close(s);
 }
 
+static void add_with_evidence(struct pk_store *s, double value, enum pk_evidence evidence)
+{
+    const struct pk_ceiling_value v[] = {{"fp32_flops_per_s", value, evidence}, {"cache_bytes", 7}};
+    const struct pk_ceiling_repeat r = {
+        .machine = "{\"cpu\":\"x\"}", .device = "cpu", .values = v, .n_values = 2};
+    OK(pk_store_ceilings(s, &r, &err));
+}
+
 static void add_ceiling(struct pk_store *s, double value)
 {
-    const struct pk_ceiling_value v[] = {{"fp32_flops_per_s", value}, {"cache_bytes", 7}};
-    OK(pk_store_ceilings(s, "{\"cpu\":\"x\"}", "cpu", v, 2, &err));
+    add_with_evidence(s, value, PK_EVIDENCE_ONE_SIZE);
 }
 
 /* The rule is said twice, in C for the machine and in SQL for a run: they agree. */
@@ -167,6 +174,26 @@ static void the_highest_ceiling_counts(void **state)
     the_highest_is(s, 200, 4, false);
     add_ceiling(s, 200);
     the_highest_is(s, 200, 5, true);
+    pk_store_close(s);
+}
+
+/* A rate of one size may be a cache's: a lower one of grown sizes counts, and one that was proved flat before one that was not. */
+static void more_evidence_counts_before_a_higher_rate(void **state)
+{
+    struct pk_store *s;
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
+    begin_run(s, NULL);
+    add_ceiling(s, 104);
+    add_ceiling(s, 104);
+    the_highest_is(s, 104, 2, true);
+    add_with_evidence(s, 90, 27);
+    the_highest_is(s, 90, 3, false);
+    add_with_evidence(s, 60, 30);
+    the_highest_is(s, 60, 4, false);
+    add_with_evidence(s, 50, PK_EVIDENCE_FLAT);
+    the_highest_is(s, 50, 5, false);
+    add_with_evidence(s, 49, PK_EVIDENCE_FLAT);
+    the_highest_is(s, 50, 6, true);
     pk_store_close(s);
 }
 
@@ -234,6 +261,7 @@ int main(void)
         T(a_case_has_the_gravest_word_of_its_timing_slices),
         T(a_resumed_run_replaces_what_did_not_end_well),
         T(the_highest_ceiling_counts),
+        T(more_evidence_counts_before_a_higher_rate),
         T(ceilings_of_a_run_stay),
         T(runs_are_found_by_every_name),
         T(a_statement_reaches_no_further_than_its_file),

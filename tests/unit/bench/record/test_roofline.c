@@ -69,6 +69,18 @@ static void the_lower_roof_counts(void **state)
     }
 }
 
+/* Declared bytes live where the case does; bytes that were counted at the memory were there. */
+static void the_level_in_which_bytes_live(void **state)
+{
+    struct pk_roofline_work w = work(400e6, 100e6, 0.5e6);
+    w.bandwidth = 400e9;
+    make(&w, &top);
+    assert_true(is("attainable_flops_per_s", 800e9) && is("share_of_roof", 1) && is("memory_bound", 0));
+    w.bytes.source = "cpu-events";
+    make(&w, &top);
+    assert_true(is("attainable_flops_per_s", 400e9) && is("share_of_roof", 2) && is("memory_bound", 1));
+}
+
 static void work_without_bytes_is_bound_by_computing(void **state)
 {
     const struct pk_roofline_work w = work(400e6, 0, 1e6);
@@ -124,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_lower_roof_counts),
+        cmocka_unit_test(the_level_in_which_bytes_live),
         cmocka_unit_test(work_without_bytes_is_bound_by_computing),
         cmocka_unit_test(an_unknown_roof_has_its_reason),
         cmocka_unit_test(counts_that_do_not_belong_together_are_said),
