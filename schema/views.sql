@@ -115,9 +115,10 @@ WHERE bytes_per_s IS NOT NULL;
 CREATE VIEW v_case_level AS
 SELECT c.run_id, c.case_id, c.bytes, coalesce(l.level, CASE WHEN c.bytes <= c.cache_bytes THEN 'cache' WHEN c.bytes > c.cache_bytes THEN 'memory' END)
        AS level, coalesce(l.bytes_per_s, c.memory_bytes_per_s) AS bytes_per_s
-FROM (SELECT r.id AS run_id, c.id AS case_id, coalesce(p.median, c.predicted_bytes) AS bytes, d.device, d.cache_bytes, d.memory_bytes_per_s
+FROM (SELECT r.id AS run_id, c.id AS case_id, d.device, d.cache_bytes, d.memory_bytes_per_s,
+             coalesce((SELECT max(s.median) FROM summary s JOIN metric m ON m.id = s.metric_id
+                       WHERE s.case_id = c.id AND m.name = 'peak_bytes'), c.predicted_bytes) AS bytes
       FROM run_case c JOIN run r ON r.id = c.run_id
-      LEFT JOIN (SELECT s.case_id, s.median FROM summary s JOIN metric m ON m.id = s.metric_id WHERE m.name = 'peak_bytes') p ON p.case_id = c.id
       LEFT JOIN (SELECT run_id, device, max(value) FILTER (WHERE key = 'cache_bytes') AS cache_bytes,
                         max(value) FILTER (WHERE key = 'memory_bytes_per_s') AS memory_bytes_per_s
                  FROM v_ceiling GROUP BY run_id, device) d

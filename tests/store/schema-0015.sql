@@ -28,8 +28,8 @@ CREATE TABLE run(
     pid INTEGER NOT NULL,
     pid_start_ticks INTEGER NOT NULL
 ) STRICT;
-INSERT INTO run VALUES(1,'f716931b79bc5b00e934607645bb0059','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795412694683765484,1795412694783316172,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',23750,4302962);
-INSERT INTO run VALUES(2,'9c1a2101226780012a37767bd738d573','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795412694791175497,1795412694880366121,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',23750,4302962);
+INSERT INTO run VALUES(1,'61938ccff8e9b03b8b54ae633aed9b58','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795412991916435138,1795412992128190777,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',25496,4332680);
+INSERT INTO run VALUES(2,'7338da3d47123528f735cfe4ef35cb04','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795412992161043985,1795412992364983163,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',25496,4332680);
 CREATE TABLE topology(
     machine_id INTEGER PRIMARY KEY REFERENCES machine(id),
     xml TEXT NOT NULL
@@ -94,14 +94,14 @@ CREATE TABLE slice(
     notes TEXT NOT NULL CHECK(notes GLOB '{*}'),
     UNIQUE(case_id, invocation, pass)
 ) STRICT;
-INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795412694708174797,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795412694747706646,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795412694753810711,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795412694765659329,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795412694829833025,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795412694853463480,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795412694859748605,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795412694870071214,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795412991980903002,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795412992044913847,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795412992062528497,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795412992096565064,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795412992210792063,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795412992268954292,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795412992298658738,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795412992336923983,1,'{"stop":"max-samples"}');
 CREATE TABLE series(
     id INTEGER PRIMARY KEY,
     slice_id INTEGER NOT NULL REFERENCES slice(id) ON DELETE CASCADE,
@@ -441,9 +441,10 @@ WHERE bytes_per_s IS NOT NULL;
 CREATE VIEW v_case_level AS
 SELECT c.run_id, c.case_id, c.bytes, coalesce(l.level, CASE WHEN c.bytes <= c.cache_bytes THEN 'cache' WHEN c.bytes > c.cache_bytes THEN 'memory' END)
        AS level, coalesce(l.bytes_per_s, c.memory_bytes_per_s) AS bytes_per_s
-FROM (SELECT r.id AS run_id, c.id AS case_id, coalesce(p.median, c.predicted_bytes) AS bytes, d.device, d.cache_bytes, d.memory_bytes_per_s
+FROM (SELECT r.id AS run_id, c.id AS case_id, d.device, d.cache_bytes, d.memory_bytes_per_s,
+             coalesce((SELECT max(s.median) FROM summary s JOIN metric m ON m.id = s.metric_id
+                       WHERE s.case_id = c.id AND m.name = 'peak_bytes'), c.predicted_bytes) AS bytes
       FROM run_case c JOIN run r ON r.id = c.run_id
-      LEFT JOIN (SELECT s.case_id, s.median FROM summary s JOIN metric m ON m.id = s.metric_id WHERE m.name = 'peak_bytes') p ON p.case_id = c.id
       LEFT JOIN (SELECT run_id, device, max(value) FILTER (WHERE key = 'cache_bytes') AS cache_bytes,
                         max(value) FILTER (WHERE key = 'memory_bytes_per_s') AS memory_bytes_per_s
                  FROM v_ceiling GROUP BY run_id, device) d

@@ -57,6 +57,25 @@ static void recorded_host(void **state)
     pk_arena_free(&a);
 }
 
+/* Two sockets, each with four cores and two caches of the last level. */
+static void caches_and_their_number(void **state)
+{
+    char root[] = "/tmp/perfkit-machine-XXXXXX", empty[] = "/tmp/perfkit-machine-XXXXXX";
+    struct pk_cache levels[PK_CACHE_LEVELS];
+    assert_non_null(mkdtemp(root));
+    recorded_unpack("epyc-2s", root);
+    pk_machine_caches(root, levels);
+    recorded_remove(root);
+    assert_true(levels[0].bytes == 32 << 10 && levels[0].n == 8);
+    assert_true(levels[1].bytes == 512 << 10 && levels[1].n == 8);
+    assert_true(levels[2].bytes == 32 << 20 && levels[2].n == 4);
+    assert_non_null(mkdtemp(empty));
+    pk_machine_caches(empty, levels);
+    recorded_remove(empty);
+    for (size_t i = 0; i < PK_CACHE_LEVELS; i++)
+        assert_true(levels[i].bytes == 0 && levels[i].n == 0);
+}
+
 static void this_host(void **state)
 {
     struct pk_arena a = {0};
@@ -120,11 +139,12 @@ static void cpus_and_binding(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[sizeof hosts / sizeof *hosts + 3] = {0};
+    struct CMUnitTest tests[sizeof hosts / sizeof *hosts + 4] = {0};
     size_t n = 0;
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
         tests[n++] = (struct CMUnitTest){
             .name = hosts[i], .test_func = recorded_host, .initial_state = (void *)hosts[i]};
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(caches_and_their_number);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(this_host);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_clock_in_use);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(cpus_and_binding);
