@@ -114,6 +114,7 @@ static enum pk_code outcome_of(const struct gate *g, struct pk_err *err)
     const struct pk_outcome_options q = {.new_name = what,
                                          .fail_on_undecided = g->o->verdict.fail_on_undecided,
                                          .measured = true,
+                                         .out_of_time = g->result.out_of_time,
                                          .again = compare_command(g)};
     if (pk_gate_ended(&ended, err))
         return err->code;

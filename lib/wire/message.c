@@ -29,7 +29,8 @@ struct message_member {
 static const char *const directions[] = {"lower", "higher", "none", NULL};
 static const char *const classes[] = {"time", "exact", "rate", "memory", NULL};
 static const char *const combines[] = {"median", "min", "max", "sum", "mean", NULL};
-static const char *const sources[] = {"region", "mark", "allocator", "formula", "counter", "reported", NULL};
+static const char *const sources[] = {"region",  "mark",     "allocator", "formula",
+                                      "counter", "reported", "program",   NULL};
 
 #define ORDINAL_MAX (INT64_MAX / 4)
 

@@ -34,7 +34,8 @@ bool pk_pass_parse(const char *name, enum pk_pass *p);
  *   class      "time" | "exact" | "rate" | "memory"
  *   combine    "median" | "min" | "max" | "sum" | "mean"   over the samples of one invocation
  *   ranks      the same words, over the ranks of one sample
- *   source     "region" | "mark" | "allocator" | "formula" | "counter" | "reported" */
+ *   source     "region" | "mark" | "allocator" | "formula" | "counter" | "reported"
+ *              | "program" (peak_bytes of a command that reports its own) */
 struct pk_metric_decl {
     const char *name, *unit, *direction, *class, *combine, *ranks, *source;
 };

@@ -237,7 +237,9 @@ echo '{"type":"samples","metric":"delta_ns","phase":"steady","ordinal":0,"values
     r = perfkit("exec", "--runs", "4", "--warmup", "0", "--no-counters", "--format", "json", "--", "sh", "delta.sh")
     row, = r.rows("case_times")
     assert row["median_ns"] == -125 and row["cv"] > 0 and row["uncertainty"] > 0, r
-
+    assert perfkit("exec", "--runs", "4", "--warmup", "0", "--no-counters", "--", "sh", "delta.sh").status == 0
+    rows = perfkit("history", "exec", "-m", "delta_ns", "--format", "json").rows("history_ns")
+    assert [t["median_ns"] for t in rows] == [-125, -165] and all(t["uncertainty"] > 0 for t in rows), rows
 
 
 @pytest.mark.parametrize("text, why", [
@@ -245,6 +247,7 @@ echo '{"type":"samples","metric":"delta_ns","phase":"steady","ordinal":0,"values
     ("say(type='samples', metric='x_ns', values=[1])", "\"x_ns\", which was not declared"),
     ("say(type='hello', version=2)", "it uses version 2 of the wire protocol, this perfkit version 1"),
     ("say(type='metric', name='wall_ns', unit='ns')", "wall_ns, which is perfkit's own metric"),
+    ("say(type='metric', name='peak_bytes', unit='MB')", "peak_bytes is in another unit than bytes"),
     ("say(type='status', status='failed', message='my result is wrong')", "my result is wrong"),
 ])
 def test_a_program_that_talks_nonsense(perfkit, text, why):

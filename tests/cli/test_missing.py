@@ -5,7 +5,7 @@ import stat
 
 import junit
 import pytest
-from stored import Stored
+from stored import Stored, query
 
 GITHUB = {"GITHUB_ACTIONS": "true"}
 
@@ -191,6 +191,50 @@ def test_many_missing_rows_are_all_in_the_reports(perfkit):
     annotations = [line for line in r.stderr.splitlines() if line.startswith("::error")]
     assert len(annotations) == 10 and "30 cases or metrics" in annotations[0] and "\nmissing=30\n" in (perfkit.cwd / "out").read_text()
     assert "30 missing" in r.stderr
+
+
+def test_a_longer_budget_is_advised_where_there_was_one(perfkit):
+    program(perfkit, "a", X)
+    program(perfkit, "b", [], X, *[[]] * 90)  # one process reports it that is judged
+    r = gate(perfkit, "--allow-missing", "-m", "x_ns")
+    assert r.status == 4 and "--budget" not in r.error()["try"] and "let every process of both sides report it" in r.error()["try"], r
+    r = gate(perfkit, "--allow-missing", "-m", "wall_ns", "--budget", "1ns", "--min-effect", "1%")
+    assert r.status == 4 and r.error()["try"] == "use a longer --budget", r
+
+
+def peak(value):
+    return metric("peak_bytes", value, "bytes")
+
+
+def test_a_command_reports_its_own_peak(perfkit):
+    """In place of the resident memory that perfkit measures; the two are not compared."""
+    for name, says in (("a", peak(1000)), ("b", peak(2000)), ("d", []), ("e", [{"type": "metric", "name": "peak_bytes", "unit": "bytes"},
+                                                                                *peak(1000)[1:]])):
+        program(perfkit, name, says)
+    r = perfkit("exec", "--runs", "2", "--no-counters", "--", "./a")
+    assert r.status == 0 and query(perfkit, "SELECT median, direction, class, source FROM v_summary WHERE metric = 'peak_bytes'") == [
+        (1000, "lower", "memory", "program")], r
+    r = gate(perfkit, "-m", "peak_bytes", "--min-effect", "2%", "--format", "json")
+    row, = r.rows("compare_bytes")
+    assert r.status == 3 and (row["base_bytes"], row["new_bytes"], row["verdict"]) == (1000, 2000, "slower"), r
+    sides = "--name", "c", "--min-effect", "900%", "--max-pairs", "8", "--format", "json"
+    for metrics in (), ("-m", "peak_bytes"):
+        r = perfkit("gate", "--a", "./a", "--b", "./d", *sides, *metrics)  # it stops reporting: resident memory is no replacement
+        assert r.status == 5 and [(t["metric"], t["status"]) for t in r.rows("not_compared")] == [("peak_bytes", "missing")], r
+    r = perfkit("gate", "--a", "./d", "--b", "./a", *sides)  # it begins to report
+    assert r.status == 0 and "1 metric of new without a counterpart: peak_bytes of c" in r.stdout, r
+    r = perfkit("gate", "--a", "./a", "--b", "./e", *sides, "-m", "peak_bytes", "-m", "wall_ns")  # direction and class need not be said
+    assert r.status == 0 and r.rows("compare_bytes")[0]["verdict"] == "same", r
+
+
+def test_stored_peaks_of_two_sources_are_not_compared(perfkit):
+    for name, says in (("a", peak(1000)), ("d", [])):
+        program(perfkit, name, says)
+        assert perfkit("exec", "--runs", "2", "--no-counters", "--name", "c", "--label", name, "--", f"./{name}").status == 0
+    r = perfkit("compare", "a", "d", "--exit-code", "--format", "json")
+    assert r.status == 5 and [(t["metric"], t["status"]) for t in r.rows("not_compared")] == [("peak_bytes", "missing")], r
+    r = perfkit("compare", "d", "a", "--exit-code")
+    assert r.status == 4 and "1 metric of new without a counterpart: peak_bytes of c" in r.stdout, r  # one run a side
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ struct pk_command {
     struct pk_reported_set cases;
     const struct pk_command_turn *turn;
     const char *problem; /* what is wrong in the messages of this run */
+    bool reports_peak;   /* in this run: peak_bytes of its own case */
     struct pk_err setting_err;
     enum pk_code setting_rc;
 };
@@ -58,6 +59,25 @@ static enum pk_code need_spawner(struct pk_command *r, struct pk_err *err)
     return PK_OK;
 }
 
+static bool is_peak(const char *metric)
+{
+    return strcmp(metric, "peak_bytes") == 0;
+}
+
+/* The peak that a command reports of its own case replaces the resident memory, and is marked as another quantity: the two are not
+ * comparable. Returns what is wrong with it; NULL = nothing. */
+static const char *own_peak(struct pk_command *r, struct pk_wire_msg *m)
+{
+    if (m->type != PK_WIRE_METRIC || r->cases.current || !is_peak(m->metric.name))
+        return NULL;
+    r->reports_peak = true;
+    m->metric.direction = "lower";
+    m->metric.class = "memory";
+    m->metric.combine = m->metric.ranks = "max";
+    m->metric.source = "program";
+    return strcmp(m->metric.unit, "bytes") ? "peak_bytes is in another unit than bytes" : NULL;
+}
+
 static void read_command(struct pk_command *r, const char *bytes, size_t n)
 {
     struct pk_wire_msg m;
@@ -65,7 +85,9 @@ static void read_command(struct pk_command *r, const char *bytes, size_t n)
         return;
     pk_wire_feed(r->command_reader, bytes, n);
     while (!r->problem && pk_wire_next(r->command_reader, &m)) {
-        const char *problem = pk_reported_take(&r->cases, &m);
+        const char *problem = own_peak(r, &m);
+        if (!problem)
+            problem = pk_reported_take(&r->cases, &m);
         if (problem)
             r->problem = pk_printf(r->a, "the command violated the protocol: %s", problem);
         else if (m.type == PK_WIRE_SETTING && !r->turn->warmup && !r->setting_rc)
@@ -82,20 +104,39 @@ static bool declared(const struct pk_slice *s, const char *metric)
 }
 
 /* Adds the spawner's measurements to the command's own case. True when the answer is complete. */
-static bool read_spawner(struct pk_command *r, const char *bytes, size_t n)
+static bool read_spawner(struct pk_command *r)
 {
     struct pk_collector *own = r->cases.v[0].collector;
     struct pk_wire_msg m;
     const char *problem = NULL;
     bool complete = false;
-    pk_wire_feed(r->spawner_reader, bytes, n);
     while (!complete && pk_wire_next(r->spawner_reader, &m)) {
+        if (r->reports_peak && ((m.type == PK_WIRE_METRIC && is_peak(m.metric.name)) ||
+                                (m.type == PK_WIRE_SAMPLES && is_peak(m.samples_metric))))
+            continue;
         if (m.type == PK_WIRE_METRIC && !r->problem && declared(pk_collected(own), m.metric.name))
             r->problem =
                 pk_printf(r->a, "the command reports %s, which is perfkit's own metric", m.metric.name);
         complete = pk_collect(own, &m, &problem) || m.type == PK_WIRE_STATUS;
     }
     return complete;
+}
+
+/* Before the answer: what is still in the pipes. The command has ended, so all its messages are there. */
+static bool read_answer(struct pk_command *r, const char *bytes, size_t n)
+{
+    char left[32 << 10];
+    size_t n_left = 0;
+    enum pk_process_event event;
+    pk_wire_feed(r->spawner_reader, bytes, n);
+    while ((event = pk_process_wait(&r->spawner, 0, NULL, left, sizeof left, &n_left)) == PK_PROCESS_BYTES ||
+           event == PK_PROCESS_ANSWER) {
+        if (event == PK_PROCESS_BYTES)
+            read_command(r, left, n_left);
+        else
+            pk_wire_feed(r->spawner_reader, left, n_left);
+    }
+    return read_spawner(r);
 }
 
 static const char *spawner_died(struct pk_command *r)
@@ -141,14 +182,8 @@ static enum run_end run_command(struct pk_command *r, const char **message)
             read_command(r, buf, n);
             break;
         case PK_PROCESS_ANSWER:
-            if (read_spawner(r, buf, n)) {
-                /* After the answer: what is still in the pipes. The command has ended, so all its messages are there. */
-                char left[32 << 10];
-                size_t n_left = 0;
-                while (pk_process_wait(&r->spawner, 0, NULL, left, sizeof left, &n_left) == PK_PROCESS_BYTES)
-                    read_command(r, left, n_left);
+            if (read_answer(r, buf, n))
                 return ANSWERED;
-            }
             break;
         case PK_PROCESS_END:
             *message = spawner_died(r);
@@ -242,6 +277,7 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
     r->turn = turn;
     pk_reported_clear(&r->cases);
     r->problem = NULL;
+    r->reports_peak = false;
     PK_ARENA_CLEANUP struct pk_arena around = {0};
     struct pk_state_span span = {.n_cpus = r->cpus.n};
     pk_state_read(NULL, r->cpus.v, r->cpus.n, &around, &span.before);

@@ -72,8 +72,10 @@ static const char *describe(const struct pk_gate_samples *l, struct pk_gate_row 
     if (strcmp(f->unit, m->unit) != 0)
         return pk_printf(l->arena, "%s is in \"%s\" on the base side and in \"%s\" on the new side", m->name,
                          base ? m->unit : f->unit, base ? f->unit : m->unit);
-    if (!f->n)
+    if (!f->n) {
         f->direction = pk_strdup(l->arena, m->direction);
+        f->source = pk_strdup(l->arena, m->source);
+    }
     *status = "other direction";
     if (other->n && pk_figures_opposed(f, other))
         return pk_printf(l->arena, "%s is better when %s on the base side and when %s on the new side",
@@ -191,7 +193,8 @@ size_t pk_gate_samples_compared(struct pk_gate_samples *l, size_t part, const st
     for (size_t i = 0; i < l->n_rows; i++) {
         const struct pk_figures *f = l->rows[i].f;
         wanted[i] = of_part(l, &l->rows[i], part) && !l->cases[l->rows[i].c].closed && f[PK_BASE].n &&
-                    f[PK_NEW].n && pk_compare_selects(&side, f, o, a);
+                    f[PK_NEW].n && !pk_figures_other_source(&f[PK_BASE], &f[PK_NEW]) &&
+                    pk_compare_selects(&side, f, o, a);
         /* one that new lost is no reason to judge its wall time instead */
         others |= of_part(l, &l->rows[i], part) && f[PK_BASE].n && !pk_is_own_time(f->metric) &&
                   pk_compare_selects(&side, f, o, a);

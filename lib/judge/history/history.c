@@ -138,7 +138,7 @@ static double uncertainty(const struct pk_figures *f, struct pk_arena *a)
     double *v = pk_new_n(a, double, f->n);
     memcpy(v, f->figure, f->n * sizeof *v);
     const struct pk_interval ci = pk_invocations_interval(v, f->n, 0.95);
-    return f->median > 0 ? fmax(ci.hi - f->median, f->median - ci.lo) / f->median : NAN;
+    return f->median != 0 ? fmax(ci.hi - f->median, f->median - ci.lo) / fabs(f->median) : NAN;
 }
 
 /* Points into time order, then what follows from their values. */

@@ -19,6 +19,12 @@ bool pk_figures_opposed(const struct pk_figures *x, const struct pk_figures *y)
            strcmp(x->direction, y->direction) != 0;
 }
 
+bool pk_figures_other_source(const struct pk_figures *x, const struct pk_figures *y)
+{
+    return (x->source && strcmp(x->source, "program") == 0) !=
+           (y->source && strcmp(y->source, "program") == 0);
+}
+
 double pk_figures_centre(const struct pk_figures *f)
 {
     double sum = 0;

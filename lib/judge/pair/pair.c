@@ -90,7 +90,8 @@ static size_t pair(struct pairing *p, struct pk_compared *v)
     for (size_t i = 0; i < p->new_.n; i++) {
         const struct pk_figures *f = p->new_.f[i];
         const size_t at = pk_match_find(&m, p->new_.key[i], p->o->by != NULL);
-        if (at == SIZE_MAX || pk_figures_opposed(p->base.f[at], f))
+        if (at == SIZE_MAX || pk_figures_opposed(p->base.f[at], f) ||
+            pk_figures_other_source(p->base.f[at], f))
             continue;
         p->base.paired[at] = p->new_.paired[i] = true;
         v[n] = pk_compare_figures(p->base.f[at], f, p->o->level);

@@ -197,6 +197,9 @@ const char *pk_compare_places(struct pk_compared *v, size_t n, const char *by, s
 /* Whether higher is better for one and worse for the other: then neither can be called slower. */
 bool pk_figures_opposed(const struct pk_figures *x, const struct pk_figures *y);
 
+/* Whether one is a program's own peak of memory, and the other the resident memory that perfkit measured. */
+bool pk_figures_other_source(const struct pk_figures *x, const struct pk_figures *y);
+
 /* The first figure of this metric; NULL = none. */
 const struct pk_figures *pk_figures_of_metric(const struct pk_compare_side *side, const char *metric);
 

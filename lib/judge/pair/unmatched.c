@@ -57,7 +57,7 @@ static const struct pk_figures *find_figure(const struct directory *d, const cha
 
 static bool comparable(const struct pk_figures *x, const struct pk_figures *y)
 {
-    return strcmp(x->unit, y->unit) == 0 && !pk_figures_opposed(x, y);
+    return strcmp(x->unit, y->unit) == 0 && !pk_figures_opposed(x, y) && !pk_figures_other_source(x, y);
 }
 
 /* The figure of the same metric, in the same unit if there is one; NULL = none. */
@@ -153,7 +153,7 @@ static const char *why_unmatched(const struct sorting *s, const struct pk_figure
                                  const struct pk_figures *w, const char **sentence)
 {
     const char *base = s->base->name, *new_ = s->new_->name;
-    if (!w) {
+    if (!w || pk_figures_other_source(f, w)) {
         *sentence = pk_printf(s->a, "%s has no value of %s, which %s has", new_, f->metric, base);
         return "missing";
     }
@@ -173,6 +173,12 @@ struct others {
     size_t n;
 };
 
+/* New reports its own peak of memory, where that of base was measured: nothing is missing. */
+static bool gives_own_peak(const struct pk_figures *f, const struct pk_figures *w)
+{
+    return w && pk_figures_other_source(f, w) && strcmp(w->source, "program") == 0;
+}
+
 static void sort_base(struct sorting *s, struct others *cases, struct others *metrics)
 {
     const char *missing = NULL; /* key of the last whole case: its figures are adjacent */
@@ -187,7 +193,8 @@ static void sort_base(struct sorting *s, struct others *cases, struct others *me
         const int64_t newest = newest_run(s, key);
         if (find_figure(&s->new_cases, key)) {
             const char *status = why_unmatched(s, f, w, &sentence);
-            if (!counts(s, s->base, f) || is_other_work(s, f, key) || f->invocation[f->n - 1] < newest)
+            if (!counts(s, s->base, f) || is_other_work(s, f, key) || f->invocation[f->n - 1] < newest ||
+                gives_own_peak(f, w))
                 metrics->v[metrics->n++] = f;
             else
                 add_failure(s, PK_MISSING, f, f->metric, status, sentence);
@@ -210,7 +217,8 @@ static void sort_new(struct sorting *s, struct others *cases, struct others *met
 {
     for (size_t i = 0; i < s->new_->n; i++) {
         const struct pk_figures *f = &s->new_->v[i];
-        if (find_metric(s, &s->base_metrics, f))
+        const struct pk_figures *b = find_metric(s, &s->base_metrics, f);
+        if (b && !gives_own_peak(b, f))
             continue;
         if (find_figure(&s->base_cases, case_key(s, f)))
             metrics->v[metrics->n++] = f;
@@ -265,7 +273,7 @@ static bool are_alike(struct sorting *s)
         return false;
     for (size_t i = 0; i < s->base->n; i++) {
         const struct pk_figures *f = &s->base->v[i], *w = &s->new_->v[i];
-        if (pk_figures_opposed(f, w) ||
+        if (pk_figures_opposed(f, w) || pk_figures_other_source(f, w) ||
             (s->o->by_ordinal ? f->ordinal != w->ordinal || strcmp(f->unit, w->unit)
                               : f->revision != w->revision || strcmp(f->experiment, w->experiment) ||
                                     strcmp(f->variant, w->variant) || strcmp(f->identity, w->identity) ||

@@ -61,7 +61,8 @@ static enum pk_code regression(const struct pk_comparison *c, const struct pk_ou
     "the layout of memory in each process"
 
 /* What would decide a row, by why it is not. */
-static const char *deciding(const struct pk_compared *row, bool measured, struct pk_arena *a)
+static const char *deciding(const struct pk_compared *row, const struct pk_outcome_options *q,
+                            struct pk_arena *a)
 {
     static const char *const of_runs[] = {
         [PK_REASON_FEW_RUNS] = "record separate runs of the baseline until there are five, or measure both "
@@ -72,11 +73,11 @@ static const char *deciding(const struct pk_compared *row, bool measured, struct
         [PK_REASON_INEXACT] = "find out why repetitions differ: the metric is declared exact",
     };
     static const char *const of_pairs[] = {
-        [PK_REASON_MORE_PAIRS] = "use a longer --budget",
+        [PK_REASON_MORE_PAIRS] = "let every process of both sides report it",
         [PK_REASON_NOISE] = "use more --max-pairs, or a quieter machine",
         [PK_REASON_UNCONFIRMED] = "use more --max-pairs, or measure again",
         [PK_REASON_BETWEEN] = "use more --max-pairs, or another --min-effect",
-        [PK_REASON_FEW_PAIRS] = "use a longer --budget",
+        [PK_REASON_FEW_PAIRS] = "let every process of both sides report it",
         [PK_REASON_ONE_SIDED] = "use more --max-pairs",
         [PK_REASON_MODES] = MODES_ADVICE,
         [PK_REASON_DISTURBED] = MODES_ADVICE,
@@ -90,7 +91,9 @@ static const char *deciding(const struct pk_compared *row, bool measured, struct
                          strcmp(unit, "ns") == 0      ? "20us"
                          : strcmp(unit, "bytes") == 0 ? "64KiB"
                                                       : "1");
-    const char *text = measured ? of_pairs[r] : of_runs[r];
+    if (q->out_of_time && (r == PK_REASON_MORE_PAIRS || r == PK_REASON_FEW_PAIRS))
+        return "use a longer --budget";
+    const char *text = q->measured ? of_pairs[r] : of_runs[r];
     return text ? text : "measure both sides now, in turns: perfkit gate --a ... --b ...";
 }
 
@@ -104,7 +107,7 @@ static enum pk_code undecided(const struct pk_comparison *c, const struct pk_out
     while (!c->v[i].judged || c->v[i].decision.reason == PK_REASON_PROVED)
         i++;
     pk_why(err, "%s", pk_reason_text(c->v[i].decision.reason));
-    return pk_fix(err, "%s", deciding(&c->v[i], q->measured, a));
+    return pk_fix(err, "%s", deciding(&c->v[i], q, a));
 }
 
 static enum pk_code missing(const struct pk_comparison *c, const struct pk_failure *f, struct pk_arena *a,

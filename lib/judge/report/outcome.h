@@ -8,6 +8,7 @@ struct pk_outcome_options {
     const char *new_name;   /* what is judged: "b", "run 12" */
     bool fail_on_undecided; /* any undecided row is PK_E_UNDECIDED */
     bool measured;          /* now: options can have more of it measured */
+    bool out_of_time;       /* a budget ended it */
     const char *again;      /* a command that prints it again, for advice; NULL = none */
 };
 

@@ -33,7 +33,7 @@ static struct pk_bump *next_turn(struct pk_patcher *p)
 static const struct pk_node *distinct(struct pk_patcher *p, const struct pk_node *root)
 {
     struct pk_bump *b = next_turn(p);
-    pk_structure_take_apart(p->pass, root, is_empty_sequence, NULL);
+    pk_structure_flatten(p->pass, root, is_empty_sequence, NULL);
     for (size_t i = 0; i < p->pass->n_leaves; i++)
         if (is_empty_sequence(NULL, p->pass->leaves[i]))
             p->pass->leaves[i] = pk_node_copy(b, p->pass->leaves[i]);
@@ -64,12 +64,12 @@ static void compare_selected(struct pk_patcher *p, const struct pk_node *plain, 
         pk_assert(p->selected[i] == unwrapped(p->pass->leaves[i]));
 }
 
-/* Is the selected thing a node of the tree, or a list of nodes? A pass that changes nothing finds out; what it built is dropped. */
-static bool look_for(struct pk_patcher *p, const struct pk_node *root, const struct pk_node *node)
+/* True if the selected node is in the tree, by a pass that changes nothing, as in tree_at; its result is dropped. */
+static bool contains_node(struct pk_patcher *p, const struct pk_node *root, const struct pk_node *node)
 {
     const unsigned turn = p->turn;
     bool found = false;
-    pk_structure_take_apart(p->pass, root, is_this, node);
+    pk_structure_flatten(p->pass, root, is_this, node);
     for (size_t i = 0; i < p->pass->n_leaves; i++)
         found |= p->pass->leaves[i] == node;
     pk_tree_unflatten(p->pass, next_turn(p));
@@ -80,7 +80,7 @@ static bool look_for(struct pk_patcher *p, const struct pk_node *root, const str
 static const struct pk_node *exchange(struct pk_patcher *p, const struct pk_node *root,
                                       const struct pk_node *node, const struct pk_node *with)
 {
-    pk_structure_take_apart(p->pass, root, is_this, node);
+    pk_structure_flatten(p->pass, root, is_this, node);
     for (size_t i = 0; i < p->pass->n_leaves; i++)
         p->pass->leaves[i] = p->pass->leaves[i] == node ? with : unwrapped(p->pass->leaves[i]);
     return pk_tree_unflatten(p->pass, next_turn(p));
@@ -95,7 +95,7 @@ static const struct pk_node *tree_at(struct pk_patcher *p, const struct pk_node 
     root = wrap_leaves(p, root);
     const struct pk_node *node = pk_tree_at(root, at->step, at->depth);
     compare_selected(p, plain, node);
-    pk_assert(look_for(p, root, node));
+    pk_assert(contains_node(p, root, node));
     return distinct(p, exchange(p, root, node, with));
 }
 

@@ -28,8 +28,8 @@ static void flatten_node(struct pk_tree_structure *s, const struct pk_node *n, p
     s->program[s->n_steps++] = (struct pk_build){n->type, n->arity, n->value};
 }
 
-void pk_structure_take_apart(struct pk_tree_structure *s, const struct pk_node *root, pk_is_leaf_fn *is_leaf,
-                             const void *user)
+void pk_structure_flatten(struct pk_tree_structure *s, const struct pk_node *root, pk_is_leaf_fn *is_leaf,
+                          const void *user)
 {
     s->n_leaves = s->n_steps = 0;
     flatten_node(s, root, is_leaf, user);
@@ -42,7 +42,7 @@ static bool never(const void *user, const struct pk_node *n)
 
 void pk_tree_flatten(const struct pk_node *root, struct pk_tree_structure *out)
 {
-    pk_structure_take_apart(out, root, never, NULL);
+    pk_structure_flatten(out, root, never, NULL);
 }
 
 const struct pk_node *pk_tree_unflatten(const struct pk_tree_structure *s, struct pk_bump *b)

@@ -33,8 +33,8 @@ struct pk_tree_structure *pk_structure_new(const struct pk_tree *t, struct pk_ar
 
 typedef bool pk_is_leaf_fn(const void *user, const struct pk_node *n);
 /* Flattens. The predicate can make any node a leaf; it is called for every visited node, as a framework calls its callback. */
-void pk_structure_take_apart(struct pk_tree_structure *s, const struct pk_node *root, pk_is_leaf_fn *is_leaf,
-                             const void *user);
+void pk_structure_flatten(struct pk_tree_structure *s, const struct pk_node *root, pk_is_leaf_fn *is_leaf,
+                          const void *user);
 /* The same with only the tree's leaves as leaves. */
 void pk_tree_flatten(const struct pk_node *root, struct pk_tree_structure *out);
 const struct pk_node *pk_tree_unflatten(const struct pk_tree_structure *s, struct pk_bump *b);

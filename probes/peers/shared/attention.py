@@ -62,7 +62,7 @@ def attention_of(how):
 
 
 def backend_of(how):
-    """Chooses SDPA's kernel while a case lasts: choosing it anew for each call would be timed. PyTorch chooses when nothing is said."""
+    """Selects SDPA's kernel for a whole case: selecting it for each call would be timed. By default PyTorch chooses."""
     if SDPA.get(how) is None:
         return contextlib.nullcontext()
     from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -70,7 +70,7 @@ def backend_of(how):
 
 
 def mask_of(how, causal, seq, device):
-    """SDPA is told that it is causal, and takes no mask: that would be seq_len x seq_len bytes."""
+    """SDPA gets is_causal instead of a mask, which would take seq_len x seq_len bytes."""
     if not causal or how in SDPA:
         return causal or None
     return torch.ones(seq, seq, dtype=torch.bool, device=device).triu(1)
@@ -139,7 +139,7 @@ def measure_time(wire, request, attend, qkv, d_o, scale, hidden, device):
 
 
 def measure_memory(wire, attend, qkv, d_o, scale, hidden):
-    """What PyTorch calls allocated, in an iteration of its own."""
+    """PyTorch's allocated bytes, measured in a separate iteration."""
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     out = attend(*qkv, scale, hidden)

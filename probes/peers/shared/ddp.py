@@ -150,7 +150,7 @@ class HostMoments:
 
 
 class GpuMoments:
-    """The same on the stream, read behind the step."""
+    """The same on the stream, read after the step."""
 
     def __init__(self):
         self.at = {name: torch.cuda.Event(enable_timing=True) for name in ("began", "between", "last", "ended")}
@@ -173,7 +173,7 @@ def use(device, rank):
 
 
 def spinner():
-    """A kernel that takes so many ns: torch counts cycles, and how many a ns has is measured."""
+    """A kernel that takes this number of ns: torch counts cycles, so the cycles per ns are measured."""
     cycles, events = 10**8, [torch.cuda.Event(enable_timing=True) for _ in range(2)]
     torch.cuda._sleep(1000)
     events[0].record()
@@ -199,7 +199,7 @@ def sleep_until(ns):
 
 
 def sleeping():
-    """An autograd function whose parameter's gradient is there at its time."""
+    """An autograd function whose gradient is ready at a given time."""
     class Sleeping(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x, p, gradient, wait):
@@ -302,7 +302,7 @@ class Trial:
                 g.copy_(mean)
 
     def step(self):
-        """(forward, backward, exposed) in ns: exposed is what comes behind the last gradient."""
+        """(forward, backward, exposed) in ns: exposed is the time after the last gradient."""
         for p in self.parameters:
             p.grad = None
         note = self.moments.note

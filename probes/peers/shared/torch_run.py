@@ -27,7 +27,7 @@ def load_torch(wire):
 
 
 def startup(wire, compile_ns=None):
-    """Says what was spent before the first sample: importing torch, in this process, and compiling this case."""
+    """Reports the time before the first sample: importing torch in this process, and compiling this case."""
     wire.note("startup", {"start_ns": import_ns, **({"compile_ns": compile_ns} if compile_ns is not None else {})})
 
 

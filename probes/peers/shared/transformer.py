@@ -241,7 +241,7 @@ def finite(loss, when=""):
 
 
 def compile_ns(trial):
-    """What the first pass takes, which compiles; no weight changes."""
+    """Time of the first pass, which compiles; weights do not change."""
     began = time.perf_counter_ns()
     loss = trial.forward()
     if trial.case["mode"] in ("forward+backward", "step"):
@@ -261,7 +261,7 @@ def first_step(trial):
 
 
 def measure_memory(wire, trial):
-    """What PyTorch calls allocated and reserved, in a step of its own."""
+    """PyTorch's allocated and reserved bytes, measured in a separate step."""
     trial.optimizer.zero_grad(set_to_none=False)  # gradients live between steps, as the native variants' do
     torch.cuda.synchronize()
     allocated = torch.cuda.memory_allocated()

@@ -287,7 +287,7 @@ class Optree(Library):
         return OptreeParameter(leaf, divided)
 
     def exchange(self, tree, new):
-        """One traversal: nodes whose id is in `new` are exchanged."""
+        """One traversal that replaces the nodes whose id is in `new`."""
         return self.optree.tree_map(lambda x: new.get(id(x), x), tree, is_leaf=lambda x: id(x) in new, namespace=OPTREE_NAMESPACE)
 
     def replace(self, tree, paths, replacements):

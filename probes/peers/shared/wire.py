@@ -8,7 +8,7 @@ import time
 
 
 class Skip(Exception):
-    """This case does not apply here; the text says why and how to change that."""
+    """This case does not apply here; the text has the reason and a fix."""
 
 
 class Refused(Exception):
@@ -24,7 +24,7 @@ def imported(name, advice="install it,"):
 
 
 class Wire:
-    """What a peer says. Every method writes whole lines; none may be called inside a timed region."""
+    """Messages of a peer. Every method writes whole lines; none may be called inside a timed region."""
 
     def __init__(self, program):
         fd = os.environ.get("PERFKIT_WIRE_FD")
@@ -64,7 +64,7 @@ class Wire:
         self.samples(name, "steady", 0, [value])
 
     def checked(self, request, what):
-        """Whether results were compared: a request says so."""
+        """Whether results are compared, from the request."""
         self.note("check", what if request.get("check") else "not in this invocation")
 
     def stopped(self, reason, cut):
@@ -83,7 +83,7 @@ def axes_of(request, known, unused=()):
 
 
 def serve(program, experiments):
-    """Answers every request by experiments[its experiment](wire, request): returning is ok, Skip, Refused and MemoryError say what else."""
+    """Answers every request with experiments[experiment](wire, request); returning is ok, Skip, Refused and MemoryError are the other outcomes."""
     wire = Wire(program)
     for line in sys.stdin:
         request = json.loads(line)

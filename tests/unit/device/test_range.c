@@ -37,7 +37,7 @@ static void a_case_is_named(void **state)
     assert_int_equal(s.status, PK_ST_OK);
     void *listener = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
     assert_non_null(listener);
-    assert_string_equal(dlsym(listener, "nvtx_heard"), "+selftest ok +work -2 -1 ");
+    assert_string_equal(dlsym(listener, "nvtx_ranges"), "+selftest ok +work -2 -1 ");
     dlclose(listener);
 }
 

@@ -142,7 +142,7 @@ static uint64_t host_ns(struct pk_device *d)
 }
 
 struct reduce_times {
-    uint64_t asked_ns, began_ns, ended_ns; /* since the step began */
+    uint64_t queued_ns, began_ns, ended_ns; /* since the step began */
 };
 
 static void assert_times(uint64_t began_ns, const struct reduce_times *expected)
@@ -151,7 +151,7 @@ static void assert_times(uint64_t began_ns, const struct reduce_times *expected)
     assert_true(fake_cuda_agrees(v.backward_ended_ns - began_ns, 30000, 1));
     assert_int_equal(v.reduces_n, 2);
     for (size_t i = 0; i < 2; i++) {
-        assert_true(fake_cuda_agrees(v.reduces[i].asked_ns - began_ns, expected[i].asked_ns, 1));
+        assert_true(fake_cuda_agrees(v.reduces[i].queued_ns - began_ns, expected[i].queued_ns, 1));
         assert_true(fake_cuda_agrees(v.reduces[i].began_ns - began_ns, expected[i].began_ns, 1));
         assert_true(fake_cuda_agrees(v.reduces[i].ended_ns - began_ns, expected[i].ended_ns, 1));
         assert_int_equal(v.reduces[i].began_ns == v.reduces[i].ended_ns, comm.ops == &pk_comm_self);
