@@ -131,8 +131,8 @@ SELECT m.id, c.device, c.key, c.value, c.measured_ns, c.evidence
 FROM other.ceiling c JOIN other.machine o ON o.id = c.machine_id JOIN main.machine m ON m.json = o.json
 WHERE NOT EXISTS (SELECT 1 FROM main.ceiling x WHERE x.machine_id = m.id AND x.device = c.device AND x.key = c.key
                   AND x.measured_ns = c.measured_ns);
-INSERT OR IGNORE INTO main.curve SELECT m.id, device, lanes, bytes, level, update_bytes_per_s, copy_bytes_per_s, triad_bytes_per_s,
-  read_bytes_per_s, stop, measured_ns
+INSERT OR IGNORE INTO main.curve SELECT m.id, device, measured_ns, lanes, bytes, level, update_bytes_per_s, copy_bytes_per_s,
+  triad_bytes_per_s, read_bytes_per_s, stop
 FROM other.curve c JOIN other.machine o ON o.id = c.machine_id JOIN main.machine m ON m.json = o.json;
 CREATE TEMP TABLE baseline_map AS SELECT b.id AS old, b.id + coalesce((SELECT max(id) FROM main.baseline), 0) AS new
   FROM other.baseline b WHERE b.name NOT IN (SELECT name FROM main.baseline);

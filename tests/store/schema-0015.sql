@@ -28,8 +28,8 @@ CREATE TABLE run(
     pid INTEGER NOT NULL,
     pid_start_ticks INTEGER NOT NULL
 ) STRICT;
-INSERT INTO run VALUES(1,'61938ccff8e9b03b8b54ae633aed9b58','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795412991916435138,1795412992128190777,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',25496,4332680);
-INSERT INTO run VALUES(2,'7338da3d47123528f735cfe4ef35cb04','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795412992161043985,1795412992364983163,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',25496,4332680);
+INSERT INTO run VALUES(1,'da6fc76fa1bca37a699810445cccccf8','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795413304659809879,1795413304782731145,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',26211,4363959);
+INSERT INTO run VALUES(2,'4c9151af76ff02678ea987a68ee75b75','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795413304789721869,1795413304964971459,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',26211,4363959);
 CREATE TABLE topology(
     machine_id INTEGER PRIMARY KEY REFERENCES machine(id),
     xml TEXT NOT NULL
@@ -94,14 +94,14 @@ CREATE TABLE slice(
     notes TEXT NOT NULL CHECK(notes GLOB '{*}'),
     UNIQUE(case_id, invocation, pass)
 ) STRICT;
-INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795412991980903002,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795412992044913847,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795412992062528497,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795412992096565064,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795412992210792063,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795412992268954292,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795412992298658738,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795412992336923983,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795413304697022548,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795413304736915243,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795413304754864361,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795413304768766010,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795413304812965649,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795413304844988642,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795413304951056690,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795413304959386605,1,'{"stop":"max-samples"}');
 CREATE TABLE series(
     id INTEGER PRIMARY KEY,
     slice_id INTEGER NOT NULL REFERENCES slice(id) ON DELETE CASCADE,
@@ -324,6 +324,7 @@ CREATE TABLE verdict(
 CREATE TABLE curve(
     machine_id INTEGER NOT NULL REFERENCES machine(id),
     device TEXT NOT NULL,
+    measured_ns INTEGER NOT NULL,
     lanes INTEGER NOT NULL CHECK(lanes >= 1),
     bytes INTEGER NOT NULL CHECK(bytes >= 1),
     level TEXT NOT NULL CHECK(level IN ('L1', 'L2', 'L3', 'between', 'memory')),
@@ -332,7 +333,6 @@ CREATE TABLE curve(
     triad_bytes_per_s REAL,
     read_bytes_per_s REAL,
     stop TEXT CHECK(stop IN ('flat', 'room', 'time')),
-    measured_ns INTEGER NOT NULL,
     PRIMARY KEY(machine_id, device, measured_ns, lanes, bytes)
 ) STRICT, WITHOUT ROWID;
 DELETE FROM sqlite_sequence;

@@ -64,6 +64,8 @@ static void a_merge_adds_every_row_once(void **state)
         assert_int_equal(query_int(s, "SELECT count(*) FROM main.metric"), 1);
         assert_int_equal(query_int(s, "SELECT count(*) FROM main.ceiling WHERE evidence = 63"), 1);
         assert_int_equal(query_int(s, "SELECT count(*) FROM main.curve WHERE bytes = 4096 AND lanes = 2"), 1);
+        assert_int_equal(
+            query_int(s, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'"), 0);
     }
     assert_int_equal(pk_store_merge(s, "/nowhere.db", &added, &err), PK_E_NOTHING);
     pk_store_close(s);
