@@ -74,7 +74,7 @@ LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 --   AND k.device IN (SELECT coalesce(r.settings ->> 'ceilings_of', c.device) FROM attention_case c WHERE c.run_id = :run)
 --   AND :each = (SELECT variant FROM attention_case WHERE run_id = :run ORDER BY ordinal LIMIT 1) HAVING count(*) > 0
 -- note: SELECT '! above 100 % of the floor: the work was faster than the measured ceilings allow (' || group_concat(DISTINCT lives_in) || '). '
---   || 'The ceilings are too low (`perfkit doctor --ceilings` on an idle machine), or most of the bytes stayed in a faster level than that of the whole case.'
+--   || 'The ceilings are too low (`perfkit doctor --ceilings` on an idle machine), or most of the bytes stayed in a faster level than that of the whole case, or were updated in place.'
 --   FROM attention_case WHERE run_id = :run AND variant = :each
 --   AND (forward_floor_ns / forward_ns > 1.000000001 OR backward_floor_ns / backward_ns > 1.000000001) HAVING count(*) > 0
 -- note: SELECT 'The rate of memory is not proved flat: it may be too high, and % of floor with it (perfkit doctor --ceilings).'

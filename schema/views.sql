@@ -81,11 +81,11 @@ FROM (SELECT r.id AS run_id, k.device, k.key, k.value, k.measured_ns, k.evidence
       WINDOW w AS (PARTITION BY r.id, k.device, k.key ORDER BY k.evidence DESC, k.value DESC, k.id))
 WHERE place = 1;
 
--- The rate over size of the memory of a run's device: the highest of all repeats before the run ended. A size that one repeat found between
+-- The rate over size of the memory of a run's device, of several arrays: the highest of all repeats before the run ended. A size that one repeat found between
 -- the caches and memory is between them.
 CREATE VIEW v_curve AS
-SELECT run_id, device, lanes, bytes, level, max(coalesce(update_bytes_per_s, 0), coalesce(copy_bytes_per_s, 0),
-       coalesce(triad_bytes_per_s, 0), coalesce(read_bytes_per_s, 0)) AS bytes_per_s,
+SELECT run_id, device, lanes, bytes, level, max(coalesce(copy_bytes_per_s, 0), coalesce(triad_bytes_per_s, 0),
+       coalesce(read_bytes_per_s, 0)) AS bytes_per_s,
        update_bytes_per_s, copy_bytes_per_s, triad_bytes_per_s, read_bytes_per_s, repeats, stop
 FROM (SELECT r.id AS run_id, k.device, k.lanes, k.bytes, min(k.level) AS level, max(k.update_bytes_per_s) AS update_bytes_per_s,
              max(k.copy_bytes_per_s) AS copy_bytes_per_s, max(k.triad_bytes_per_s) AS triad_bytes_per_s,

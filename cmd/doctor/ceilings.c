@@ -41,7 +41,7 @@ static const struct pk_column curve_columns[] = {
     {.key = "bytes", .heading = "Size (KiB)", .scale = 1 << 10, .decimals = 0},
     {.key = "level", .heading = "Level", .left = true},
     {.key = "bytes_per_s", .heading = "GB/s", .scale = 1e9, .decimals = 1},
-    {.key = "update_bytes_per_s", .heading = "Update (GB/s)", .scale = 1e9, .decimals = 1, .optional = 4},
+    {.key = "update_bytes_per_s", .heading = "In place (GB/s)", .scale = 1e9, .decimals = 1, .optional = 4},
     {.key = "copy_bytes_per_s", .heading = "Copy (GB/s)", .scale = 1e9, .decimals = 1, .optional = 3},
     {.key = "triad_bytes_per_s", .heading = "Triad (GB/s)", .scale = 1e9, .decimals = 1, .optional = 2},
     {.key = "read_bytes_per_s", .heading = "Read (GB/s)", .scale = 1e9, .decimals = 1, .optional = 1},

@@ -15,7 +15,7 @@ static const struct pk_opt options[] = {
     {"require", 0, PK_OPT_LIST, AT(require), "NAME",
      .help = "exit with status 6 unless this row or source is ok", .group = "Looking"},
     {"ceilings", 0, PK_OPT_FLAG, AT(ceilings),
-     .help = "measure the device's peak rates, those of memory over size, and store them for % of floor",
+     .help = "measure the peak rates (5 to 20 s), those of memory over size, and store them for % of floor",
      .group = "Ceilings"},
     {"device", 0, PK_OPT_TEXT, AT(device), "NAME", .def = "cpu", .help = "whose ceilings"},
     {"threads", 0, PK_OPT_INT, AT(threads), "N", .max = 4096,

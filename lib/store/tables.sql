@@ -324,7 +324,7 @@ JOIN (SELECT l.case_id, typeof(r.settings ->> 'counters') = 'text' AS counting, 
 -- note: SELECT DISTINCT 'The roof of some cases is ' || CASE WHEN share_of_roof IS NULL THEN 'not known: ' ELSE 'approximate: ' END || note
 --   FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting AND note <> ''
 -- note: SELECT '! above 100 % of the roof: the ceilings are too low (`perfkit doctor --ceilings` on an idle machine), or most of the bytes '
---   || 'stayed in a faster level than that of the whole case.'
+--   || 'stayed in a faster level than that of the whole case, or were updated in place.'
 --   WHERE (SELECT max(share_of_roof) FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting) > 1.000000001
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1)

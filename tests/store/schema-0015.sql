@@ -28,8 +28,8 @@ CREATE TABLE run(
     pid INTEGER NOT NULL,
     pid_start_ticks INTEGER NOT NULL
 ) STRICT;
-INSERT INTO run VALUES(1,'da6fc76fa1bca37a699810445cccccf8','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795413304659809879,1795413304782731145,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',26211,4363959);
-INSERT INTO run VALUES(2,'4c9151af76ff02678ea987a68ee75b75','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795413304789721869,1795413304964971459,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',26211,4363959);
+INSERT INTO run VALUES(1,'b53940cd84f25634cf312effd8d1ac48','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795413566787229493,1795413566939017289,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',14643,4390171);
+INSERT INTO run VALUES(2,'74a2a4c8fa23a972367a3c58104c29da','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795413566953203672,1795413567031049187,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',14643,4390171);
 CREATE TABLE topology(
     machine_id INTEGER PRIMARY KEY REFERENCES machine(id),
     xml TEXT NOT NULL
@@ -94,14 +94,14 @@ CREATE TABLE slice(
     notes TEXT NOT NULL CHECK(notes GLOB '{*}'),
     UNIQUE(case_id, invocation, pass)
 ) STRICT;
-INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795413304697022548,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795413304736915243,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795413304754864361,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795413304768766010,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795413304812965649,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795413304844988642,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795413304951056690,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795413304959386605,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795413566807798756,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795413566844908453,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795413566875860695,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795413566897262666,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795413566965514657,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795413566993211278,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795413567001238523,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795413567009055966,1,'{"stop":"max-samples"}');
 CREATE TABLE series(
     id INTEGER PRIMARY KEY,
     slice_id INTEGER NOT NULL REFERENCES slice(id) ON DELETE CASCADE,
@@ -415,8 +415,8 @@ FROM (SELECT r.id AS run_id, k.device, k.key, k.value, k.measured_ns, k.evidence
       WINDOW w AS (PARTITION BY r.id, k.device, k.key ORDER BY k.evidence DESC, k.value DESC, k.id))
 WHERE place = 1;
 CREATE VIEW v_curve AS
-SELECT run_id, device, lanes, bytes, level, max(coalesce(update_bytes_per_s, 0), coalesce(copy_bytes_per_s, 0),
-       coalesce(triad_bytes_per_s, 0), coalesce(read_bytes_per_s, 0)) AS bytes_per_s,
+SELECT run_id, device, lanes, bytes, level, max(coalesce(copy_bytes_per_s, 0), coalesce(triad_bytes_per_s, 0),
+       coalesce(read_bytes_per_s, 0)) AS bytes_per_s,
        update_bytes_per_s, copy_bytes_per_s, triad_bytes_per_s, read_bytes_per_s, repeats, stop
 FROM (SELECT r.id AS run_id, k.device, k.lanes, k.bytes, min(k.level) AS level, max(k.update_bytes_per_s) AS update_bytes_per_s,
              max(k.copy_bytes_per_s) AS copy_bytes_per_s, max(k.triad_bytes_per_s) AS triad_bytes_per_s,

@@ -15,11 +15,12 @@ struct pk_level_rate {
 };
 
 struct pk_ceilings {
-    double fp32_flops_per_s;   /* multiply-add micro-kernel held in registers (and L1), the whole chip */
-    double exp_per_s;          /* CPU: vectorised expf; GPU: the hardware's, __expf; the whole chip */
-    double memory_bytes_per_s; /* the fastest stream (curve.h), all lanes, arrays that no cache holds */
-    double copy_bytes_per_s;   /* a dense copy of such arrays */
-    double cache_bytes;        /* last-level cache, all of the machine's */
+    double fp32_flops_per_s; /* multiply-add micro-kernel held in registers (and L1), the whole chip */
+    double exp_per_s;        /* CPU: vectorised expf; GPU: the hardware's, __expf; the whole chip */
+    double
+        memory_bytes_per_s; /* the fastest stream of several arrays (curve.h), all lanes, arrays that no cache holds */
+    double copy_bytes_per_s; /* a dense copy of such arrays */
+    double cache_bytes;      /* last-level cache, all of the machine's */
     /* Large products with fp32 sums, of random numbers; 0 = this device makes none. A GPU from compute capability 8.0 on: cuBLASLt. A
      * CPU: of bf16, the better of oneDNN, where it has instructions for it, and fp32's rate, by which it multiplies without them. */
     double tf32_flops_per_s, bf16_flops_per_s;

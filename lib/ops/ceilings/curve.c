@@ -15,7 +15,7 @@ static const double flat_within = 1.05;
 double pk_curve_rate(const struct pk_curve_point *p)
 {
     double best = 0;
-    for (size_t s = 0; s < PK_STREAMS; s++)
+    for (size_t s = PK_STREAM_COPY; s < PK_STREAMS; s++)
         best = fmax(best, p->rate[s]);
     return best;
 }

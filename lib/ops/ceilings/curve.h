@@ -12,7 +12,8 @@
  * three sizes cannot be told from memory.
  *
  * Bytes are counted as STREAM counts them: read + written by the program. A write of a line that is in no cache also reads it (write
- * allocation); this is not counted, so a copy and a triad of large arrays move up to 3/2 and 4/3 of what they count. */
+ * allocation); this is not counted, so a copy and a triad of large arrays move up to 3/2 and 4/3 of what they count. An update in place
+ * writes the lines that it has read: it is measured and shown, and is no ceiling, because what has several arrays cannot reach it. */
 #pragma once
 
 #include "base/err.h"
@@ -55,7 +56,7 @@ struct pk_curve {
     double memory_bytes_per_s, copy_bytes_per_s; /* of memory */
 };
 
-/* The rate of the fastest stream. */
+/* The rate of the fastest stream of several arrays. */
 double pk_curve_rate(const struct pk_curve_point *p);
 
 struct pk_curve_source {

@@ -49,7 +49,7 @@ INSERT INTO curve(machine_id, device, lanes, bytes, level, update_bytes_per_s, c
 VALUES(?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0), ?, ?);
 -- query: curve
 SELECT lanes, bytes, level,
-       max(coalesce(update_bytes_per_s, 0), coalesce(copy_bytes_per_s, 0), coalesce(triad_bytes_per_s, 0), coalesce(read_bytes_per_s, 0)) AS bytes_per_s,
+       max(coalesce(copy_bytes_per_s, 0), coalesce(triad_bytes_per_s, 0), coalesce(read_bytes_per_s, 0)) AS bytes_per_s,
        update_bytes_per_s, copy_bytes_per_s, triad_bytes_per_s, read_bytes_per_s, stop
 FROM (SELECT lanes, bytes, min(level) AS level, max(update_bytes_per_s) AS update_bytes_per_s, max(copy_bytes_per_s) AS copy_bytes_per_s,
              max(triad_bytes_per_s) AS triad_bytes_per_s, max(read_bytes_per_s) AS read_bytes_per_s, min(stop) AS stop
