@@ -127,7 +127,15 @@ static void adjust_slow(struct row *rows, size_t n, int towards, const struct pk
         }
 }
 
-double pk_gate_reach(size_t n, size_t m, double sd, double margin, const struct pk_rule *rule)
+struct pk_gate_limits pk_gate_limits(size_t n, size_t m, const struct pk_rule *rule)
+{
+    return (struct pk_gate_limits){pk_t_quantile(1 - screen_p / 2, (double)(n - 1)),
+                                   pk_t_quantile(1 - rule->alpha / pk_risk_shares, (double)(m - 1))};
+}
+
+/* In units of differences: the smallest worsening that is suspected after n pairs, confirmed by m fresh ones and as large as the
+ * margin, each with the rule's power. NaN under two of either. */
+static double reach(size_t n, size_t m, double sd, double margin, const struct pk_rule *rule)
 {
     if (n < 2 || m < 2)
         return NAN;
@@ -141,7 +149,7 @@ double pk_gate_reach(size_t n, size_t m, double sd, double margin, const struct 
 static void settle(const struct pk_pair_series *t, const struct pk_rule *rule, struct row *r,
                    struct pk_decision *o)
 {
-    o->mde = pk_as_share(pk_gate_reach(r->n_screen, r->target, r->sd, r->scale.min_effect, rule), &r->scale);
+    o->mde = pk_as_share(reach(r->n_screen, r->target, r->sd, r->scale.min_effect, rule), &r->scale);
     /* Equivalence may be claimed twice: four fifths of the risk for the screening, which has few pairs, one fifth for the fresh
      * ones, which need no more. */
     const double within = r->scale.same_within;

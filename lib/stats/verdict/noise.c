@@ -1,11 +1,13 @@
 /* Noise: pairs of equal work, and what a gate could see in theirs. */
 #include "stats/verdict/verdict.h"
 
+#include "base/rng.h"
 #include "stats/dist.h"
 #include "stats/stats.h"
 #include "stats/verdict/parts.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static const double later = 0.9;          /* of the gates to come, that the advice is meant to hold in */
 static const double found = 0.95;         /* of worsenings of `mde` */
@@ -47,6 +49,47 @@ static size_t differences(const struct pk_pairs *p, const struct pk_rule *rule, 
     return p->n;
 }
 
+/* One simulated gate of a case without an effect: what the screening and the fresh pairs say, in standard deviations of a pair. */
+struct luck {
+    double screen, screen_se, fresh, fresh_se; /* means and their standard errors */
+};
+
+static struct luck draw(size_t screened, size_t confirmed, double *v, struct pk_rng *r)
+{
+    for (size_t i = 0; i < screened + confirmed; i++)
+        v[i] = pk_rng_normal(r);
+    const struct pk_moments s = pk_moments(v, screened), f = pk_moments(v + screened, confirmed);
+    return (struct luck){s.mean, sqrt(s.variance / (double)screened), f.mean,
+                         sqrt(f.variance / (double)confirmed)};
+}
+
+static int ascending(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* The smallest worsening that a gate finds with this power, in logs: simulated through both stages. Each simulated gate finds every
+ * worsening from some size on. */
+static double reach(double sd, double margin, double power, const struct pk_rule *rule)
+{
+    enum { GATES = 2000 };
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const size_t n = rule->screen_pairs, m = rule->confirm_pairs;
+    const struct pk_gate_limits t = pk_gate_limits(n, m, rule);
+    double *from = pk_new_n(&a, double, GATES), *scratch = pk_new_n(&a, double, n + m + 1);
+    struct pk_rng r = {1};
+    for (size_t i = 0; i < GATES; i++) {
+        const struct luck l = draw(n, m, scratch, &r);
+        const double all = ((double)n * l.screen + (double)m * l.fresh) / (double)(n + m),
+                     seen = fmax(t.screen * l.screen_se * sd, margin / 2) - l.screen * sd,
+                     confirmed = (t.confirm * l.fresh_se - l.fresh) * sd + (rule->strict ? margin : 0);
+        from[i] = fmax(fmax(seen, confirmed), margin - all * sd);
+    }
+    qsort(from, GATES, sizeof *from, ascending);
+    return pk_quantile(from, GATES, power);
+}
+
 bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, struct pk_pair_noise *out)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -61,8 +104,8 @@ bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, stru
     const double sd = sqrt(pk_moments(d, n).variance);
     const size_t gate_pairs = rule->screen_pairs + rule->confirm_pairs;
     const double grows = sqrt(f_quantile(later, (double)gate_pairs - 1, (double)n - 1));
-    const double reach = pk_gate_reach(rule->screen_pairs, rule->confirm_pairs, sd, 0, rule);
-    const double advised = expm1(reach * grows),
+    const double least = reach(sd, 0, rule->power, rule);
+    const double advised = expm1(least * grows),
                  unit = pow(10, floor(log10(advised)) - 1); /* upwards, to two digits */
     *out = (struct pk_pair_noise){
         .pairs = p->n,
@@ -71,12 +114,9 @@ bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, stru
         .p = t.p,
         .between = sqrt((log_variance(p->base, p->n) + log_variance(p->new_, p->n)) / 2),
         .sd = sd,
-        .floor = expm1(reach),
+        .floor = expm1(least),
         .min_effect = fmax(least_advised, advised > 0 ? ceil(advised / unit * (1 - 1e-12)) * unit : 0),
     };
-    struct pk_rule sure = *rule;
-    sure.power = found;
-    out->mde =
-        expm1(pk_gate_reach(rule->screen_pairs, rule->confirm_pairs, sd, log1p(out->min_effect), &sure));
+    out->mde = expm1(reach(sd, log1p(out->min_effect), found, rule));
     return true;
 }

@@ -92,6 +92,8 @@ enum pk_verdict pk_reason_verdict(enum pk_reason r);
 /* A size in the units of differences as the decision prints it: a share, or as it is. */
 double pk_as_share(double size, const struct pk_scale *s);
 
-/* In units of differences: the smallest worsening that is suspected after n pairs, confirmed by m fresh ones and as large as the
- * margin, each with the rule's power. NaN under two of either. */
-double pk_gate_reach(size_t n, size_t m, double sd, double margin, const struct pk_rule *rule);
+/* The least t of the n pairs of the screening, and of m fresh pairs of the only suspected case. */
+struct pk_gate_limits {
+    double screen, confirm;
+};
+struct pk_gate_limits pk_gate_limits(size_t n, size_t m, const struct pk_rule *rule);

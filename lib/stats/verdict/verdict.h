@@ -214,7 +214,8 @@ struct pk_pair_noise {
     double between;          /* between processes of one side, disturbed ones included */
     double
         sd; /* of the differences of logs of a pair's members: what drifts slower than pairs is not in it */
-    /* The smallest change that the gate can tell from none with rule.power, for any min_effect. A min_effect below it has no use. */
+    /* The smallest change that the gate can tell from none with rule.power, for any min_effect: simulated, in normal noise, through both
+     * stages. A min_effect below it has no use. */
     double floor;
     /* A min_effect that is above the floor of 9 in 10 later gates; no less than 1 %, as programs differ by that much that a linker
      * laid out differently, which equal ones do not show. */

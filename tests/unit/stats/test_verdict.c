@@ -630,12 +630,9 @@ static void noise_says_what_a_gate_could_see(void **state)
     assert_true(noise.between > 0.008 && noise.between < 0.0145);
     assert_true(fabs(noise.ratio - 1) < 0.001 && noise.p > 0.5);
     assert_true(noise.floor < noise.min_effect && noise.min_effect < noise.mde);
-    /* Student's t of 5 df at .9, .8 and .95, of 19 df at .95 */
-    assert_near(noise.floor, expm1((1.4758840488 + 0.9195437802) * noise.sd / sqrt(6)), 1e-6);
-    assert_near(noise.mde,
-                expm1(fmax((1.4758840488 + 2.0150483726) * noise.sd / sqrt(6),
-                           log1p(noise.min_effect) + 1.7291328115 * noise.sd / sqrt(20))),
-                1e-6);
+    /* at least what each condition of its own takes: the screening (t of 5 df at .9 and .8), the margin (of 19 df at .95) */
+    assert_true(noise.floor > expm1((1.4758840488 + 0.9195437802) * noise.sd / sqrt(6)));
+    assert_true(noise.mde > 0.99 * expm1(log1p(noise.min_effect) + 1.7291328115 * noise.sd / sqrt(20)));
 }
 
 static void little_noise_is_no_advice_for_less_than_a_percent(void **state)
@@ -691,10 +688,50 @@ static struct pk_pairs drawn(struct made *m, size_t n, double cv, struct pk_rng 
     return (struct pk_pairs){m->base, m->new_, n};
 }
 
+/* The share of gates of one case that find this worsening, in normal noise. */
+static double found_by_gates(double sd, double worsening, double margin, struct pk_rng *r)
+{
+    enum { GATES = 2000 };
+    struct pk_rule rule = pk_rule_default;
+    int found = 0;
+    rule.min_effect = margin;
+    for (int i = 0; i < GATES; i++) {
+        struct made screen, fresh;
+        struct pk_pair_series t = {.screen = drawn(&screen, 6, sd / sqrt(2), r),
+                                   .confirm = drawn(&fresh, 14, sd / sqrt(2), r)};
+        struct pk_decision d;
+        for (int k = 0; k < MOST; k++) {
+            screen.new_[k] *= 1 + worsening;
+            fresh.new_[k] *= 1 + worsening;
+        }
+        pk_decide_gate(&t, 1, &rule, &d);
+        found += d.verdict == PK_SLOWER;
+    }
+    return (double)found / GATES;
+}
+
+/* "8 times in 10" and "19 times in 20" are that. */
+static void noise_is_what_gates_find(void **state)
+{
+    struct made m = {0};
+    struct pk_rng r = {21};
+    static const double scatters[] = {0.002, 0.02};
+    for (size_t i = 0; i < sizeof scatters / sizeof *scatters; i++) {
+        struct pk_pair_noise noise;
+        const struct pk_pairs p = make(&m, 20, 1, scatters[i]);
+        assert_true(pk_measure_noise(&p, &pk_rule_default, &noise));
+        const double floor = found_by_gates(noise.sd, noise.floor, 1e-9, &r),
+                     mde = found_by_gates(noise.sd, noise.mde, noise.min_effect, &r);
+        print_message("pairs +- %.2g %%: of the floor %.1f %% are found, of the MDE %.1f %%\n",
+                      100 * noise.sd, 100 * floor, 100 * mde);
+        assert_true(fabs(floor - 0.8) < 0.025 && fabs(mde - 0.95) < 0.015);
+    }
+}
+
 /* Nine in ten of later calibrations find a floor below the advice, whatever the number of pairs it rests on. */
 static void advice_holds_later(void **state)
 {
-    enum { TRIALS = 2000 };
+    enum { TRIALS = 300 };
     struct pk_rng rng = {20261121};
     for (size_t pairs = 6; pairs <= 20; pairs += 14) {
         int held = 0;
@@ -762,6 +799,7 @@ int main(void)
         cmocka_unit_test(little_noise_is_no_advice_for_less_than_a_percent),
         cmocka_unit_test(disturbed_pairs_are_no_noise_unless_they_are_many),
         cmocka_unit_test(noise_that_cannot_be_known),
+        cmocka_unit_test(noise_is_what_gates_find),
         cmocka_unit_test(advice_holds_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
