@@ -2,7 +2,8 @@
  *
  * Candidates are the pieces that PELT finds in the logs, at least three values long; of these a boundary is kept when the medians beside
  * it differ by the least effect and the exact Mann-Whitney test of the two pieces gives p < 0.001, the least credible boundary being
- * removed first. No random numbers are used, and a single outlier is not a step. A step cannot be detected in fewer than PK_STEPS_RUNS
+ * removed first. Where successive values are correlated, n of them count as n (1 - rho) / (1 + rho), rho being the lag-1 correlation of
+ * the residuals, and a t test of the medians may show a step that is too large for that. No random numbers are used, and a single outlier is not a step. A step cannot be detected in fewer than PK_STEPS_RUNS
  * values, nor before several values follow it. */
 #pragma once
 
