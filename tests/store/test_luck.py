@@ -117,6 +117,28 @@ def test_a_reader_that_holds_on(tmp_path):
     assert sound(path)
 
 
+@pytest.mark.parametrize("kind", ["link", "pipe", "hard link"])
+def test_a_spool_is_a_file_of_the_user_alone(tmp_path, kind):
+    """Somebody's link or pipe at its place is not written: the spool is in the temporary directory then, and nobody else reads it."""
+    path, victim, tmp = tmp_path / "s.db", tmp_path / "victim", tmp_path / "tmp"
+    tmp.mkdir()
+    victim.write_text("precious")
+    assert writer(path, 1, 2, 1, 10).wait() == 0
+    spool = path.with_name("s.db.spool-1.jsonl")
+    {"link": spool.symlink_to, "pipe": lambda _: os.mkfifo(spool), "hard link": spool.hardlink_to}[kind](victim)
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM run").fetchall()
+    w = subprocess.Popen([WRITER, path, "0", "2", "1", "5", "run=1", "first=10", "patience=100"], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True, env=os.environ | {"TMPDIR": str(tmp)})
+    _, err = w.communicate(timeout=60)
+    reader.close()
+    assert w.returncode == 1 and victim.read_text() == "precious", err
+    (written,) = tmp.glob("perfkit-spool-*.jsonl")
+    assert str(written) in err and written.stat().st_mode & 0o777 == 0o600
+    assert perfkit("import", written, "--db", path).returncode == 0
+
+
 def full_disk(run, path):
     """What must hold when room ends: committed slices are there, the rest is told with status 1."""
     w = run()

@@ -9,11 +9,24 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* A regular file of this user and no link: a name in a temporary directory can be anybody's. -1 and errno otherwise. */
+static int open_own(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && st.st_nlink == 1))
+        return fd;
+    close(fd);
+    errno = EPERM;
+    return -1;
+}
 
 static enum pk_code append_to(const char *path, const struct pk_spool_place *place, const struct pk_slice *s,
                               struct pk_err *err)
 {
-    PK_CLEANUP_FD int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    PK_CLEANUP_FD int fd = open_own(path);
     off_t before = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
     if (before < 0) {
         pk_fail(err, PK_E_IO, "spool %s: cannot open it", path);
