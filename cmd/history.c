@@ -310,7 +310,7 @@ struct options {
 
 static const struct pk_opt options[] = {
     {"metric", 'm', PK_OPT_LIST, O(metrics), "NAME", .group = "What is shown",
-     .help = "show this metric (default: times)"},
+     .help = "show this metric (default: times); forward_ns:p90 and :p99 are quantiles of its samples"},
     {"filter", 'f', PK_OPT_TEXT, O(filter), "EXPR", .help = "cases: 'seq_len>=1024,variant=flash|fused'"},
     {"label", 0, PK_OPT_TEXT, O(label), "LABEL", .help = "only runs with this label"},
     {"last", 0, PK_OPT_INT, O(last), "N", 0, 1e6, .def = "100", .help = "only the newest N runs; 0 is all"},

@@ -47,7 +47,7 @@ FROM v_summary WHERE unit = 'ns' AND invocations < 6 GROUP BY run_id, experiment
 
 CREATE VIEW v_invocation AS
 SELECT c.run_id, c.id AS case_id, l.invocation, m.name AS metric, s.n, s.median, s.mean, s.sd, s.min, s.max, s.figure,
-       m.unit, m.direction
+       m.unit, m.direction, s.p90, s.p99
 FROM run_case c JOIN slice l ON l.case_id = c.id JOIN slice_summary s ON s.slice_id = l.id JOIN metric m ON m.id = s.metric_id
 WHERE l.pass = 'timing';
 

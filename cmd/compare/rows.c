@@ -309,6 +309,39 @@ static void slow_notes(struct pk_out *out, const struct pk_comparison *c, struct
     }
 }
 
+/* Of a row whose median did not change. */
+static const char *moved_tails(const struct pk_compared *row, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    const char *last = NULL;
+    for (int t = 0; t < PK_TAILS && row->judged; t++) {
+        const struct pk_ratio *r = &row->tail[t];
+        if (!(r->ratio > 0))
+            continue;
+        last = pk_tail_kinds[t].name;
+        pk_buf_printf(&b, ", %s %+.1f %% (%+.1f to %+.1f %%)", last, 100 * (r->ratio - 1),
+                      100 * (r->ci.lo - 1), 100 * (r->ci.hi - 1));
+    }
+    const struct pk_figures *f = row->new_;
+    return last ? pk_printf(a, "%s of %s: median %s%s; --metric %s:%s judges it", f->metric,
+                            pk_report_case(f->variant, f->axes, a), pk_verdict_name(row->decision.verdict),
+                            pk_buf_text(&b), f->metric, last)
+                : NULL;
+}
+
+static void tail_notes(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a)
+{
+    enum { MOST_PRINTED = 8 };
+    size_t found = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const char *moved = moved_tails(&c->v[i], a);
+        if (moved && found++ < MOST_PRINTED)
+            pk_out_note(out, pk_printf(a, "The slow samples changed and the median did not: %s.", moved));
+    }
+    if (found > MOST_PRINTED)
+        pk_out_note(out, pk_printf(a, "So did those of %s more.", pk_plural(found - MOST_PRINTED, "row", a)));
+}
+
 /* What the interval is of. */
 static const char *const interval_notes[] = {
     [PK_DESIGN_GATE] =
@@ -349,6 +382,7 @@ void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const c
                            100 * (shift - 1)));
     difference_notes(out, c, a);
     slow_notes(out, c, a);
+    tail_notes(out, c, a);
     reason_notes(out, c, a);
 }
 

@@ -57,6 +57,23 @@ bool pk_log_or_copy(double *dst, const double *src, size_t n);
 /* Type-7 quantile of sorted v; p in [0, 1]. */
 double pk_quantile(const double *sorted, size_t n, double p);
 
+/* Tails: quantiles of the samples of one process, from which rows can be made as from medians: "forward_ns:p99". A tail estimates, without
+ * bias in the median whatever the distribution (type 8 of Hyndman and Fan 1996), the value that a share p of the samples does not exceed, so
+ * that processes with different numbers of samples can be compared. It needs so many samples that one is expected beyond it. */
+enum pk_tail { PK_P90, PK_P99, PK_TAILS };
+struct pk_tail_kind {
+    const char *name; /* "p99" */
+    double p;
+    size_t samples; /* that it needs at least */
+};
+extern const struct pk_tail_kind pk_tail_kinds[PK_TAILS];
+
+/* Of n values in ascending order; NaN when they are too few. */
+double pk_tail_quantile(const double *sorted, size_t n, enum pk_tail t);
+
+/* "forward_ns:p99": true, with PK_P99 and the length of "forward_ns". */
+bool pk_tail_of_metric(const char *metric, enum pk_tail *t, size_t *length);
+
 /* 1.482602218505602 (1 / the normal's third quartile) * median absolute deviation; scratch holds n. */
 double pk_mad(const double *v, size_t n, double *scratch);
 

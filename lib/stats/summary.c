@@ -130,3 +130,29 @@ double pk_autocorrelation(const double *v, size_t n)
         covariance += (v[i] - m.mean) * (v[i + 1] - m.mean);
     return m.variance > 0 ? covariance / (m.variance * (double)(n - 1)) : 0;
 }
+
+const struct pk_tail_kind pk_tail_kinds[PK_TAILS] = {
+    [PK_P90] = {"p90", 0.9, 10}, [PK_P99] = {"p99", 0.99, 100}};
+
+double pk_tail_quantile(const double *sorted, size_t n, enum pk_tail t)
+{
+    const struct pk_tail_kind *k = &pk_tail_kinds[t];
+    if (n < k->samples)
+        return NAN;
+    const double at = ((double)n + 1.0 / 3) * k->p + 1.0 / 3; /* a rank from 1 */
+    const size_t below = (size_t)at;
+    const double share = at - (double)below, low = sorted[below - 1];
+    return share > 0 ? low + share * (sorted[below] - low) : low;
+}
+
+bool pk_tail_of_metric(const char *metric, enum pk_tail *t, size_t *length)
+{
+    const char *colon = strrchr(metric, ':');
+    for (size_t i = 0; colon && i < PK_TAILS; i++)
+        if (strcmp(colon + 1, pk_tail_kinds[i].name) == 0) {
+            *t = (enum pk_tail)i;
+            *length = (size_t)(colon - metric);
+            return *length > 0;
+        }
+    return false;
+}

@@ -57,6 +57,10 @@ enum pk_code pk_db_run(struct pk_store *s, struct pk_err *err, const char *state
 /* The same, for the one integer that it gives; `fallback` when there is no row or it is NULL. */
 enum pk_code pk_db_int(struct pk_store *s, struct pk_err *err, int64_t *value, int64_t fallback,
                        const char *statement, const char *types, ...) PK_MUST_CHECK;
+/* Before a verdict or a calibration of a row of a tail: a metric of that name, which no slice declares. The run
+ * is given by its id, or with 0 by its uuid. verdicts.c */
+enum pk_code pk_db_tail_metric(struct pk_store *s, int64_t run_id, const char *uuid, const char *metric,
+                               struct pk_err *err) PK_MUST_CHECK;
 /* Any number of statements without parameters, as a text. */
 enum pk_code pk_db_script(struct pk_store *s, const char *sql, struct pk_err *err) PK_MUST_CHECK;
 /* The same for a name: all statements of its section, up to a line that begins with "-- ". */

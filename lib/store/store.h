@@ -110,6 +110,7 @@ enum pk_code pk_store_works(struct pk_store *s, const struct pk_case_work *w, si
 struct pk_summary_row {
     const char *metric; /* declared by the slice's metrics */
     struct pk_summary sum;
+    double tail[PK_TAILS]; /* of the slice: quantiles of its samples; NaN where they are too few */
     double figure; /* of the slice: what the metric's `combine` makes of its samples (median, max ...) */
     struct pk_interval ci; /* of the case: over the invocations' figures; NaN under three */
     double ci_level;       /* of the case: pk_invocations_level; NaN: approximate */

@@ -106,7 +106,7 @@ INSERT INTO main.slice SELECT m.new, m.case_id, invocation, pass, status, messag
 INSERT INTO main.series SELECT m.new, m.slice_id, k.new, rank, instance, phase, reps
   FROM other.series e JOIN series_map m ON m.old = e.id JOIN metric_map k ON k.old = e.metric_id;
 INSERT INTO main.sample SELECT m.new, ordinal, value FROM series_map m JOIN other.sample s ON s.series_id = m.old;
-INSERT INTO main.slice_summary SELECT m.new, k.new, n, figure, median, mean, sd, min, max
+INSERT INTO main.slice_summary SELECT m.new, k.new, n, figure, median, mean, sd, min, max, p90, p99
   FROM other.slice_summary s JOIN slice_map m ON m.old = s.slice_id JOIN metric_map k ON k.old = s.metric_id;
 INSERT INTO main.summary SELECT m.new, k.new, n, invocations, median, ci_low, ci_high, mean, sd, min, max, cv, ci_level
   FROM other.summary s JOIN case_map m ON m.old = s.case_id JOIN metric_map k ON k.old = s.metric_id;

@@ -52,6 +52,15 @@ def commands(perfkit, a, b, *args, **kw):
     return perfkit("gate", "--a", f"./{a.name}", "--b", f"./{b.name}", *args, **kw)
 
 
+def sampler(perfkit, name, slow, cv=0.01, samples=200, processes=60, seed=1):
+    """A command that reports so many samples each time it runs, about 1 ms; each twentieth takes `slow` times as long."""
+    r, values = random.Random(f"{name} {seed}"), []
+    for _ in range(processes):
+        level = 1e6 * math.exp(r.gauss(0, cv))
+        values.append(",".join(str(round(level * math.exp(r.gauss(0, 0.005)) * (1 if i % 20 else slow))) for i in range(samples)))
+    return reporter(perfkit, name, values)
+
+
 # --- answers ---
 
 
@@ -803,3 +812,94 @@ def test_values_that_are_no_numbers(perfkit):
     commands(perfkit, bad, good).refused(5, "made_up_ns is not a number (NaN) on the base side")
     perfkit("gate", "--a", "./bad.sh", "--b", "./bad.sh b", "--metric", "made_up_ns").refused(5, "(NaN) on both sides")
     assert commands(perfkit, good, bad, "--metric", "wall_ns").status in (0, 3, 4)
+
+
+# --- quantiles of the samples of a process ---
+
+
+P99 = ("--metric", "made_up_ns:p99")
+
+
+def test_a_tail_that_moved_is_said_and_can_be_a_row(perfkit):
+    """The median is the same, the p99 of each process is 1.5 times as long: a note, and red as a row of its own."""
+    base, new = sampler(perfkit, "base.sh", 1.4), sampler(perfkit, "new.sh", 2.1)
+    note = re.compile(r"The slow samples changed and the median did not: made_up_ns of [^:]*: median (same|undecided), p99 \+(4|5)\d\.\d % "
+                      r"\(.*\); --metric made_up_ns:p99 judges it\.")
+    r = commands(perfkit, base, new)
+    assert r.status == 0 and note.search(r.stdout), r
+    again = perfkit("compare", "1", "2")
+    assert note.search(again.stdout), again
+    r = commands(perfkit, base, new, *P99, "--metric", "made_up_ns", "--format", "json")
+    rows = {row["metric"]: row for row in r.rows("compare_ns")}
+    assert r.status == 3 and sorted(rows) == ["made_up_ns", "made_up_ns:p99"], r
+    assert rows["made_up_ns:p99"]["verdict"] == "slower" and rows["made_up_ns:p99"]["ratio"] == pytest.approx(1.5, abs=0.03)
+    assert rows["made_up_ns:p99"]["base_ns"] == pytest.approx(1.4e6, rel=0.03) and rows["made_up_ns"]["verdict"] in ("same", "undecided")
+    assert "slow samples" not in r.stdout  # the row says it
+    assert sorted(query(perfkit, "SELECT metric, verdict FROM v_verdict WHERE metric GLOB '*:*'")) == [("made_up_ns:p99", "slower")]
+    assert ("made_up_ns:p99", "slower") in [(row["metric"], row["verdict"]) for row in perfkit("show", "4", "--format", "json").rows("verdicts")]
+    kept = perfkit("compare", "3", "4", "--exit-code", "--format", "json")
+    assert kept.status == 3 and {row["metric"]: row["verdict"] for row in kept.rows("compare_ns")}["made_up_ns:p99"] == "slower"
+    history = perfkit("history", "exec", "--gates", *P99, "--format", "json").rows("history_ns")
+    assert [(row["run_id"], row["verdict"]) for row in history] == [(1, None), (2, None), (3, None), (4, "slower")]
+    stored = query(perfkit, "SELECT p90, p99, median FROM v_invocation WHERE run_id = 2 AND metric = 'made_up_ns'")
+    assert len(stored) >= 6 and all(p90 < 1.1 * median and p99 > 1.9 * median for p90, p99, median in stored)
+
+
+def test_the_threshold_of_a_tail_is_its_own(perfkit):
+    base, new = (sampler(perfkit, name, slow, processes=160) for name, slow in (("base.sh", 1.4), ("new.sh", 1.6)))  # + 14 %
+    for size, status in (("10%", 3), ("40%", 0), ("900us", 0)):
+        r = commands(perfkit, base, new, *P99, "--threshold", f"made_up_ns:p99={size}")
+        assert r.status == status, r
+    r = commands(perfkit, base, new, *P99, "-m", "made_up_ns", "--threshold", "made_up_ns=40%", "--format", "json")
+    assert r.status == 3  # that of the median is not that of the p99
+    commands(perfkit, base, new, "--threshold", "made_up_ns:p99=5%").refused(2, "matches no metric", "add --metric made_up_ns:p99")
+    commands(perfkit, base, new, *P99, "--threshold", "made_up_ns:p98=5%").refused(2, "matches no metric", "made_up_ns:p99")
+
+
+@pytest.mark.parametrize("metric, samples, status, words", [
+    ("made_up_ns:p50x", 200, 2, ("'p50x' is not a quantile", "made_up_ns:p90 or made_up_ns:p99")),
+    ("made_up_ns:p101", 200, 2, ("'p101' is not a quantile",)),
+    ("made_up_ns:", 200, 2, ("'' is not a quantile",)),
+    ("nothing_ns:p99", 200, 2, ("metric 'nothing_ns:p99' is unknown", "made_up_ns")),
+    (":p99", 200, 2, ("metric ':p99' is unknown",)),
+    ("made_up_ns:p99", 99, 5, ("a p99 needs 100 samples in each process", "has 99", "report at least 100 values")),
+    ("made_up_ns:p90", 9, 5, ("a p90 needs 10 samples", "has 9")),
+    ("wall_ns:p90", 200, 5, ("a p90 needs 10 samples", "has 1")),
+])
+def test_a_tail_that_cannot_be_judged(perfkit, metric, samples, status, words):
+    base, new = sampler(perfkit, "base.sh", 1.4, samples=samples), sampler(perfkit, "new.sh", 1.4, samples=samples)
+    commands(perfkit, base, new, "--metric", metric).refused(status, *words)
+    for side in base, new:
+        (perfkit.cwd / f"{side.name}.n").unlink()
+    commands(perfkit, base, new)
+    perfkit("compare", "@~1", "@", "--metric", metric).refused(status, *words[:-1])
+
+
+def test_tails_of_an_experiment(perfkit):
+    """What an experiment has is known: a wrong name is refused before anything is measured."""
+    many = ("--max-samples", "100", "--min-samples", "100")
+    for metric, words in (("work_ns:p50", "'p50' is not a quantile"), ("wark_ns:p99", "unknown")):
+        selftest(perfkit, *SLOWER, "--metric", metric, "--dry-run").refused(2, words)
+    selftest(perfkit, *SLOWER, "--metric", "work_ns:p99").refused(5, "a p99 needs 100 samples in each process", "--min-samples 100")
+    r = selftest(perfkit, *SLOWER, *many, "--metric", "work_ns:p99", "--format", "json")
+    row, = r.rows("compare_ns")
+    assert r.status == 3 and (row["metric"], row["verdict"]) == ("work_ns:p99", "slower")
+    r = selftest(perfkit, *SLOWER, *many, "--metric", "work_ns:p90", "--threshold", "work_ns:p90=10%")
+    assert r.status == 0, r
+
+
+def test_tails_against_stored_runs(perfkit):
+    """Runs of a label are one side; each gives the p99 of its processes. What was recorded without quantiles is said."""
+    many = ("--max-samples", "100", "--min-samples", "100", "--invocations", "3")
+    for busy in (100000,) * 5 + (106000,):
+        assert perfkit("run", "selftest", *NULL, *many, "-a", f"busy_ns={busy}", "-l", "old" if busy == 100000 else "new").status == 0
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE run_case SET identity = '{}', axes = '{}'")
+    for command in (("gate", "--against", "old", "new"), ("compare", "old", "new", "--exit-code")):
+        r = perfkit(*command, "--metric", "work_ns:p99", "--format", "json")
+        row, = r.rows("compare_ns")
+        assert r.status == 3 and (row["metric"], row["verdict"]) == ("work_ns:p99", "slower"), r
+        assert perfkit(*command, "--metric", "work_ns:p99", "--threshold", "work_ns:p99=10%").status == 0
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE slice_summary SET p99 = NULL")
+    perfkit("compare", "old", "new", "--metric", "work_ns:p99").refused(5, "earlier perfkit, which kept no quantiles", "measure it again")

@@ -104,12 +104,15 @@ size_t pk_summarize_slice(const struct pk_slice *s, struct pk_summary_row *rows)
                 points[merged++] = points[k];
         n = combine_ranks(points, merged, s->metrics[m].ranks, scratch, values);
         const struct pk_summary sum = pk_summarize(values, n);
-        rows[n_rows++] = (struct pk_summary_row){.metric = s->metrics[m].name,
-                                                 .sum = sum,
-                                                 .figure = combine(s->metrics[m].combine, &sum),
-                                                 .ci = {NAN, NAN},
-                                                 .ci_level = NAN,
-                                                 .invocations = 1};
+        struct pk_summary_row *row = &rows[n_rows++];
+        *row = (struct pk_summary_row){.metric = s->metrics[m].name,
+                                       .sum = sum,
+                                       .figure = combine(s->metrics[m].combine, &sum),
+                                       .ci = {NAN, NAN},
+                                       .ci_level = NAN,
+                                       .invocations = 1};
+        for (int t = 0; t < PK_TAILS; t++) /* values are in order now */
+            row->tail[t] = pk_tail_quantile(values, n, (enum pk_tail)t);
     }
     return n_rows;
 }

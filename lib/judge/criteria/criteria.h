@@ -76,6 +76,11 @@ void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j);
 bool pk_take_verdicts(struct pk_compared *v, size_t n, const struct pk_verdict_row *rows, size_t n_rows,
                       const char *base_uuid);
 
+/* After judging: sets `tail` of rows that are better when lower and neither slower nor faster, where the p90 or p99 of the processes is
+ * slower or faster by the row's margin, as significant as rows are, at a fifth of alpha for the tails of all rows together, and by rank at
+ * 0.5 %. Each process must have samples enough for it; each side of stored runs, runs enough. */
+void pk_find_moved_tails(struct pk_compared *v, size_t n, const struct pk_judging *j);
+
 /* The invocations that both sides have, as pairs. */
 struct pk_pairs pk_compare_pairs(const struct pk_compared *c, struct pk_arena *a);
 

@@ -220,6 +220,7 @@ void pk_expected_of_plan(const struct pk_plan *plan, const struct pk_gate_sample
     for (size_t i = 0; i < plan->n; i++)
         if (!plan->v[i].skip && !plan->v[i].too_large)
             side->n += add_case(&plan->v[i], &l->cases[first + i].info, a, v + side->n);
+    *side = pk_compare_with_tails(side, what, a);
     const struct pk_compare_options judged = pk_compare_metrics_to_judge(side, what, NULL, a, &wrong);
     const struct pk_compare_side chosen = pk_compare_select(side, &judged, a);
     struct pk_compared *rows = pk_new_n(a, struct pk_compared, chosen.n + 1);

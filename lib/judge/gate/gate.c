@@ -48,13 +48,18 @@ static size_t rows_of(struct gate_run *g, size_t part, struct pk_arena *a, struc
     return n;
 }
 
+static struct pk_judging judging_of(const struct gate_run *g)
+{
+    return (struct pk_judging){.rule = g->o->rule, .design = PK_DESIGN_GATE, .screened = g->out->screened};
+}
+
 /* Rows with their decisions. */
 static size_t decide(struct gate_run *g, struct pk_arena *a, struct pk_compared **rows, size_t **case_of)
 {
-    const struct pk_judging j = {.rule = g->o->rule, .design = PK_DESIGN_GATE, .screened = g->out->screened};
+    const struct pk_judging j = judging_of(g);
     size_t n = 0;
-    *rows = pk_new_n(a, struct pk_compared, g->samples->n_rows + 1);
-    *case_of = pk_new_n(a, size_t, g->samples->n_rows + 1);
+    *rows = pk_new_n(a, struct pk_compared, pk_gate_samples_most(g->samples));
+    *case_of = pk_new_n(a, size_t, pk_gate_samples_most(g->samples));
     for (size_t part = 0; part < g->n_parts; part++)
         n += rows_of(g, part, a, *rows + n, *case_of + n);
     pk_judge(*rows, n, &j);
@@ -198,7 +203,7 @@ static struct pk_compare_side measured(const struct gate_run *g, size_t part, st
     for (size_t i = 0; i < l->n_rows; i++)
         if (l->cases[l->rows[i].c].part == part)
             all[side.n++] = l->rows[i].f[PK_NEW];
-    return side;
+    return pk_compare_with_tails(&side, &g->parts[part].what, a);
 }
 
 static enum pk_code check_comparable(const struct gate_run *g, struct pk_err *err)
@@ -228,12 +233,12 @@ static enum pk_code check_criteria(struct gate_run *g, struct pk_err *err)
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_expected_rows *parts = pk_new_n(&a, struct pk_expected_rows, g->n_parts);
     struct pk_compare_side *sides = pk_new_n(&a, struct pk_compare_side, g->n_parts);
-    size_t *case_of = pk_new_n(&a, size_t, g->samples->n_rows + 1), n = 0;
+    size_t *case_of = pk_new_n(&a, size_t, pk_gate_samples_most(g->samples)), n = 0;
     for (size_t i = 0; i < g->n_parts; i++) {
         const struct pk_gate_part *p = &g->parts[i];
         if (!has_cases(g, i))
             continue;
-        struct pk_compared *rows = pk_new_n(&a, struct pk_compared, g->samples->n_rows + 1);
+        struct pk_compared *rows = pk_new_n(&a, struct pk_compared, pk_gate_samples_most(g->samples));
         sides[n] = measured(g, i, &a);
         parts[n] = (struct pk_expected_rows){.place = p->name ? pk_printf(&a, "[%s]", p->name) : NULL,
                                              .side = &sides[n],
@@ -338,6 +343,8 @@ enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_g
         return rc;
     struct pk_compared *rows;
     size_t *case_of, n = decide(&g, a, &rows, &case_of);
+    const struct pk_judging j = judging_of(&g);
+    pk_find_moved_tails(rows, n, &j);
     out->interrupted = stopped(&g);
     struct pk_compare_options what = parts[0].what;
     what.design = PK_DESIGN_GATE;

@@ -102,6 +102,13 @@ static void add_metric(struct pk_gate_samples *l, int side, size_t c, const stru
         pk_grow(l->arena, r->figure[side], sizeof *f->figure, f->n, &r->figure_cap[side]);
     f->invocation = r->invocation[side] =
         pk_grow(l->arena, r->invocation[side], sizeof *f->invocation, f->n, &r->invocation_cap[side]);
+    for (int t = 0; t < PK_TAILS; t++) {
+        f->tail[t] = r->tail[side][t] =
+            pk_grow(l->arena, r->tail[side][t], sizeof *f->figure, f->n, &r->tail_cap[side][t]);
+        r->tail[side][t][f->n] = sum->tail[t];
+    }
+    if (!f->n || sum->sum.n < f->samples)
+        f->samples = sum->sum.n;
     r->figure[side][f->n] = sum->figure;
     r->invocation[side][f->n++] = s->invocation;
 }
@@ -154,21 +161,23 @@ static const char *no_number(const struct pk_gate_row *r, struct pk_arena *a)
 }
 
 /* All of a part: whether a metric is selected depends on the others. */
-static struct pk_compare_side figures_of(const struct pk_gate_samples *l, size_t part, struct pk_arena *a)
+static struct pk_compare_side figures_of(const struct pk_gate_samples *l, size_t part, int side,
+                                         struct pk_arena *a)
 {
     struct pk_figures *all = pk_new_n(a, struct pk_figures, l->n_rows + 1);
-    struct pk_compare_side side = {.v = all};
+    struct pk_compare_side of = {.name = side == PK_BASE ? "the base side" : "the new side", .v = all};
     for (size_t i = 0; i < l->n_rows; i++)
         if (of_part(l, &l->rows[i], part))
-            all[side.n++] = l->rows[i].f[PK_BASE];
-    return side;
+            all[of.n++] = l->rows[i].f[side];
+    return of;
 }
 
 enum pk_code pk_gate_samples_check(const struct pk_gate_samples *l, size_t part,
                                    const struct pk_compare_options *o, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct pk_compare_side side = figures_of(l, part, &a);
+    const struct pk_compare_side side = figures_of(l, part, PK_BASE, &a),
+                                 other = figures_of(l, part, PK_NEW, &a);
     for (size_t i = 0; i < l->n_rows; i++) {
         const struct pk_gate_row *r = &l->rows[i];
         const char *why = r->conflict ? r->conflict : no_number(r, &a);
@@ -180,36 +189,49 @@ enum pk_code pk_gate_samples_check(const struct pk_gate_samples *l, size_t part,
             err, r->conflict ? "both sides must report it in the same way, or under two names"
                              : "correct the program that reports it, or choose other metrics with --metric");
     }
-    return PK_OK;
+    return pk_compare_check_tails(&side, o, &a, err) ? err->code : pk_compare_check_tails(&other, o, &a, err);
+}
+
+size_t pk_gate_samples_most(const struct pk_gate_samples *l)
+{
+    return (1 + PK_TAILS) * l->n_rows + 1;
 }
 
 size_t pk_gate_samples_compared(struct pk_gate_samples *l, size_t part, const struct pk_compare_options *o,
                                 bool commands, struct pk_arena *a, struct pk_compared *rows, size_t *case_of)
 {
-    const struct pk_compare_side side = figures_of(l, part, a);
+    const struct pk_compare_side side = figures_of(l, part, PK_BASE, a);
     const bool by_default = commands && !o->n_metrics && !o->all_metrics;
-    bool *wanted = pk_new_n(a, bool, l->n_rows + 1), others = false;
+    bool others = false;
     size_t n = 0;
     for (size_t i = 0; i < l->n_rows; i++) {
         const struct pk_figures *f = l->rows[i].f;
-        wanted[i] = of_part(l, &l->rows[i], part) && !l->cases[l->rows[i].c].closed && f[PK_BASE].n &&
-                    f[PK_NEW].n && !pk_figures_other_source(&f[PK_BASE], &f[PK_NEW]) &&
-                    pk_compare_selects(&side, f, o, a);
         /* one that new lost is no reason to judge its wall time instead */
         others |= of_part(l, &l->rows[i], part) && f[PK_BASE].n && !pk_is_own_time(f->metric) &&
                   pk_compare_selects(&side, f, o, a);
     }
     for (size_t i = 0; i < l->n_rows; i++) {
         struct pk_figures *f = l->rows[i].f;
-        if (!wanted[i] || (by_default && !pk_own_time_counts(f->metric, others)))
-            continue;
         const struct pk_gate_case *c = &l->cases[l->rows[i].c];
+        if (c->part != part || c->closed || !f[PK_BASE].n || !f[PK_NEW].n ||
+            pk_figures_other_source(&f[PK_BASE], &f[PK_NEW]))
+            continue;
         for (int k = 0; k < PK_SIDES; k++) {
             f[k].median = pk_figures_median(&f[k], a);
             f[k].unstable = 2 * c->unstable[k] > c->judged[k];
         }
-        case_of[n] = l->rows[i].c;
-        rows[n++] = pk_compare_figures(&f[PK_BASE], &f[PK_NEW], o->level);
+        const size_t first = n;
+        if (pk_compare_selects(&side, f, o, a) && (!by_default || pk_own_time_counts(f->metric, others)))
+            rows[n++] = pk_compare_figures(&f[PK_BASE], &f[PK_NEW], o->level);
+        for (enum pk_tail t = 0; t < PK_TAILS; t++) {
+            const bool selected = pk_tail_selected(&side, f, t, o);
+            const struct pk_figures *base = selected ? pk_figures_tail(&f[PK_BASE], t, a) : NULL,
+                                    *new_ = selected ? pk_figures_tail(&f[PK_NEW], t, a) : NULL;
+            if (base && new_)
+                rows[n++] = pk_compare_figures(base, new_, o->level);
+        }
+        for (size_t k = first; k < n; k++)
+            case_of[k] = l->rows[i].c;
     }
     return n;
 }
@@ -283,8 +305,10 @@ void pk_gate_samples_unmatched(const struct pk_gate_samples *l, size_t part,
                                struct pk_comparison *out)
 {
     struct pk_compare_options by_place = *o;
-    const struct pk_compare_side base = side_of(l, part, PK_BASE, commands, names[PK_BASE], a),
-                                 new_ = side_of(l, part, PK_NEW, commands, names[PK_NEW], a);
+    const struct pk_compare_side b = side_of(l, part, PK_BASE, commands, names[PK_BASE], a),
+                                 w = side_of(l, part, PK_NEW, commands, names[PK_NEW], a),
+                                 base = pk_compare_with_tails(&b, o, a),
+                                 new_ = pk_compare_with_tails(&w, o, a);
     by_place.by_ordinal = true;
     pk_compare_unmatched(&base, &new_, &by_place, a, out);
     add_conflicts(l, part, o, a, out);

@@ -20,9 +20,9 @@ struct pk_gate_case {
 struct pk_gate_row {
     size_t c;                      /* index of its case */
     struct pk_figures f[PK_SIDES]; /* their ordinal is c, too */
-    double *figure[PK_SIDES];
+    double *figure[PK_SIDES], *tail[PK_SIDES][PK_TAILS];
     int64_t *invocation[PK_SIDES];
-    size_t figure_cap[PK_SIDES], invocation_cap[PK_SIDES];
+    size_t figure_cap[PK_SIDES], invocation_cap[PK_SIDES], tail_cap[PK_SIDES][PK_TAILS];
     bool no_number[PK_SIDES];    /* all samples of a process were NaN or infinite */
     const char *conflict;        /* how the sides disagree, a sentence; NULL = they agree */
     const char *conflict_status; /* "other unit", "other direction" */
@@ -58,6 +58,7 @@ void pk_gate_samples_unmatched(const struct pk_gate_samples *l, size_t part,
                                struct pk_comparison *out);
 
 /* A part's rows that both sides have and that the options choose, as the library compares them; of cases that are not closed. The times
- * of commands count as in pk_own_time_counts. There is room for all rows. */
+ * of commands count as in pk_own_time_counts. There is room for pk_gate_samples_most. */
 size_t pk_gate_samples_compared(struct pk_gate_samples *l, size_t part, const struct pk_compare_options *o,
                                 bool commands, struct pk_arena *a, struct pk_compared *rows, size_t *case_of);
+size_t pk_gate_samples_most(const struct pk_gate_samples *l);

@@ -121,6 +121,8 @@ enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *bas
     if (!out->refused && (again || !pk_take_verdicts(c->v, c->n, out->new_.verdicts, out->new_.n_verdicts,
                                                      out->base.facts[0].uuid)))
         pk_judge(c->v, c->n, &j);
+    if (!out->refused)
+        pk_find_moved_tails(c->v, c->n, &j);
     pk_compare_sort(c->v, c->n);
     pk_verdict_hide(o, c);
     return PK_OK;
@@ -208,7 +210,9 @@ enum pk_code pk_stored_suite_judge(struct pk_stored_suite *s, const struct pk_co
     f.v = s->parts = parts;
     s->n = f.n;
     s->wrong = (struct pk_errs){.arena = s->arena};
+    const struct pk_judging j = {.rule = f.rule, .design = PK_DESIGN_STORED};
     const enum pk_code rc = pk_compare_judge_family(&f, s->arena, &s->all, &s->wrong, err);
+    pk_find_moved_tails(s->all.v, s->all.n, &j);
     take_unmatched(s);
     return rc;
 }

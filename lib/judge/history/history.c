@@ -237,7 +237,12 @@ enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const 
                              struct pk_err *err)
 {
     struct gathering g = {.a = a, .index = {.arena = a}};
-    const struct pk_compare_side all = all_figures(runs, n, experiment, a);
+    struct pk_history_run *with_tails = pk_new_n(a, struct pk_history_run, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        with_tails[i] = runs[i];
+        with_tails[i].figures = pk_compare_with_tails(&runs[i].figures, &o->what, a);
+    }
+    const struct pk_compare_side all = all_figures(with_tails, n, experiment, a);
     size_t *setup_of = pk_new_n(a, size_t, n + 1);
     struct pk_case_filter *filter;
     *out = (struct pk_history){.common = ""};
@@ -246,7 +251,7 @@ enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const 
         return err->code;
     out->n_setups = setups_of(runs, n, setup_of, a, &out->setups);
     for (size_t i = n; i-- > 0;)
-        gather_run(&g, &runs[i], i, setup_of[i], o, filter);
+        gather_run(&g, &with_tails[i], i, setup_of[i], o, filter);
     out->v = pk_new_n(a, struct pk_history_series, g.n + 1);
     for (size_t i = 0; i < g.n; i++) {
         if (g.v[i].s.n < 2)

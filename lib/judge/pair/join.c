@@ -3,15 +3,27 @@
 #include "judge/pair/pair.h"
 #include "stats/stats.h"
 
+#include <math.h>
 #include <string.h>
 
 struct joined {
     const char *key;
     struct pk_figures f;
-    double *figure;
+    double *figure, *tail[PK_TAILS];
     int64_t *invocation;
     size_t unstable; /* runs */
 };
+
+/* A run's, as its figure: the geometric mean over its processes. NaN when one of them has none. */
+static double tail_of_run(const struct pk_figures *f, int t)
+{
+    if (!f->tail[t])
+        return NAN;
+    struct pk_figures of = *f;
+    of.figure = f->tail[t];
+    of.median = NAN;
+    return pk_figures_centre(&of);
+}
 
 struct joining {
     struct joined *v;
@@ -38,7 +50,9 @@ static struct joined *joined_row(struct joining *j, struct pk_index *x, const st
     if (row < j->n)
         return &j->v[row];
     j->v = pk_grow(a, j->v, sizeof *j->v, j->n, &j->cap);
-    j->v[j->n] = (struct joined){key, *f, pk_new_n(a, double, runs), pk_new_n(a, int64_t, runs), 0};
+    j->v[j->n] = (struct joined){key, *f, pk_new_n(a, double, runs), {0}, pk_new_n(a, int64_t, runs), 0};
+    for (int t = 0; t < PK_TAILS; t++)
+        j->v[j->n].tail[t] = pk_new_n(a, double, runs);
     j->v[j->n].f.n = j->v[j->n].f.processes = j->v[j->n].f.measured = 0;
     return &j->v[j->n++];
 }
@@ -60,6 +74,10 @@ struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_
             row->unstable += runs[r].v[i].unstable;
             row->f.processes += runs[r].v[i].processes;
             row->f.measured += runs[r].v[i].measured;
+            for (int t = 0; t < PK_TAILS; t++)
+                row->tail[t][row->f.n] = tail_of_run(&runs[r].v[i], t);
+            if (runs[r].v[i].samples < row->f.samples)
+                row->f.samples = runs[r].v[i].samples;
             row->figure[row->f.n] = pk_figures_centre(&runs[r].v[i]);
             row->invocation[row->f.n++] = (int64_t)r + 1;
         }
@@ -72,6 +90,7 @@ struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_
     for (size_t i = 0; i < j.n; i++) {
         all[i] = j.v[i].f;
         all[i].figure = j.v[i].figure;
+        memcpy(all[i].tail, j.v[i].tail, sizeof all[i].tail);
         all[i].invocation = j.v[i].invocation;
         all[i].unstable = 2 * j.v[i].unstable > all[i].n;
         all[i].median = pk_figures_median(&all[i], a);

@@ -113,16 +113,18 @@ enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk
                              const struct pk_compare_options *o, struct pk_arena *a,
                              struct pk_comparison *out, struct pk_err *err)
 {
-    struct pk_compare_side b, w;
+    const struct pk_compare_side base_all = pk_compare_with_tails(base, o, a),
+                                 new_all = pk_compare_with_tails(new_, o, a);
     *out = (struct pk_comparison){0};
-    if (pk_compare_check_sides(base, new_, o, a, err))
+    if (pk_compare_check_tails(base, o, a, err) || pk_compare_check_tails(new_, o, a, err) ||
+        pk_compare_check_sides(&base_all, &new_all, o, a, err))
         return err->code;
-    b = pk_compare_select(base, o, a);
-    w = pk_compare_select(new_, o, a);
+    const struct pk_compare_side b = pk_compare_select(&base_all, o, a),
+                                 w = pk_compare_select(&new_all, o, a);
     struct pairing p = {a, o, keyed_between_runs(&b, o, a), keyed_between_runs(&w, o, a)};
     struct pk_compared *v = pk_new_n(a, struct pk_compared, w.n);
     const size_t n = pair(&p, v);
-    finish(&p, v, n, base, new_, out);
+    finish(&p, v, n, &base_all, &new_all, out);
     return n || pk_first_unmatched(out, true) ? PK_OK : pk_not_comparable(&b, &w, a, err);
 }
 
@@ -167,9 +169,10 @@ enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_co
     struct pairing p = {.a = a, .o = o};
     const char *first = NULL;
     *out = (struct pk_comparison){0};
-    if (pk_compare_check_metrics(run, o, a, err))
+    const struct pk_compare_side all = pk_compare_with_tails(run, o, a);
+    if (pk_compare_check_tails(run, o, a, err) || pk_compare_check_metrics(&all, o, a, err))
         return err->code;
-    selected = pk_compare_select(run, o, a);
+    selected = pk_compare_select(&all, o, a);
     split(&selected, &p, &first);
     if (selected.n && !first)
         return unknown_axis(run, o->by, a, err);

@@ -60,6 +60,8 @@ struct pk_compared {
     bool judged;                 /* false for metrics without direction */
     bool hidden;                 /* counted and not shown: --only-changed */
     struct pk_decision decision; /* of pk_judge */
+    struct pk_ratio
+        tail[PK_TAILS]; /* of pk_find_moved_tails: that moved while the median did not; 0 = not so */
 };
 
 /* The geometric mean of the ratios of one metric (and one value): every case counts the same. Its interval is over invocations,
@@ -228,6 +230,23 @@ struct pk_compare_options pk_compare_metrics_to_judge(const struct pk_compare_si
 enum pk_code pk_compare_check_sides(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                                     const struct pk_compare_options *o, struct pk_arena *a,
                                     struct pk_err *err) PK_MUST_CHECK;
+
+/* --- tails.c: a row of "forward_ns:p99" has the p99 of each process as its figures; a metric that has this very name comes first --- */
+
+/* A quantile of the processes as figures of their own; NULL when a process has none. */
+const struct pk_figures *pk_figures_tail(const struct pk_figures *f, enum pk_tail t, struct pk_arena *a);
+
+/* Whether --metric names this tail of a figure. */
+bool pk_tail_selected(const struct pk_compare_side *side, const struct pk_figures *f, enum pk_tail t,
+                      const struct pk_compare_options *o);
+
+/* The side with figures of the tails that --metric names. */
+struct pk_compare_side pk_compare_with_tails(const struct pk_compare_side *side,
+                                             const struct pk_compare_options *o, struct pk_arena *a);
+
+/* PK_E_NOT_COMPARABLE for such a tail, where a process of the metric has too few samples for it, or was recorded without. */
+enum pk_code pk_compare_check_tails(const struct pk_compare_side *side, const struct pk_compare_options *o,
+                                    struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 
 /* A row of two figures, with their ratio. */
 struct pk_compared pk_compare_figures(const struct pk_figures *base, const struct pk_figures *new_,

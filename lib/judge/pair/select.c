@@ -32,10 +32,25 @@ bool pk_compare_selects(const struct pk_compare_side *side, const struct pk_figu
            (!o->n_metrics && strcmp(f->class, "time") == 0 && !pk_is_host_twin(side, f->metric, a));
 }
 
+/* PK_OK for an unknown name that is none of a quantile, such as "forward_ns:p50x". */
+static enum pk_code refuse_quantile(const struct pk_compare_side *side, const char *metric,
+                                    struct pk_arena *a, struct pk_err *err)
+{
+    const char *colon = strrchr(metric, ':');
+    const char *name = colon ? pk_strndup(a, metric, (size_t)(colon - metric)) : "";
+    if (!pk_figures_of_metric(side, name))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "metric '%s' is unknown", metric);
+    pk_why(err, "%s has %s, and '%s' is not a quantile that a row can have", side->name, name, colon + 1);
+    return pk_fix(err, "write %s:p90 or %s:p99; %s alone is its median", name, name, name);
+}
+
 static enum pk_code unknown_metric(const struct pk_compare_side *side, const char *metric, struct pk_arena *a,
                                    struct pk_err *err)
 {
     struct pk_texts names = {0};
+    if (refuse_quantile(side, metric, a, err))
+        return err->code;
     for (size_t i = 0; i < side->n; i++)
         pk_texts_add_new(&names, side->v[i].metric, a);
     pk_fail(err, PK_E_USAGE, "metric '%s' is unknown", metric);

@@ -16,7 +16,9 @@ struct pk_figures {
     double median; /* over the invocations, as stored */
     size_t n;      /* >= 1 */
     const double *figure;
-    const int64_t *invocation; /* of figure[i], ascending */
+    const int64_t *invocation;    /* of figure[i], ascending */
+    const double *tail[PK_TAILS]; /* of each of these processes; NaN, or NULL for all, where there is none */
+    size_t samples;               /* the fewest of a process */
     size_t processes,
         measured; /* processes that could have given a figure, and those that did; 0 = not known */
     bool

@@ -160,4 +160,4 @@ WHERE id BETWEEN :first_case AND :last_case AND +run_id = :run ORDER BY id;
 SELECT id, case_id, status, invocation, notes FROM main.slice
 WHERE id BETWEEN :first_slice AND :last_slice AND +pass = 'timing' ORDER BY id;
 -- statement: figures_of_range
-SELECT slice_id, metric_id, figure FROM main.slice_summary WHERE slice_id BETWEEN :first_slice AND :last_slice ORDER BY slice_id;
+SELECT slice_id, metric_id, figure, n, p90, p99 FROM main.slice_summary WHERE slice_id BETWEEN :first_slice AND :last_slice ORDER BY slice_id;

@@ -10,19 +10,20 @@
 #include "store/table.h"
 #include "wire/slice.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Columns of cases_of_range, slices_of_range and figures_of_range. */
 enum { CASE_ID, ORDINAL, REVISION, EXPERIMENT, VARIANT, DEVICE, AXES, IDENTITY };
 enum { SLICE_ID, OF_CASE, STATUS, INVOCATION, NOTES };
-enum { OF_SLICE, METRIC, FIGURE };
+enum { OF_SLICE, METRIC, FIGURE, SAMPLES, FIRST_TAIL };
 
 /* The figure of a metric of a case from one process. */
 struct process_figure {
     struct process_figure *next;
-    double figure;
-    int64_t invocation;
+    double figure, tail[PK_TAILS];
+    int64_t invocation, samples;
 };
 
 /* A metric of a case, and its figures in the order of the file. */
@@ -203,7 +204,13 @@ static enum pk_code take_figure(struct figure_reader *r, struct of_case *c, int6
         return pk_db_no_parent(r->s, "slice_summary", sqlite3_column_int64(f, OF_SLICE), "metric", id, err);
     struct gathered *g = gathered_of(r, c, metric);
     struct process_figure *p = pk_new(&r->own, struct process_figure);
-    *p = (struct process_figure){NULL, sqlite3_column_double(f, FIGURE), invocation};
+    *p = (struct process_figure){.figure = sqlite3_column_double(f, FIGURE),
+                                 .invocation = invocation,
+                                 .samples = sqlite3_column_int64(f, SAMPLES)};
+    for (int t = 0; t < PK_TAILS; t++)
+        p->tail[t] = sqlite3_column_type(f, FIRST_TAIL + t) == SQLITE_NULL
+                         ? NAN
+                         : sqlite3_column_double(f, FIRST_TAIL + t);
     *g->end = p;
     g->end = &p->next;
     g->n++;
@@ -248,6 +255,32 @@ static enum pk_code read_slices(struct pk_store *s, struct figure_reader *r, str
 
 /* --- the answer ----------------------------------------------------------------------------------------------------- */
 
+/* In the order of the invocations: nearly always they come in it. */
+static const struct process_figure **in_order_of_invocations(struct figure_reader *r,
+                                                             const struct gathered *g)
+{
+    const struct process_figure **v = pk_new_n(&r->own, const struct process_figure *, g->n + 1);
+    size_t n = 0;
+    for (const struct process_figure *p = g->first; p; p = p->next, n++) {
+        size_t i = n;
+        for (; i && v[i - 1]->invocation > p->invocation; i--)
+            v[i] = v[i - 1];
+        v[i] = p;
+    }
+    return v;
+}
+
+static const double *tails_of(struct figure_reader *r, const struct process_figure *const *v, size_t n, int t)
+{
+    double *tails = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(v[i]->tail[t]) && !tails)
+            tails = pk_new_n(r->a, double, n);
+    for (size_t i = 0; tails && i < n; i++)
+        tails[i] = v[i]->tail[t];
+    return tails;
+}
+
 static struct pk_figures figures_of(struct figure_reader *r, const struct of_case *c,
                                     const struct gathered *g)
 {
@@ -261,22 +294,20 @@ static struct pk_figures figures_of(struct figure_reader *r, const struct of_cas
     f.n = f.measured = g->n;
     f.processes = c->judged;
     f.unstable = 2 * c->unstable > c->judged;
+    const struct process_figure **v = in_order_of_invocations(r, g);
     double *figure = pk_new_n(r->a, double, g->n);
     int64_t *invocation = pk_new_n(r->a, int64_t, g->n);
-    size_t n = 0;
-    for (const struct process_figure *p = g->first; p; p = p->next, n++)
-        figure[n] = p->figure;
-    f.median = pk_summarize(figure, n).median;
-    n = 0;
-    for (const struct process_figure *p = g->first; p; p = p->next, n++) {
-        size_t i = n;
-        for (; i && invocation[i - 1] > p->invocation; i--) { /* nearly always they come in order */
-            figure[i] = figure[i - 1];
-            invocation[i] = invocation[i - 1];
-        }
-        figure[i] = p->figure;
-        invocation[i] = p->invocation;
+    for (size_t i = 0; i < g->n; i++)
+        figure[i] = v[i]->figure;
+    f.median = pk_summarize(figure, g->n).median; /* it sorts */
+    for (size_t i = 0; i < g->n; i++) {
+        figure[i] = v[i]->figure;
+        invocation[i] = v[i]->invocation;
+        if (!i || (size_t)v[i]->samples < f.samples)
+            f.samples = (size_t)v[i]->samples;
     }
+    for (int t = 0; t < PK_TAILS; t++)
+        f.tail[t] = tails_of(r, v, g->n, t);
     f.figure = figure;
     f.invocation = invocation;
     return f;

@@ -22,6 +22,8 @@ enum pk_code pk_store_calibrate(struct pk_store *s, int64_t run_id, const struct
         struct pk_rows within;
         code = pk_query(s, "noise_within", PK_PARAMS(params), &a, &within, err);
         if (!code)
+            code = pk_db_tail_metric(s, run_id, NULL, c->metric, err);
+        if (!code)
             code = pk_db_run(s, err, "insert_calibration", "itttttiiffffffff", run_id, c->experiment,
                              c->variant, c->device, c->axes, c->metric, (int64_t)k->pairs,
                              (int64_t)k->disturbed, k->ratio, k->p, k->between,

@@ -81,7 +81,8 @@ INSERT INTO sample(series_id, ordinal, value) VALUES
 (?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),
 (?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?);
 -- statement: insert_slice_summary
-INSERT INTO slice_summary(slice_id, metric_id, n, figure, median, mean, sd, min, max) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO slice_summary(slice_id, metric_id, n, figure, median, mean, sd, min, max, p90, p99)
+VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- statement: replace_summary
 INSERT OR REPLACE INTO summary(case_id, metric_id, n, invocations, median, ci_low, ci_high, ci_level, mean, sd, min, max, cv)
 VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
@@ -105,37 +106,52 @@ FROM v_calibration k JOIN v_case c ON c.run_id IN (:base, :new) AND c.ordinal = 
 JOIN v_invocation i ON i.case_id = c.case_id AND i.metric = k.metric
 JOIN v_slice s ON s.case_id = i.case_id AND s.invocation = i.invocation AND s.pass = 'timing'
 WHERE k.run_id = :base ORDER BY k.ordinal, k.metric, c.run_id, i.invocation;
+-- A row of a tail ("forward_ns:p99") is of a metric that has that name and is otherwise like the metric itself.
+-- statement: insert_tail_metric
+INSERT INTO main.metric(name, unit, direction, class, combine, ranks, source)
+SELECT DISTINCT ?2, k.unit, k.direction, k.class, k.combine, k.ranks, k.source
+FROM main.run r JOIN main.run_case c ON c.run_id = r.id JOIN main.summary m ON m.case_id = c.id JOIN main.metric k ON k.id = m.metric_id
+WHERE (r.id = ?1 OR r.uuid = ?3) AND k.name = substr(?2, 1, length(?2) - 4) ON CONFLICT DO NOTHING;
 -- statement: insert_calibration
-INSERT INTO main.calibration(case_id, metric_id, pairs, disturbed, ratio, p, between_cv, within_cv, pair_sd, floor, min_effect, mde)
-SELECT c.id, m.metric_id, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16
+INSERT OR IGNORE INTO main.calibration(case_id, metric_id, pairs, disturbed, ratio, p, between_cv, within_cv, pair_sd, floor, min_effect, mde)
+SELECT c.id, k.id, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16
 FROM main.run_case c JOIN main.summary m ON m.case_id = c.id JOIN main.metric n ON n.id = m.metric_id
-WHERE c.run_id = ?1 AND c.experiment = ?2 AND c.variant = ?3 AND c.device = ?4 AND c.axes = ?5 AND n.name = ?6;
+JOIN main.metric k ON (k.unit, k.direction, k.class, k.combine, k.ranks, k.source) =
+                      (n.unit, n.direction, n.class, n.combine, n.ranks, n.source)
+WHERE c.run_id = ?1 AND c.experiment = ?2 AND c.variant = ?3 AND c.device = ?4 AND c.axes = ?5
+  AND k.name = ?6 AND n.name IN (?6, iif(?6 GLOB '*:p9[09]', substr(?6, 1, length(?6) - 4), NULL));
 -- query: calibrations
 SELECT run_id, measured_at, machine, settings, identity, unit, direction, revision, experiment, variant, device, axes, metric, ordinal,
        pairs, disturbed, ratio, p, between_cv, pair_sd, floor, min_effect, mde
 FROM v_calibration WHERE run_id IN (SELECT run_id FROM v_run WHERE experiment = :experiment) ORDER BY run_id DESC, ordinal, metric;
 
 -- statement: insert_verdict
-INSERT INTO main.verdict(new_case_id, base_case_id, metric_id, verdict, reason, ratio, ratio_low, ratio_high, difference, difference_low,
+INSERT OR IGNORE INTO main.verdict(new_case_id, base_case_id, metric_id, verdict, reason, ratio, ratio_low, ratio_high, difference, difference_low,
   difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria, slow_base, slow_new, slow_size, slow_found)
-SELECT n.id, b.id, m.metric_id, ?11, ?12, iif(?13, NULL, ?14), iif(?13, NULL, ?15), iif(?13, NULL, ?16), iif(?13, ?14, NULL),
+SELECT n.id, b.id, k.id, ?11, ?12, iif(?13, NULL, ?14), iif(?13, NULL, ?15), iif(?13, NULL, ?16), iif(?13, ?14, NULL),
   iif(?13, ?15, NULL), iif(?13, ?16, NULL), ?17, iif(?18 > 0, ?18, NULL), ?19, ?20, ?21, ?22, ?23, ?24, ?25,
   iif(?28 > 0, ?26, NULL), iif(?28 > 0, ?27, NULL), iif(?28 > 0, ?28, NULL), iif(?28 > 0, ?29, NULL)
-FROM main.run_case n JOIN main.summary m ON m.case_id = n.id JOIN main.metric k ON k.id = m.metric_id
+FROM main.run_case n JOIN main.summary m ON m.case_id = n.id JOIN main.metric y ON y.id = m.metric_id
+JOIN main.metric k ON (k.unit, k.direction, k.class, k.combine, k.ranks, k.source) =
+                      (y.unit, y.direction, y.class, y.combine, y.ranks, y.source)
 JOIN main.run_case b ON b.run_id = ?1 AND b.experiment = ?3 AND b.variant = ?4 AND b.device = ?5 AND b.axes = ?6
-WHERE n.run_id = ?2 AND n.experiment = ?3 AND n.variant = ?7 AND n.device = ?8 AND n.axes = ?9 AND k.name = ?10;
+WHERE n.run_id = ?2 AND n.experiment = ?3 AND n.variant = ?7 AND n.device = ?8 AND n.axes = ?9
+  AND k.name = ?10 AND y.name IN (?10, iif(?10 GLOB '*:p9[09]', substr(?10, 1, length(?10) - 4), NULL));
 -- statement: forget_baseline_verdicts
 DELETE FROM main.baseline_verdict
 WHERE base = ?2 AND case_id IN (SELECT c.id FROM main.run_case c JOIN main.run r ON r.id = c.run_id WHERE r.uuid = ?1);
 -- statement: insert_baseline_verdict
-INSERT INTO main.baseline_verdict(case_id, base, metric_id, base_runs, judged_ns, verdict, reason, ratio, ratio_low, ratio_high, difference,
+INSERT OR IGNORE INTO main.baseline_verdict(case_id, base, metric_id, base_runs, judged_ns, verdict, reason, ratio, ratio_low, ratio_high, difference,
   difference_low, difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria, slow_base, slow_new, slow_size,
   slow_found)
 SELECT c.id, ?2, k.id, ?3, ?4, ?7, ?8, iif(?9, NULL, ?10), iif(?9, NULL, ?11), iif(?9, NULL, ?12), iif(?9, ?10, NULL), iif(?9, ?11, NULL),
   iif(?9, ?12, NULL), ?13, iif(?14 > 0, ?14, NULL), ?15, ?16, ?17, ?18, ?19, ?20, ?21, iif(?24 > 0, ?22, NULL),
   iif(?24 > 0, ?23, NULL), iif(?24 > 0, ?24, NULL), iif(?24 > 0, ?25, NULL)
-FROM main.run r JOIN main.run_case c ON c.run_id = r.id JOIN main.summary m ON m.case_id = c.id JOIN main.metric k ON k.id = m.metric_id
-WHERE r.uuid = ?1 AND c.ordinal = ?5 AND k.name = ?6;
+FROM main.run r JOIN main.run_case c ON c.run_id = r.id JOIN main.summary m ON m.case_id = c.id JOIN main.metric y ON y.id = m.metric_id
+JOIN main.metric k ON (k.unit, k.direction, k.class, k.combine, k.ranks, k.source) =
+                      (y.unit, y.direction, y.class, y.combine, y.ranks, y.source)
+WHERE r.uuid = ?1 AND c.ordinal = ?5
+  AND k.name = ?6 AND y.name IN (?6, iif(?6 GLOB '*:p9[09]', substr(?6, 1, length(?6) - 4), NULL));
 -- query: verdicts
 SELECT experiment, base_variant, base_device, base_axes, variant, device, axes, metric, verdict, reason,
        ratio IS NULL AND difference IS NOT NULL AS absolute,

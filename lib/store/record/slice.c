@@ -126,9 +126,9 @@ enum pk_code pk_store_slice(struct pk_store *s, int64_t case_id, const struct pk
         code = insert_series(s, id, metric[slice->series[i].metric], &slice->series[i], err);
     for (size_t i = 0; i < n_per_slice && code == PK_OK; i++) {
         const struct pk_summary_row *r = &per_slice[i];
-        code = pk_db_run(s, err, "insert_slice_summary", "iiiffffff", id, id_of(slice, metric, r->metric),
+        code = pk_db_run(s, err, "insert_slice_summary", "iiiffffffff", id, id_of(slice, metric, r->metric),
                          (int64_t)r->sum.n, r->figure, r->sum.median, r->sum.mean, r->sum.sd, r->sum.min,
-                         r->sum.max);
+                         r->sum.max, r->tail[PK_P90], r->tail[PK_P99]);
     }
     for (size_t i = 0; i < n_per_case && code == PK_OK; i++) {
         const struct pk_summary_row *r = &per_case[i];

@@ -5,6 +5,16 @@
 #include "store/db.h"
 #include "store/table.h"
 
+enum pk_code pk_db_tail_metric(struct pk_store *s, int64_t run_id, const char *uuid, const char *metric,
+                               struct pk_err *err)
+{
+    enum pk_tail t;
+    size_t length;
+    if (!pk_tail_of_metric(metric, &t, &length))
+        return PK_OK;
+    return pk_db_run(s, err, "insert_tail_metric", "itt", run_id, metric, uuid);
+}
+
 enum pk_code pk_store_verdicts(struct pk_store *s, int64_t base_run_id, int64_t run_id,
                                const struct pk_verdict_row *v, size_t n, struct pk_err *err)
 {
@@ -13,13 +23,15 @@ enum pk_code pk_store_verdicts(struct pk_store *s, int64_t base_run_id, int64_t 
     enum pk_code code = PK_OK;
     for (; n-- && !code; v++) {
         const struct pk_decision *d = &v->decision;
-        code =
-            pk_db_run(s, err, "insert_verdict", "iittttttttttiffffffffiiitiiff", base_run_id, run_id,
-                      v->experiment, v->variant[0], v->device[0], v->axes[0], v->variant[1], v->device[1],
-                      v->axes[1], v->metric, pk_verdict_name(d->verdict), pk_reason_name(d->reason),
-                      (int64_t)d->absolute, d->ratio, d->ci.lo, d->ci.hi, v->margin, v->min_change, d->p,
-                      d->p_adjusted, d->mde, (int64_t)d->needed, (int64_t)d->pairs, (int64_t)d->disturbed,
-                      v->criteria, (int64_t)d->slow_base, (int64_t)d->slow_new, d->slow_size, d->slow_found);
+        code = pk_db_tail_metric(s, run_id, NULL, v->metric, err);
+        if (!code)
+            code = pk_db_run(s, err, "insert_verdict", "iittttttttttiffffffffiiitiiff", base_run_id, run_id,
+                             v->experiment, v->variant[0], v->device[0], v->axes[0], v->variant[1],
+                             v->device[1], v->axes[1], v->metric, pk_verdict_name(d->verdict),
+                             pk_reason_name(d->reason), (int64_t)d->absolute, d->ratio, d->ci.lo, d->ci.hi,
+                             v->margin, v->min_change, d->p, d->p_adjusted, d->mde, (int64_t)d->needed,
+                             (int64_t)d->pairs, (int64_t)d->disturbed, v->criteria, (int64_t)d->slow_base,
+                             (int64_t)d->slow_new, d->slow_size, d->slow_found);
     }
     return pk_db_end(s, code, err);
 }
@@ -34,12 +46,14 @@ enum pk_code pk_store_baseline_verdicts(struct pk_store *s, const char *run_uuid
     enum pk_code code = pk_db_run(s, err, "forget_baseline_verdicts", "tt", run_uuid, base->name);
     for (; n-- && !code; v++) {
         const struct pk_decision *d = &v->decision;
-        code = pk_db_run(s, err, "insert_baseline_verdict", "tttiitttiffffffffiiitiiff", run_uuid, base->name,
-                         base->runs, now, v->ordinal, v->metric, pk_verdict_name(d->verdict),
-                         pk_reason_name(d->reason), (int64_t)d->absolute, d->ratio, d->ci.lo, d->ci.hi,
-                         v->margin, v->min_change, d->p, d->p_adjusted, d->mde, (int64_t)d->needed,
-                         (int64_t)d->pairs, (int64_t)d->disturbed, v->criteria, (int64_t)d->slow_base,
-                         (int64_t)d->slow_new, d->slow_size, d->slow_found);
+        code = pk_db_tail_metric(s, 0, run_uuid, v->metric, err);
+        if (!code)
+            code = pk_db_run(s, err, "insert_baseline_verdict", "tttiitttiffffffffiiitiiff", run_uuid,
+                             base->name, base->runs, now, v->ordinal, v->metric, pk_verdict_name(d->verdict),
+                             pk_reason_name(d->reason), (int64_t)d->absolute, d->ratio, d->ci.lo, d->ci.hi,
+                             v->margin, v->min_change, d->p, d->p_adjusted, d->mde, (int64_t)d->needed,
+                             (int64_t)d->pairs, (int64_t)d->disturbed, v->criteria, (int64_t)d->slow_base,
+                             (int64_t)d->slow_new, d->slow_size, d->slow_found);
     }
     return pk_db_end(s, code, err);
 }
