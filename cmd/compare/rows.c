@@ -410,7 +410,7 @@ static const struct pk_column failure_columns[] = {
     {.key = "entry", .heading = "Entry", .left = true, .optional = 1},
     {.key = "variant", .heading = "Variant", .left = true},
     {.key = "axes", .heading = "Case", .left = true, .json = true},
-    {.key = "metric", .heading = "Metric", .left = true, .optional = 1},
+    {.key = "metric", .heading = "Metric", .left = true, .optional = 2},
     {.key = "status", .heading = "Status", .left = true},
     {.key = "message", .heading = "Message", .left = true},
 };

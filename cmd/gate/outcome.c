@@ -20,13 +20,13 @@ static const struct pk_column gate_columns[] = {
     {.key = "faster", .heading = "Faster", .decimals = -1},
     {.key = "same", .heading = "Same", .decimals = -1},
     {.key = "undecided", .heading = "Undecided", .decimals = -1},
-    {.key = "unstable", .heading = "Unstable", .decimals = -1},
-    {.key = "unreplicated", .heading = "Unreplicated", .decimals = -1},
+    {.key = "unstable", .heading = "Unstable", .decimals = -1, .optional = 3},
+    {.key = "unreplicated", .heading = "Unreplicated", .decimals = -1, .optional = 2},
     {.key = "missing", .heading = "Missing", .decimals = -1, .machine = true},
     {.key = "pairs", .heading = "Pairs", .decimals = -1},
     {.key = "elapsed_ns", .heading = "Took (s)", .scale = 1e9, .decimals = 1},
-    {.key = "warmup_pairs", .heading = "Warm-up pairs", .decimals = -1},
-    {.key = "seed", .heading = "Seed", .decimals = -1},
+    {.key = "warmup_pairs", .heading = "Warm-up pairs", .decimals = -1, .optional = 1},
+    {.key = "seed", .heading = "Seed", .decimals = -1, .optional = 1},
 };
 
 static void print_outcome(const struct gate *g, struct pk_out *out)

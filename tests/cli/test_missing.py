@@ -138,6 +138,22 @@ def test_wall_time_does_not_replace_a_metric_that_went_away(perfkit):
     assert gate(perfkit, "-m", "wall_ns").status == 0  # this was chosen
 
 
+@pytest.mark.parametrize("seed", range(1, 5))  # either side may be the first that reports it
+def test_a_time_in_another_unit_is_refused_in_every_order(perfkit, seed):
+    program(perfkit, "a", X)
+    program(perfkit, "b", metric("x_ns", 1, "s"))
+    gate(perfkit, "--seed", str(seed)).refused(5, "the two sides cannot be compared", 'x_ns is in "ns" on the base side and in "s" on the new side')
+
+
+def test_the_tables_fit_80_columns(perfkit):
+    program(perfkit, "a", X + metric("second_phase_ns", 5))
+    program(perfkit, "b", X)
+    r = gate(perfkit, "--width", "80")
+    assert r.status == 5 and max(map(len, r.stdout.splitlines())) <= 80, r
+    missing = r.stdout[r.stdout.index("Not compared"):r.stdout.index("Gate")].splitlines()
+    assert "Entry" not in missing[1] and "Metric" in missing[1], r
+
+
 def test_what_the_new_side_alone_has_is_named(perfkit):
     program(perfkit, "a", X)
     program(perfkit, "b", X + metric("y_ns", 5) + case("two", X))

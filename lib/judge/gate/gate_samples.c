@@ -94,6 +94,9 @@ static void add_metric(struct pk_gate_samples *l, int side, size_t c, const stru
     const char *status, *conflict = describe(l, r, side, m, &status);
     if (conflict) {
         r->conflict_status = status;
+        /* Whichever side was first, what the base reports decides whether it is judged. */
+        if (side == PK_BASE)
+            r->f[PK_BASE].class = r->f[PK_NEW].class = pk_strdup(l->arena, m->class);
         r->conflict = conflict;
         return;
     }
