@@ -40,13 +40,14 @@ static void remove_trees(const struct search *s)
     rmdir(s->folder);
 }
 
-/* The line of git's answer that has these words; NULL = none has. */
-static const char *line_with(const char *text, const char *words, struct pk_arena *a)
+/* The line of git's answer that is these words, after a commit's hash if it has one; NULL = there is none. Subjects of commits, which git
+ * prints as well, may contain the same words. */
+static const char *line_of_git(const char *text, const char *words)
 {
-    const char *at = text ? strstr(text, words) : NULL, *begin = at;
-    while (begin && begin > text && begin[-1] != '\n')
-        begin--;
-    return begin ? pk_strndup(a, begin, strcspn(begin, "\n")) : NULL;
+    for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL)
+        if (strncmp(line + strspn(line, "0123456789abcdef"), words, strlen(words)) == 0)
+            return line;
+    return NULL;
 }
 
 /* git is told the last step; *done when it has found the commit. */
@@ -58,7 +59,7 @@ static enum pk_code tell_git(const struct search *s, bool *done, struct pk_err *
         return pk_bisect_git_failed(s, "cleaning the tree", err);
     const int status = PK_BISECT_GIT(s, "tree", "bisect", decision);
     const char *answer = pk_file_text("", pk_bisect_path(s, "git.log"), s->a);
-    const char *found = line_with(answer, " is the first bad commit", s->a);
+    const char *found = line_of_git(answer, " is the first bad commit\n");
     if (found) {
         *done = true;
         const char *commit = pk_strndup(s->a, found, strcspn(found, " "));
@@ -68,7 +69,7 @@ static enum pk_code tell_git(const struct search *s, bool *done, struct pk_err *
         remove_trees(s);
         return PK_OK;
     }
-    if (line_with(answer, "skip'ped commits left", s->a)) {
+    if (line_of_git(answer, "There are only 'skip'ped commits left to test")) {
         *done = true;
         pk_bisect_print(s);
         remove_trees(s);
@@ -99,11 +100,11 @@ static enum pk_code search(const struct search *s, struct pk_err *err)
 
 /* --- beginning ------------------------------------------------------------------------------------------------------------- */
 
-static enum pk_code ends_failed(const struct search *s, const char *end, const char *how, const char *log,
+static enum pk_code ends_failed(const struct search *s, const char *end, const char *how, const char *why,
                                 struct pk_err *err)
 {
     pk_fail(err, PK_E_CHECK, "%s: %s", end, how);
-    pk_why(err, "%s", pk_bisect_last_line(s, log));
+    pk_why(err, "%s", why);
     pk_fix(err, "both ends of the range must build and run: try them, or another range");
     remove_trees(s);
     return err->code;
@@ -121,7 +122,8 @@ static enum pk_code compare_ends(struct search *s, struct pk_err *err)
             return pk_bisect_interrupted(err);
         if (built)
             return ends_failed(s, pk_bisect_short(s, pk_bisect_text(s, names[i])),
-                               pk_printf(s->a, "the build ended with %d", built), "build.log", err);
+                               pk_printf(s->a, "the build ended with %d", built),
+                               pk_bisect_last_line(s, "build.log"), err);
     }
     const int status = pk_bisect_gate(s, pk_bisect_text(s, "new"), err);
     if (status < 0)
@@ -130,7 +132,7 @@ static enum pk_code compare_ends(struct search *s, struct pk_err *err)
         return pk_bisect_interrupted(err);
     if (status != 0 && status != 3 && status != 4)
         return ends_failed(s, "the gate of both ends", pk_printf(s->a, "it ended with %d", status),
-                           "gate.log", err);
+                           pk_bisect_gate_error(s), err);
     const double ratio = pk_bisect_ratio(s);
     if (status != 3) {
         pk_fail(err, PK_E_NOTHING, "%s is not slower than %s", pk_bisect_short(s, pk_bisect_text(s, "new")),
@@ -143,7 +145,7 @@ static enum pk_code compare_ends(struct search *s, struct pk_err *err)
         return err->code;
     }
     pk_note(s->app, "%s is slower than %s (%+.1f %%)", pk_bisect_short(s, pk_bisect_text(s, "new")),
-            pk_bisect_short(s, pk_bisect_text(s, "base")), 100 * (ratio - 1));
+            pk_bisect_short(s, pk_bisect_text(s, "base")), pk_bisect_change(ratio));
     const bool own =
         strstr(pk_bisect_text(s, "gate"), "--min-effect") || strstr(pk_bisect_text(s, "gate"), "--threshold");
     json_object_set_new(s->state, "min_effect", json_real(own || !(ratio > 1.04) ? 0 : (ratio - 1) / 2));

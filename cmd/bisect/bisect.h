@@ -19,10 +19,12 @@ struct search {
 
 const char *pk_bisect_path(const struct search *s, const char *name);
 /* Runs a program in one of the trees (NULL: the working directory). Its exit status, 128 and the signal that ended it, or 127 when it
- * cannot be started. Ctrl-C is passed on, but not to git. */
+ * cannot be started (the reason is its output). Ctrl-C is passed on, but not to git. */
 int pk_bisect_run(const struct search *s, const char *tree, const char *output, const char *const *argv);
 /* The last line of an output that is not empty. */
 const char *pk_bisect_last_line(const struct search *s, const char *output);
+/* The last error in the output of a gate, with its cause. */
+const char *pk_bisect_gate_error(const struct search *s);
 #define PK_BISECT_GIT(s, tree, ...)                                                                          \
     pk_bisect_run(s, tree, "git.log", (const char *const[]){"git", __VA_ARGS__, NULL})
 enum pk_code pk_bisect_git_failed(const struct search *s, const char *what, struct pk_err *err) PK_MUST_CHECK;
@@ -38,6 +40,7 @@ int pk_bisect_build(const struct search *s, const char *tree);
 int pk_bisect_gate(const struct search *s, const char *commit, struct pk_err *err);
 /* The ratio of the row that moved most in that gate, of the slower ones if there are any; worse is above 1. NaN without one. */
 double pk_bisect_ratio(const struct search *s);
+double pk_bisect_change(double ratio); /* in per cent, as it is printed: never -0.0 */
 /* Builds and gates the commit that git chose, and adds the step to the state. */
 enum pk_code pk_bisect_decide(const struct search *s, const char *commit, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_bisect_interrupted(struct pk_err *err) PK_MUST_CHECK;

@@ -19,25 +19,32 @@ const char *pk_bisect_path(const struct search *s, const char *name)
 }
 
 /* In a group of its own: a signal reaches it once, with its children. */
-static bool start(const char *const *argv, const char *folder, const char *output, pid_t *pid)
+static int start(const char *const *argv, const char *folder, const char *output, pid_t *pid)
 {
     posix_spawn_file_actions_t fa;
     posix_spawnattr_t attr;
     if (posix_spawn_file_actions_init(&fa))
-        return false;
+        return ENOMEM;
     if (posix_spawnattr_init(&attr)) {
         posix_spawn_file_actions_destroy(&fa);
-        return false;
+        return ENOMEM;
     }
-    const bool ok = !posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0) &&
-                    !posix_spawn_file_actions_addopen(&fa, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0644) &&
-                    !posix_spawn_file_actions_adddup2(&fa, 1, 2) &&
-                    !posix_spawn_file_actions_addchdir_np(&fa, folder) &&
-                    !posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP) &&
-                    !posix_spawnp(pid, argv[0], &fa, &attr, (char *const *)argv, environ);
+    int e = posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
+    e = e ? e : posix_spawn_file_actions_addopen(&fa, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    e = e ? e : posix_spawn_file_actions_adddup2(&fa, 1, 2);
+    e = e ? e : posix_spawn_file_actions_addchdir_np(&fa, folder);
+    e = e ? e : posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
+    e = e ? e : posix_spawnp(pid, argv[0], &fa, &attr, (char *const *)argv, environ);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&fa);
-    return ok;
+    return e;
+}
+
+static void write_reason(const char *output, const char *program, int e)
+{
+    PK_CLEANUP_FILE FILE *f = fopen(output, "we");
+    if (f)
+        fprintf(f, "cannot start %s: %s\n", program, strerror(e));
 }
 
 int pk_bisect_run(const struct search *s, const char *tree, const char *output, const char *const *argv)
@@ -46,8 +53,11 @@ int pk_bisect_run(const struct search *s, const char *tree, const char *output, 
     pid_t pid;
     int status, got;
     bool passed_on = strcmp(argv[0], "git") == 0; /* its steps are short, and are not to be left half done */
-    if (!start(argv, tree ? pk_bisect_path(s, tree) : ".", pk_bisect_path(s, output), &pid))
+    const int e = start(argv, tree ? pk_bisect_path(s, tree) : ".", pk_bisect_path(s, output), &pid);
+    if (e) {
+        write_reason(pk_bisect_path(s, output), argv[0], e);
         return 127;
+    }
     while (!(got = waitpid(pid, &status, WNOHANG)) || (got < 0 && errno == EINTR)) {
         if (pk_stop_flag && !passed_on)
             passed_on = kill(-pid, SIGINT) == 0;
@@ -68,6 +78,19 @@ const char *pk_bisect_last_line(const struct search *s, const char *output)
     end[n] = '\0';
     const char *newline = strrchr(end, '\n');
     return pk_strdup(s->a, newline ? newline + 1 : end);
+}
+
+const char *pk_bisect_gate_error(const struct search *s)
+{
+    const char *text = pk_file_text("", pk_bisect_path(s, "gate.log"), s->a), *what = NULL;
+    for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL)
+        what = strncmp(line, "perfkit: ", 9) == 0 ? line + 9 : what;
+    if (!what)
+        return pk_bisect_last_line(s, "gate.log");
+    const char *end = what + strcspn(what, "\n"), *head = pk_strndup(s->a, what, (size_t)(end - what));
+    return strncmp(end, "\n  why: ", 8)
+               ? head
+               : pk_printf(s->a, "%s: %.*s", head, (int)strcspn(end + 8, "\n"), end + 8);
 }
 
 enum pk_code pk_bisect_git_failed(const struct search *s, const char *what, struct pk_err *err)

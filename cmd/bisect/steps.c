@@ -79,6 +79,11 @@ double pk_bisect_ratio(const struct search *s)
     return worst;
 }
 
+double pk_bisect_change(double ratio)
+{
+    return round(1000 * (ratio - 1)) / 10 + 0.0;
+}
+
 /* A gate of the tree against the base: its exit status. */
 int pk_bisect_gate(const struct search *s, const char *commit, struct pk_err *err)
 {
@@ -142,12 +147,13 @@ enum pk_code pk_bisect_decide(const struct search *s, const char *commit, struct
     if (pk_stop_flag || status == 130)
         return pk_bisect_interrupted(err);
     const double ratio = pk_bisect_ratio(s);
-    const char *change = isnan(ratio) ? "" : pk_printf(s->a, ", %+.1f %%", 100 * (ratio - 1));
+    const char *change = isnan(ratio) ? "" : pk_printf(s->a, ", %+.1f %%", pk_bisect_change(ratio));
     if (status == 3)
         return add_step(s, commit, "bad", pk_printf(s->a, "slower%s", change), ratio, err);
     if (status == 0)
         return add_step(s, commit, "good", pk_printf(s->a, "not slower%s", change), ratio, err);
-    return add_step(s, commit, "skip", pk_printf(s->a, "the gate ended with %d: see gate.log", status), ratio,
+    return add_step(s, commit, "skip",
+                    pk_printf(s->a, "the gate ended with %d: %s", status, pk_bisect_gate_error(s)), ratio,
                     err);
 }
 
@@ -169,7 +175,8 @@ void pk_bisect_print(const struct search *s)
     {
         struct pk_row *row = pk_row_begin(s->app->out);
         pk_put_int(row, "step", (int64_t)i + 1);
-        pk_put_text(row, "commit", pk_json_str(step, "commit", ""));
+        const char *commit = pk_json_str(step, "commit", "");
+        pk_put_text(row, "commit", pk_for_people(s->app) ? pk_bisect_short(s, commit) : commit);
         pk_put_text(row, "subject", pk_json_str(step, "subject", ""));
         pk_put_text(row, "decision", pk_json_str(step, "decision", ""));
         pk_put_real(row, "ratio", pk_json_num(step, "ratio", NAN));

@@ -24,7 +24,7 @@ OPTIONS = ("--side", "./solve", "--gate", "--max-pairs 8")
 class Repository:
     """Commits, oldest first, each of a time in ns or "broken", which does not build; their names are c1, c2 ..."""
 
-    def __init__(self, perfkit, *commits):
+    def __init__(self, perfkit, *commits, subjects={}):
         self.perfkit, self.folder = perfkit, perfkit.cwd
         self.builds = perfkit.root / "builds"
         self.git("init", "-q", ".")
@@ -34,7 +34,7 @@ class Repository:
         for i, ns in enumerate(commits):
             (self.folder / "solve.in").write_text(SOLVE.format(name=f"{i} {ns}", ns=ns))
             self.git("add", "-A")
-            self.git("commit", "-q", "-m", f"change {i + 1}")
+            self.git("commit", "-q", "-m", subjects.get(i + 1, f"change {i + 1}"))
             self.git("tag", f"c{i + 1}")
 
     def git(self, *args):
@@ -67,6 +67,24 @@ def test_the_first_slower_commit_is_found(perfkit):
     note, = r.json()["tables"]["bisect"]["notes"]
     assert note == f"{repository.git('rev-parse', 'c5')} is the first slower commit: change 5"
     assert repository.is_clean() and repository.git("log", "-1", "--format=%s") == "change 7"
+
+
+def test_subjects_are_not_answers_of_git(perfkit):
+    repository = Repository(perfkit, FAST, FAST, FAST, FAST, SLOW, SLOW, SLOW, subjects={
+        2: 'Revert "x is the first bad commit"', 3: "we had only 'skip'ped commits left to test", 4: "x is the first bad commit",
+        5: "There are only 'skip'ped commits left to test", 6: "y is the first bad commit"})
+    r = repository.search("c1..c7", "--format", "json")
+    assert r.status == 0, r
+    note, = r.json()["tables"]["bisect"]["notes"]
+    assert note == f"{repository.git('rev-parse', 'c5')} is the first slower commit: There are only 'skip'ped commits left to test"
+
+
+def test_the_table_fits_80_columns(perfkit):
+    repository = Repository(perfkit, FAST, FAST, SLOW)
+    r = repository.search("c1..c3", "--width", "80")
+    hashed = repository.git("rev-parse", "c2")
+    assert r.status == 0 and max(map(len, r.stdout.splitlines())) <= 80, r
+    assert f"1  {hashed[:12]}  change 2  good" in r.stdout and hashed not in r.stdout and "-0.0 %" not in r.stdout + r.stderr, r
 
 
 def test_a_commit_that_does_not_build_is_skipped(perfkit):
@@ -173,3 +191,14 @@ def test_options_that_a_gate_does_not_have(perfkit):
     repository = Repository(perfkit, FAST, SLOW)
     r = repository.bisect("c1..c2", "--side", "./solve", "--gate", "--no-such", "--", "./build.sh")
     assert r.status == 1 and "it ended with 2" in r.error()["what"] and repository.is_clean(), r
+    assert "there is no option --no-such" in r.error()["why"], r
+
+
+def test_a_gate_that_fails_says_why(perfkit):
+    repository = Repository(perfkit, FAST, FAST, SLOW)
+    repository.bisect("c1..c3", "--side", "./nothing", "--", "./build.sh").refused(1, "it ended with 1", "./nothing")
+
+
+def test_a_build_that_cannot_start_says_why(perfkit):
+    repository = Repository(perfkit, FAST, FAST, SLOW)
+    repository.bisect("c1..c3", *OPTIONS, "--", "./nothing").refused(1, "the build ended with 127", "cannot start ./nothing: No such file")
