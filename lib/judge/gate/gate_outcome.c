@@ -101,7 +101,7 @@ static enum pk_code nothing(const struct pk_ended_gate *g, struct pk_err *err)
 
 enum pk_code pk_gate_ended(const struct pk_ended_gate *g, struct pk_err *err)
 {
-    int side;
+    int side = 0;
     const struct pk_gate_case *broken = failure(g, &side);
     if (g->result->interrupted)
         return interrupted(g, err);
