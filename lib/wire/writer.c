@@ -80,18 +80,21 @@ static enum pk_code write_samples(int fd, const struct pk_series *s, const char 
 
 enum pk_code pk_wire_slice(int fd, int64_t id, const struct pk_slice *s, struct pk_err *err)
 {
-    for (const struct pk_metric_decl *d = s->metrics; d < s->metrics + s->n_metrics; d++)
+    for (size_t i = 0; i < s->n_metrics; i++) {
+        const struct pk_metric_decl *d = &s->metrics[i];
         if (pk_wire_write(fd,
                           json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "type", "metric", "name",
                                     d->name, "unit", d->unit, "direction", d->direction, "class", d->class,
                                     "combine", d->combine, "ranks", d->ranks, "source", d->source),
                           err))
             return err->code;
+    }
     for (size_t i = 0; i < s->n_series; i++)
         for (size_t at = 0; at < s->series[i].n;)
             if (write_samples(fd, &s->series[i], s->metrics[s->series[i].metric].name, &at, err))
                 return err->code;
-    for (const struct pk_note *n = s->notes; n < s->notes + s->n_notes; n++) {
+    for (size_t i = 0; i < s->n_notes; i++) {
+        const struct pk_note *n = &s->notes[i];
         json_t *value = json_loads(n->json, JSON_DECODE_ANY, NULL);
         if (pk_wire_write(fd,
                           json_pack("{s:s, s:s, s:o}", "type", "note", "key", n->key, "value",
