@@ -1,6 +1,6 @@
 """How often a gate is wrong: real gates over programs that report made-up samples, on machines of nine kinds of noise.
 
-    audit.py [PERFKIT] [--gates N] [--seed N] [--jobs N] [--only equal,slowed,modes,missing]
+    audit.py [PERFKIT] [--gates N] [--seed N] [--jobs N] [--only equal,slowed,modes,missing] [--noise TEXT]
 
 A program is a shell script: its t-th process, over both sides, reports what was drawn for it beforehand. Nothing is timed, so the load of
 the machine changes nothing, and one seed gives the same tables again. Four tables, in markdown, each share with its exact 95 % bounds
@@ -232,7 +232,7 @@ def mean_pairs(gates):
 def equal(many, report, n):
     report.table("Equal sides", "noise", "gates of one row: red", "ended with 4", "gates of 20 rows: red", "rows: same / undecided / unstable, %",
                  "pairs")
-    for profile in PROFILES:
+    for profile in many.profiles:
         small, large = (many(n, lambda s, rows=rows: (drawn(profile, rows, s),)) for rows in (1, 20))
         unjudged = sum(g.status == 4 for g in small)
         report.row(profile, share(red(small), n), share(unjudged, n), share(red(large), n),
@@ -245,7 +245,7 @@ def equal(many, report, n):
 def slowed(many, report, n):
     n, factors = max(1, n // 3), (1.02, 1.03, 1.05, 1.1)
     report.table("Slowed rows: found", "noise", *(f"+ {x - 1:.0%}".replace("%", " %") for x in factors), "equal rows called slower")
-    for profile in PROFILES:
+    for profile in many.profiles:
         gates = many(n, lambda s: (drawn(profile, 20, s, factors),))
         found = [sum(g.verdicts[row_name(i)].startswith("slower") for g in gates) for i in range(len(factors))]
         wrong = sum(v.startswith("slower") for g in gates for m, v in g.verdicts.items() if m >= row_name(len(factors)))
@@ -332,8 +332,8 @@ TABLES = {"equal": equal, "slowed": slowed, "modes": modes, "missing": missing}
 class Many:
     """Measures gates side by side: many(n, inputs) makes n gates, each of inputs(seed): reports and arguments."""
 
-    def __init__(self, perfkit, seed, pool):
-        self.perfkit, self.seed, self.pool, self.line = perfkit, seed, pool, 0
+    def __init__(self, perfkit, seed, pool, profiles):
+        self.perfkit, self.seed, self.pool, self.profiles, self.line = perfkit, seed, pool, profiles, 0
 
     def __call__(self, n, inputs):
         self.line += 1
@@ -352,14 +352,16 @@ def main(argv):
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--jobs", type=int, default=os.cpu_count(), help="gates at once")
     p.add_argument("--only", default=",".join(TABLES), help="tables, separated by commas")
+    p.add_argument("--noise", default="", help="of equal and slowed only the lines that have this text: 'exponential'")
     o = p.parse_args(argv)
-    if o.gates < 1 or o.jobs < 1 or not set(o.only.split(",")) <= set(TABLES):
-        p.error(f"--gates and --jobs are 1 or more, and --only names some of {', '.join(TABLES)}")
+    profiles = [name for name in PROFILES if o.noise in name]
+    if o.gates < 1 or o.jobs < 1 or not profiles or not set(o.only.split(",")) <= set(TABLES):
+        p.error(f"--gates and --jobs are 1 or more, --only names some of {', '.join(TABLES)}, and --noise is part of a line's name")
     report = Report()
     print(f"seed {o.seed}, {o.gates} gates a line, {o.jobs} at once")
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
         for name in o.only.split(","):
-            TABLES[name](Many(os.path.abspath(o.perfkit), f"{o.seed} {name}", pool), report, o.gates)
+            TABLES[name](Many(os.path.abspath(o.perfkit), f"{o.seed} {name}", pool, profiles), report, o.gates)
     print(f"\nPromises broken: {len(report.broken)}", *report.broken, sep="\n- " if report.broken else "")
     return bool(report.broken)
 
