@@ -225,11 +225,17 @@ void pk_db_attempt(struct pk_store *s, const char *statement)
 enum pk_code pk_db_begin(struct pk_store *s, const char *doing, struct pk_err *err)
 {
     s->doing = doing;
-    return pk_db_run(s, err, "begin", "");
+    if (s->transactions++)
+        return PK_OK;
+    if (pk_db_run(s, err, "begin", ""))
+        s->transactions = 0;
+    return s->transactions ? PK_OK : err->code;
 }
 
 enum pk_code pk_db_end(struct pk_store *s, enum pk_code code, struct pk_err *err)
 {
+    if (--s->transactions)
+        return code;
     if (code == PK_OK)
         code = pk_db_run(s, err, "commit", "");
     if (code != PK_OK && !sqlite3_get_autocommit(s->db))

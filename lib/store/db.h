@@ -27,8 +27,8 @@ struct pk_store {
         bool stopped;   /* and when it ended */
     } waiting;
     uint64_t deadline_ns; /* of a stranger's query; 0 = none */
-    bool
-        permitted; /* a statement of perfkit's runs that may do what is denied to all others: pk_db_deny_effects */
+    int transactions;     /* begun and not ended: the outermost is SQLite's */
+    bool permitted;       /* a statement runs that may do what others are denied: pk_db_deny_effects */
     struct {
         const char *name; /* by address */
         sqlite3_stmt *stmt;
@@ -72,7 +72,7 @@ void pk_db_attempt(struct pk_store *s, const char *statement);
  * tables, functions that load code), whoever wrote them, apart from the few of perfkit's that are named in db.c. */
 void pk_db_deny_effects(struct pk_store *s);
 
-/* A write transaction, taken at once. pk_db_end commits when `code` is PK_OK and rolls back otherwise
+/* A write transaction, taken at once; inside another one a part of it. pk_db_end commits when `code` is PK_OK and rolls back otherwise
  * (keeping err). */
 enum pk_code pk_db_begin(struct pk_store *s, const char *doing, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_db_end(struct pk_store *s, enum pk_code code, struct pk_err *err) PK_MUST_CHECK;

@@ -78,6 +78,9 @@ struct pk_run_info {
 
 enum pk_code pk_store_run_begin(struct pk_store *s, const struct pk_run_info *r, int64_t *run_id,
                                 struct pk_err *err) PK_MUST_CHECK;
+/* What is recorded between the two is one transaction: all of it or, after an error (`code`) or a kill, nothing. */
+enum pk_code pk_store_together(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_together_end(struct pk_store *s, enum pk_code code, struct pk_err *err) PK_MUST_CHECK;
 /* The uuid of the run that was begun last with this handle, "" for none. A run has the same uuid in every store. */
 const char *pk_store_begun(const struct pk_store *s);
 /* status: "complete", "interrupted", "failed". */

@@ -95,14 +95,9 @@ static enum pk_code record_peers(struct pk_run *r, struct pk_err *err)
     return rc;
 }
 
-enum pk_code pk_run_begin(struct pk_run *r, struct pk_err *err)
+static enum pk_code record_plan(struct pk_run *r, struct pk_err *err)
 {
-    const struct pk_run_options *o = r->o;
-    r->info.experiment = r->probe->name;
-    r->info.label = o->label;
-    r->info.settings = pk_run_settings(r);
     enum pk_code rc = pk_store_run_begin(r->store, &r->info, &r->run_id, err);
-    describe_cases(r);
     if (!rc)
         rc = pk_store_cases(r->store, r->run_id, r->cases, r->plan.n, r->case_ids, err);
     if (!rc)
@@ -117,6 +112,18 @@ enum pk_code pk_run_begin(struct pk_run *r, struct pk_err *err)
         rc = pk_store_works(r->store, works, n, err);
     }
     return rc;
+}
+
+/* A run without its cases could not be resumed: they are recorded together, so that no kill comes between. */
+enum pk_code pk_run_begin(struct pk_run *r, struct pk_err *err)
+{
+    r->info.experiment = r->probe->name;
+    r->info.label = r->o->label;
+    r->info.settings = pk_run_settings(r);
+    describe_cases(r);
+    if (pk_store_together(r->store, err))
+        return err->code;
+    return pk_store_together_end(r->store, record_plan(r, err), err);
 }
 
 /* Settings of the interrupted run take the place of what was not typed now; what was typed must not contradict them, which

@@ -32,6 +32,16 @@ const char *pk_store_begun(const struct pk_store *s)
     return s->run_uuid;
 }
 
+enum pk_code pk_store_together(struct pk_store *s, struct pk_err *err)
+{
+    return pk_db_begin(s, "begin a run", err);
+}
+
+enum pk_code pk_store_together_end(struct pk_store *s, enum pk_code code, struct pk_err *err)
+{
+    return pk_db_end(s, code, err);
+}
+
 enum pk_code pk_store_run_begin(struct pk_store *s, const struct pk_run_info *r, int64_t *run_id,
                                 struct pk_err *err)
 {

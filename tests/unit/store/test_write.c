@@ -233,6 +233,29 @@ static void runs_are_found_by_every_name(void **state)
     pk_store_close(s);
 }
 
+static void a_run_and_its_cases_are_one_transaction(void **state)
+{
+    static const struct pk_case_info wrong = {"demo", 1, "plain", "cpu", "no object", "{}", -1};
+    struct pk_store *s;
+    int64_t run, id;
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
+    OK(pk_store_together(s, &err));
+    run = begin_run(s, NULL);
+    add_case(s, run, "{}");
+    assert_int_not_equal(pk_store_together_end(s, pk_store_cases(s, run, &wrong, 1, &id, &err), &err), PK_OK);
+    assert_int_equal(query_int(s, "SELECT count(*) FROM v_run"), 0);
+    OK(pk_store_together(s, &err));
+    add_case(s, begin_run(s, NULL), "{}");
+    pk_store_close(s); /* as a kill */
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
+    assert_int_equal(query_int(s, "SELECT count(*) FROM v_run"), 0);
+    OK(pk_store_together(s, &err));
+    add_case(s, begin_run(s, NULL), "{}");
+    OK(pk_store_together_end(s, PK_OK, &err));
+    assert_int_equal(query_int(s, "SELECT count(*) FROM v_case"), 1);
+    pk_store_close(s);
+}
+
 /* Whoever wrote it: a statement of perfkit that has a name of a file in it would do no harm either. */
 static void a_statement_reaches_no_further_than_its_file(void **state)
 {
@@ -265,6 +288,7 @@ int main(void)
         T(ceilings_of_a_run_stay),
         T(runs_are_found_by_every_name),
         T(a_statement_reaches_no_further_than_its_file),
+        T(a_run_and_its_cases_are_one_transaction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
