@@ -90,6 +90,36 @@ def test_noise_of_one_percent(perfkit):
         (perfkit.cwd / "base.sh.n").unlink()
 
 
+def test_a_slowdown_of_some_processes_is_red(perfkit):
+    """The typical process is the same; of the new side every second one takes twice as long."""
+    base = reporter(perfkit, "base.sh", noisy(1, 1e6, 0.003))
+    new = reporter(perfkit, "new.sh", [x * (1 + i % 2) for i, x in enumerate(noisy(2, 1e6, 0.003))])
+    r = commands(perfkit, base, new, "--label", "x", "--format", "json", "--junit", "j.xml")
+    row, = r.rows("compare_ns")
+    gate, = r.rows("gate")
+    assert r.status == 3 and row["verdict"] == "slower-in-some" and (gate["slower"], gate["slower_in_some"]) == (0, 1), r
+    assert row["slow_base"] == 0 and row["slow_new"] >= 8 and row["slow_size"] == pytest.approx(2, rel=0.02)
+    assert 0.2 < row["slow_found"] < 0.4 and row["ratio"] == pytest.approx(1, abs=0.01)
+    text = r"slower in \d+ of \d+ processes, in the base in 0, by \+\d+\.\d % \(so many pairs find a share of \d+ %\)"
+    assert "slower in some processes" in r.error()["what"] and re.search(text, r.error()["what"])
+    case = junit.read(perfkit.cwd / "j.xml").find("testcase/failure")
+    assert case.get("type") == "slower-in-some" and re.search(text, case.get("message"))
+    assert query(perfkit, "SELECT verdict, slow_base, slow_new FROM v_verdict") == [("slower-in-some", 0, row["slow_new"])]
+    again = perfkit("compare", "x-a", "x-b", "--exit-code", "--format", "json")
+    assert again.status == 3 and again.rows("compare_ns")[0]["verdict"] == "slower-in-some"
+    assert "slower-in-some" in perfkit("show", "x-b").stdout and re.search(text, perfkit("compare", "x-a", "x-b").stdout)
+
+
+def test_slow_processes_on_one_side_are_never_the_same(perfkit):
+    base = reporter(perfkit, "base.sh", noisy(1, 1e6, 0.003))
+    figures = noisy(2, 1e6, 0.003)
+    figures[3] *= 2  # seen while all rows are screened
+    r = commands(perfkit, base, reporter(perfkit, "new.sh", figures), "--format", "json")
+    row, = r.rows("compare_ns")
+    assert r.status == 0 and row["verdict"] == "undecided" and "slow processes on one side alone" in row["reason"], r
+    assert r.rows("gate")[0]["pairs"] == 20 and (row["slow_base"], row["slow_new"]) == (0, 1) and row["needed"] > 20
+
+
 def test_both_sides_are_runs_and_compare_judges_them_as_the_gate_did(perfkit):
     r = selftest(perfkit, *SLOWER, "--label", "x", "--max-pairs", "12", "--format", "json")
     assert r.rows("gate")[0]["pairs"] == 12 and "fresh pair" not in r.stdout

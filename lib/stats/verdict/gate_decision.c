@@ -60,7 +60,9 @@ static void decide_case(const struct pk_pair_series *t, const struct pk_rule *ru
     r->scale = pk_scale_for(logs, t->higher_is_better, t->min_effect, t->min_change, t->screen.base,
                             t->screen.n, rule);
     const struct pk_processes screen = pk_processes_of(&t->screen, NULL, &r->scale, rule, &a),
-                              all = pk_processes_of(&t->screen, &t->confirm, &r->scale, rule, &a);
+                              all = t->confirm.n
+                                        ? pk_processes_of(&t->screen, &t->confirm, &r->scale, rule, &a)
+                                        : screen;
     size_t n = r->n_screen = pk_clean_differences(&screen, 0, screen.n, d), measured = screen.n;
     r->screen = pk_test_mean(d, n, level);
     r->modes = all.modes;
@@ -168,8 +170,6 @@ static void settle(const struct pk_pair_series *t, const struct pk_rule *rule, s
         o->p = fmin(1, pk_modes_p(&r->modes, f.more_slow) * 2 / pk_risk_shares); /* two-sided */
         o->p_adjusted = r->p_slow;
     }
-    if (r->modes.apart)
-        o->slow_found = pk_slow_found(r->modes.pairs, rule->alpha / pk_risk_shares, rule->power);
 }
 
 void pk_decide_gate(const struct pk_pair_series *t, size_t n, const struct pk_rule *rule,
@@ -184,6 +184,15 @@ void pk_decide_gate(const struct pk_pair_series *t, size_t n, const struct pk_ru
     adjust(rows, n, -1, rule, out, p);
     adjust_slow(rows, n, 1, out, p);
     adjust_slow(rows, n, -1, out, p);
-    for (size_t i = 0; i < n; i++)
+    size_t pairs = 0; /* most rows have as many as the row before */
+    double found = NAN;
+    for (size_t i = 0; i < n; i++) {
         settle(&t[i], rule, &rows[i], &out[i]);
+        if (!rows[i].modes.apart)
+            continue;
+        if (rows[i].modes.pairs != pairs)
+            found = pk_slow_found(rows[i].modes.pairs, rule->alpha / pk_risk_shares, rule->power);
+        pairs = rows[i].modes.pairs;
+        out[i].slow_found = found;
+    }
 }

@@ -7,7 +7,7 @@
 
 struct row {
     double cv, ramp, wander, last; /* drift and the last process's draw */
-    int slot, beat_at;
+    int slot, beat_at, slow[2];    /* slow: processes of each side in slow_size */
     bool slow_mode;
     double base[2][MOST_PAIRS], new_[2][MOST_PAIRS]; /* by stage */
     struct pk_pair_series trial;
@@ -23,9 +23,9 @@ static double student5(struct pk_rng *r)
     return pk_rng_normal(r) / sqrt(squares / 5) * sqrt(3.0 / 5); /* variance 1 */
 }
 
-static double process(const struct machine *m, struct row *w, struct pk_rng *r)
+static double process(const struct machine *m, struct row *w, int side, struct pk_rng *r)
 {
-    double keep = 0.9, fresh = student5(r);
+    double keep = 0.9, fresh = m->normal ? pk_rng_normal(r) : student5(r);
     w->wander = w->slot ? keep * w->wander + sqrt(1 - keep * keep) * pk_rng_normal(r) : pk_rng_normal(r);
     w->last =
         m->memory > 0 && w->slot ? m->memory * w->last + sqrt(1 - m->memory * m->memory) * fresh : fresh;
@@ -34,6 +34,10 @@ static double process(const struct machine *m, struct row *w, struct pk_rng *r)
                m->inside * pk_rng_normal(r);
     if (pk_rng_uniform(r) < m->disturbed)
         x -= 0.15 * log1p(-pk_rng_uniform(r));
+    if (m->slow[side] > 0 && pk_rng_uniform(r) < m->slow[side]) {
+        x += m->slow_size;
+        w->slow[side]++;
+    }
     if (w->slow_mode && pk_rng_uniform(r) < m->slow_mode)
         x += 0.15;
     return x;
@@ -48,7 +52,7 @@ static void measure(const struct machine *m, struct row *w, enum pk_stage stage,
     bool base_first[MOST_PAIRS];
     pk_pair_order(pk_rng_next(r), wanted, base_first);
     for (size_t k = 0; k < wanted; k++) {
-        double first = process(m, w, r), second = process(m, w, r);
+        double first = process(m, w, !base_first[k], r), second = process(m, w, base_first[k], r);
         w->base[at][p->n] = 1e6 * exp(base_first[k] ? first : second);
         w->new_[at][p->n++] = 1e6 * exp((base_first[k] ? second : first) + effect);
     }
@@ -106,6 +110,7 @@ struct tally run_gates(const struct machine *m, uint64_t seed, int gates, int ro
             t.slower += is_red(&out[i]);
             t.faster += out[i].verdict == PK_FASTER;
             t.same += out[i].verdict == PK_SAME;
+            t.hidden += out[i].verdict == PK_SAME && !row[i].slow[0] != !row[i].slow[1];
             t.undecided += out[i].verdict == PK_UNDECIDED;
             t.unstable += out[i].verdict == PK_UNSTABLE;
         }

@@ -18,13 +18,17 @@ struct machine {
     double memory;    /* lag-1 correlation between successive processes */
     double disturbed; /* share of processes with a neighbour: + Exp(15 %) */
     double beat;      /* every fourth process of a row takes exp(beat) times as long */
+    bool normal;      /* draws are normal, not Student's t */
+    double slow[2];   /* share of processes of base and of new in a mode of slow_size (in logs) */
+    double slow_size;
     double slow_mode; /* share of processes in a mode of + 15 %, in every fifth row */
 };
 
-enum { MOST_ROWS = 50, MOST_PAIRS = 40 };
+enum { MOST_ROWS = 50, MOST_PAIRS = 64 };
 
 struct tally {
     double gates, rows, red, glad, slower, faster, same, undecided, unstable, pairs;
+    double hidden; /* rows "same" although slow processes were seen on one side alone */
 };
 
 /* `gates` gates of `rows` rows; the first `affected` rows take exp(effect) times as long on the new side. Gates with a
