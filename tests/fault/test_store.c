@@ -207,12 +207,12 @@ static void writes_fail_from_then_on(void **state)
 
 static void sqlite_is_refused_memory(void **state)
 {
-    assert_in_range(every(one_memory, 50, 197), 100, ENOUGH);
+    assert_in_range(every(one_memory, 50, 797), 100, ENOUGH);
 }
 
 static void sqlite_is_refused_memory_from_then_on(void **state)
 {
-    assert_in_range(every(all_memory, 50, 197), 100, ENOUGH);
+    assert_in_range(every(all_memory, 50, 797), 100, ENOUGH);
 }
 
 enum { REFUSED = 42 };
