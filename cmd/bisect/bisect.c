@@ -4,9 +4,11 @@
 #include "base/file.h"
 #include "machine/software/software.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct options {
     const char *side, *gate;
@@ -64,8 +66,11 @@ static enum pk_code tell_git(const struct search *s, bool *done, struct pk_err *
         *done = true;
         const char *commit = pk_strndup(s->a, found, strcspn(found, " "));
         pk_bisect_print(s);
-        pk_out_note(s->app->out, pk_printf(s->a, "%s is the first slower commit: %s", commit,
-                                           pk_bisect_subject(s, commit)));
+        const char *text =
+            pk_printf(s->a, "%s is the first slower commit: %s", commit, pk_bisect_subject(s, commit));
+        pk_out_note(s->app->out, text);
+        if (!pk_for_people(s->app))
+            pk_note(s->app, "%s", text);
         remove_trees(s);
         return PK_OK;
     }
@@ -135,9 +140,14 @@ static enum pk_code compare_ends(struct search *s, struct pk_err *err)
                            pk_bisect_gate_error(s), err);
     const double ratio = pk_bisect_ratio(s);
     if (status != 3) {
-        pk_fail(err, PK_E_NOTHING, "%s is not slower than %s", pk_bisect_short(s, pk_bisect_text(s, "new")),
-                pk_bisect_short(s, pk_bisect_text(s, "base")));
-        pk_why(err, "the gate of both ended with %d; new / base is %.3f", status, ratio);
+        const char *base = pk_bisect_short(s, pk_bisect_text(s, "base")),
+                   *new_ = pk_bisect_short(s, pk_bisect_text(s, "new"));
+        if (status == 4)
+            pk_fail(err, PK_E_UNDECIDED, "the gate could not judge whether %s is slower than %s", new_, base);
+        else
+            pk_fail(err, PK_E_NOTHING, "%s is not slower than %s", new_, base);
+        pk_why(err, "the gate of both ended with %d%s", status,
+               isnan(ratio) ? "" : pk_printf(s->a, "; new / base is %.3f", ratio));
         pk_fix(
             err,
             "choose a range whose end is slower, or --gate with a smaller --min-effect or more --max-pairs");
@@ -155,10 +165,9 @@ static enum pk_code compare_ends(struct search *s, struct pk_err *err)
     return pk_bisect_save(s, err);
 }
 
-static enum pk_code not_a_range(const char *why, struct pk_err *err)
+static enum pk_code not_a_range(const char *what, const char *why, struct pk_err *err)
 {
-    pk_fail(err, PK_E_USAGE,
-            "bisect needs a range of commits, a command that is measured, and one that builds it");
+    pk_fail(err, PK_E_USAGE, "%s", what);
     pk_why(err, "%s", why);
     return pk_fix(err, "perfkit bisect v1.2..main --side './solve input' -- make -s solve");
 }
@@ -167,18 +176,20 @@ static enum pk_code read_range(struct search *s, const char *range, struct pk_er
 {
     const char *dots = strstr(range, "..");
     if (!dots || dots[2] == '.')
-        return not_a_range(pk_printf(s->a, "'%s' is no BASE..NEW", range), err);
+        return not_a_range(pk_printf(s->a, "'%s' is not a range", range), "a range is BASE..NEW", err);
     const char *const names[] = {pk_strndup(s->a, range, (size_t)(dots - range)), dots + 2};
     for (int i = 0; i < 2; i++) {
         const char *commit = pk_machine_commit(names[i], s->a);
         if (!commit)
-            return not_a_range(pk_printf(s->a, "git knows no commit '%s'", names[i]), err);
+            return not_a_range(pk_printf(s->a, "there is no commit '%s'", names[i]),
+                               "git does not find it in this repository", err);
         json_object_set_new(s->state, i ? "new" : "base", json_string(commit));
     }
     if (strcmp(pk_bisect_text(s, "base"), pk_bisect_text(s, "new")) == 0 ||
         PK_BISECT_GIT(s, NULL, "merge-base", "--is-ancestor", pk_bisect_text(s, "base"),
                       pk_bisect_text(s, "new")))
-        return not_a_range(pk_printf(s->a, "%s is no earlier commit of %s", names[0], names[1]), err);
+        return not_a_range(pk_printf(s->a, "%s is not an ancestor of %s", names[0], names[1]),
+                           "the search is among the commits that lead from BASE to NEW", err);
     return PK_OK;
 }
 
@@ -192,17 +203,25 @@ static enum pk_code begin(struct search *s, const struct options *o, struct pk_e
     s->state = json_pack("{s:s, s:s, s:o, s:[]}", "side", o->side ? o->side : "", "gate",
                          o->gate ? o->gate : "", "build", build_words, "steps");
     if (!s->state || args->n < 2 || !o->side)
-        return not_a_range(!args->n   ? "no range is given"
-                           : !o->side ? "--side is missing"
-                                      : "nothing builds it",
-                           err);
+        return not_a_range(
+            "bisect needs a range of commits, a command that is measured, and one that builds it",
+            !args->n   ? "no range is given"
+            : !o->side ? "--side is missing"
+                       : "nothing builds it",
+            err);
     if (pk_words_split("side", o->side, s->a, &words, err) ||
         (o->gate && pk_words_split("gate", o->gate, s->a, &words, err)))
         return err->code;
-    if (mkdir(s->folder, 0777) != 0) {
+    if (access(pk_bisect_path(s, "state.json"), F_OK) == 0) {
         pk_fail(err, PK_E_USAGE, "a search is under way in this repository");
         pk_why(err, "%s exists", s->folder);
         return pk_fix(err, "perfkit bisect --resume goes on with it; perfkit bisect --reset gives it up");
+    }
+    remove_trees(s); /* of a search that was killed before its first state was written */
+    if (mkdir(s->folder, 0777) != 0) {
+        pk_fail(err, PK_E_IO, "cannot make %s", s->folder);
+        pk_why_errno(err, errno);
+        return pk_fix(err, "make the git directory writable");
     }
     if (read_range(s, args->v[0], err)) {
         remove_trees(s);
