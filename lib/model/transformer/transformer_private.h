@@ -36,10 +36,10 @@ static inline const void *pk_pass_weights(const struct pk_model_pass *p, size_t 
     return p->t->narrow ? (const void *)(p->t->narrow + offset) : p->t->p + offset;
 }
 
-/* x + n elements of the model's type. */
+/* x + n elements of the model's type; NULL for a buffer that is not there. */
 static inline void *pk_pass_at(const struct pk_model_pass *p, void *x, size_t n)
 {
-    return (char *)x + n * pk_dtype_bytes(p->t->c.dtype);
+    return x ? (char *)x + n * pk_dtype_bytes(p->t->c.dtype) : NULL;
 }
 
 /* A weight of [out, in], or several adjacent ones as one of more rows. */

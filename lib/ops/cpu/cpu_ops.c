@@ -73,7 +73,7 @@ enum pk_code pk_cpu_takes(const char *op, enum pk_dtype type, enum pk_math math,
 
 float *pk_cpu_scratch(const struct pk_cpu_run *r, unsigned thread)
 {
-    return r->scratch + r->scratch_floats * thread + own_gemm_floats(r);
+    return r->scratch ? r->scratch + r->scratch_floats * thread + own_gemm_floats(r) : NULL;
 }
 
 void pk_cpu_sgemm(const struct pk_cpu_run *r, unsigned thread, const struct pk_sgemm *g)
