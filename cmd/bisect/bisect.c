@@ -255,18 +255,6 @@ static enum pk_code resume(struct search *s, struct pk_err *err)
     return search(s, err);
 }
 
-static enum pk_code find_folder(struct search *s, struct pk_err *err)
-{
-    const char *directory = pk_machine_git_directory(s->a);
-    if (!directory) {
-        pk_fail(err, PK_E_USAGE, "this folder is in no git repository");
-        pk_why(err, "git rev-parse --absolute-git-dir failed");
-        return pk_fix(err, "change to the repository whose commits are searched");
-    }
-    s->folder = pk_printf(s->a, "%s/perfkit-bisect", directory);
-    return PK_OK;
-}
-
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct options *o = app->options;
@@ -276,8 +264,13 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         pk_why(err, "the range and the commands are those of the search that was interrupted");
         return pk_fix(err, "perfkit bisect --resume, or perfkit bisect --reset");
     }
-    if (find_folder(&s, err))
-        return err->code;
+    const char *directory = pk_machine_git_directory(s.a);
+    if (!directory) {
+        pk_fail(err, PK_E_USAGE, "this folder is in no git repository");
+        pk_why(err, "git rev-parse --absolute-git-dir failed");
+        return pk_fix(err, "change to the repository whose commits are searched");
+    }
+    s.folder = pk_printf(s.a, "%s/perfkit-bisect", directory);
     if (o->reset) {
         remove_trees(&s);
         return PK_OK;

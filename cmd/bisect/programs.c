@@ -40,13 +40,6 @@ static int start(const char *const *argv, const char *folder, const char *output
     return e;
 }
 
-static void write_reason(const char *output, const char *program, int e)
-{
-    PK_CLEANUP_FILE FILE *f = fopen(output, "we");
-    if (f)
-        fprintf(f, "cannot start %s: %s\n", program, strerror(e));
-}
-
 int pk_bisect_run(const struct search *s, const char *tree, const char *output, const char *const *argv)
 {
     static const struct timespec pause = {.tv_nsec = 5000000};
@@ -55,7 +48,9 @@ int pk_bisect_run(const struct search *s, const char *tree, const char *output, 
     bool passed_on = strcmp(argv[0], "git") == 0; /* its steps are short, and are not to be left half done */
     const int e = start(argv, tree ? pk_bisect_path(s, tree) : ".", pk_bisect_path(s, output), &pid);
     if (e) {
-        write_reason(pk_bisect_path(s, output), argv[0], e);
+        PK_CLEANUP_FILE FILE *f = fopen(pk_bisect_path(s, output), "we");
+        if (f)
+            fprintf(f, "cannot start %s: %s\n", argv[0], strerror(e));
         return 127;
     }
     while (!(got = waitpid(pid, &status, WNOHANG)) || (got < 0 && errno == EINTR)) {
