@@ -28,8 +28,8 @@ CREATE TABLE run(
     pid INTEGER NOT NULL,
     pid_start_ticks INTEGER NOT NULL
 ) STRICT;
-INSERT INTO run VALUES(1,'ef391c8b1d1026b6bbdec7fc69144414','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795413272938116016,1795413273113028275,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',20947,4360788);
-INSERT INTO run VALUES(2,'b4eaad0f9d072ac3a208cf48870f32a3','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795413273127126347,1795413273265073204,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',20947,4360788);
+INSERT INTO run VALUES(1,'0cd47600f06acb83e858e484812971bd','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795415296111162138,1795415296277056995,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',12030,4563104);
+INSERT INTO run VALUES(2,'a3bc89e2f9cece5f6f13aa28ad456a3d','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795415296289378024,1795415296437058643,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',12030,4563104);
 CREATE TABLE topology(
     machine_id INTEGER PRIMARY KEY REFERENCES machine(id),
     xml TEXT NOT NULL
@@ -94,14 +94,14 @@ CREATE TABLE slice(
     notes TEXT NOT NULL CHECK(notes GLOB '{*}'),
     UNIQUE(case_id, invocation, pass)
 ) STRICT;
-INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795413273013766497,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795413273054039127,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795413273067354144,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795413273097088365,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795413273163395324,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795413273208957468,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795413273230263236,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795413273243168955,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795415296164960924,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795415296211149530,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795415296233161579,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795415296256949518,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795415296312986586,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795415296364972482,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795415296388979657,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795415296412988805,1,'{"stop":"max-samples"}');
 CREATE TABLE series(
     id INTEGER PRIMARY KEY,
     slice_id INTEGER NOT NULL REFERENCES slice(id) ON DELETE CASCADE,
@@ -324,6 +324,7 @@ CREATE TABLE verdict(
 CREATE TABLE curve(
     machine_id INTEGER NOT NULL REFERENCES machine(id),
     device TEXT NOT NULL,
+    measured_ns INTEGER NOT NULL,
     lanes INTEGER NOT NULL CHECK(lanes >= 1),
     bytes INTEGER NOT NULL CHECK(bytes >= 1),
     level TEXT NOT NULL CHECK(level IN ('L1', 'L2', 'L3', 'between', 'memory')),
@@ -332,7 +333,6 @@ CREATE TABLE curve(
     triad_bytes_per_s REAL,
     read_bytes_per_s REAL,
     stop TEXT CHECK(stop IN ('flat', 'room', 'time')),
-    measured_ns INTEGER NOT NULL,
     PRIMARY KEY(machine_id, device, measured_ns, lanes, bytes)
 ) STRICT, WITHOUT ROWID;
 DELETE FROM sqlite_sequence;
@@ -415,8 +415,8 @@ FROM (SELECT r.id AS run_id, k.device, k.key, k.value, k.measured_ns, k.evidence
       WINDOW w AS (PARTITION BY r.id, k.device, k.key ORDER BY k.evidence DESC, k.value DESC, k.id))
 WHERE place = 1;
 CREATE VIEW v_curve AS
-SELECT run_id, device, lanes, bytes, level, max(coalesce(update_bytes_per_s, 0), coalesce(copy_bytes_per_s, 0),
-       coalesce(triad_bytes_per_s, 0), coalesce(read_bytes_per_s, 0)) AS bytes_per_s,
+SELECT run_id, device, lanes, bytes, level, max(coalesce(copy_bytes_per_s, 0), coalesce(triad_bytes_per_s, 0),
+       coalesce(read_bytes_per_s, 0)) AS bytes_per_s,
        update_bytes_per_s, copy_bytes_per_s, triad_bytes_per_s, read_bytes_per_s, repeats, stop
 FROM (SELECT r.id AS run_id, k.device, k.lanes, k.bytes, min(k.level) AS level, max(k.update_bytes_per_s) AS update_bytes_per_s,
              max(k.copy_bytes_per_s) AS copy_bytes_per_s, max(k.triad_bytes_per_s) AS triad_bytes_per_s,
@@ -441,9 +441,10 @@ WHERE bytes_per_s IS NOT NULL;
 CREATE VIEW v_case_level AS
 SELECT c.run_id, c.case_id, c.bytes, coalesce(l.level, CASE WHEN c.bytes <= c.cache_bytes THEN 'cache' WHEN c.bytes > c.cache_bytes THEN 'memory' END)
        AS level, coalesce(l.bytes_per_s, c.memory_bytes_per_s) AS bytes_per_s
-FROM (SELECT r.id AS run_id, c.id AS case_id, coalesce(p.median, c.predicted_bytes) AS bytes, d.device, d.cache_bytes, d.memory_bytes_per_s
+FROM (SELECT r.id AS run_id, c.id AS case_id, d.device, d.cache_bytes, d.memory_bytes_per_s,
+             coalesce((SELECT max(s.median) FROM summary s JOIN metric m ON m.id = s.metric_id
+                       WHERE s.case_id = c.id AND m.name = 'peak_bytes'), c.predicted_bytes) AS bytes
       FROM run_case c JOIN run r ON r.id = c.run_id
-      LEFT JOIN (SELECT s.case_id, s.median FROM summary s JOIN metric m ON m.id = s.metric_id WHERE m.name = 'peak_bytes') p ON p.case_id = c.id
       LEFT JOIN (SELECT run_id, device, max(value) FILTER (WHERE key = 'cache_bytes') AS cache_bytes,
                         max(value) FILTER (WHERE key = 'memory_bytes_per_s') AS memory_bytes_per_s
                  FROM v_ceiling GROUP BY run_id, device) d
