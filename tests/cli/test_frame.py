@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from conftest import BINARY, not_sanitized
+from test_bisect import FAST, SLOW, Repository
 
 
 def test_version(perfkit):
@@ -59,6 +60,10 @@ def test_commands_of_a_page_work_from_top_to_bottom(perfkit, page, least):
         build.parent.mkdir(exist_ok=True)
         build.symlink_to(pathlib.Path(BINARY).parent)
     (perfkit.cwd / "docs").symlink_to(pathlib.Path(__file__).parents[2] / "docs")
+    (perfkit.cwd / "Makefile").write_text("solve: solve.in\n\tcp solve.in solve\n\tchmod +x solve\n")
+    repository = Repository(perfkit, FAST, SLOW)  # whose commits bisect searches
+    repository.git("tag", "v1.2", "c1")
+    repository.git("branch", "-M", "main")
     for command in commands:
         if "--peer" in command:
             continue
