@@ -591,7 +591,7 @@ def test_which_run_in_which_precision_by_which_attention(perfkit, measured):
     assert r.status == 0, r
     first, blank, title = r.stdout.splitlines()[:3]
     assert (blank, title) == ("", "Configuration")
-    found = re.fullmatch(r"Run (\d+) \(mine\), \d{4}-\d\d-\d\d \d\d:\d\d UTC: mixed-precision on cpu, .+, 1 thread, perfkit \d\S+\.", first)
+    found = re.fullmatch(r"Run (\d+) \(mine\), \d{4}-\d\d-\d\d \d\d:\d\d UTC: mixed-precision on cpu, .+, 1 thread, perfkit \d\S+, order seed \d+\.", first)
     assert found, first
     again = perfkit("show", found[1], "--format", "json")
     assert again.json()["notes"] == [first]
