@@ -74,6 +74,8 @@ static enum pk_code compare_runs(struct pk_app *app, const struct pk_threshold *
     struct pk_stored_pair p;
     if (pk_stored_judge(app, app->args.v[0], app->args.v[1], &o->verdict, thresholds, &p, err))
         return err->code;
+    if (p.unlike.code && !wants_exit_status(o))
+        return *err = p.unlike, err->code;
     pk_stored_print(&p, app->out, app->arena);
     return wants_exit_status(o) ? pk_stored_outcome(&p, &o->verdict, app->arena, err) : PK_OK;
 }

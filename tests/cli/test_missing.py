@@ -97,7 +97,7 @@ def test_missing_work_can_be_allowed(perfkit, what):
     (perfkit.cwd / "s.ini").write_text("[c]\ncommand = ./{side}\nallow-missing = true\nmin-effect = 900%\n")
     assert perfkit("gate", "--suite", "s.ini", "--a", "a", "--b", "b").status == r.status
     again = perfkit("compare", "1", "2", "--exit-code", "--allow-missing")
-    assert again.status == r.status if r.status == 0 else again.status == 5, again
+    assert again.status == r.status, again
 
 
 @pytest.mark.parametrize("what", MISSING)
@@ -260,6 +260,58 @@ def store(perfkit):
 
 def demo(*variants, **metrics):
     return [(v, {"n": 1}, {"work_ns": [1e6, 1e6, 1e6], **metrics}) for v in variants]
+
+
+FIGURES = [1e6, 1e6, 1e6]
+# Metrics of base and of new; the arguments; which metrics of the variant have a row; whether something is left that is judged.
+CHOSEN = {
+    "the chosen metric": ({"x_ns": FIGURES, "p_ns": FIGURES}, {"x_ns": FIGURES}, ("-m", "p_ns"), ["p_ns"], False),
+    "one of the chosen metrics": ({"x_ns": FIGURES, "p_ns": FIGURES}, {"x_ns": FIGURES}, ("-m", "p_ns", "-m", "x_ns"), ["p_ns"], True),
+    "all metrics": ({"x_ns": FIGURES, "p_ns": FIGURES}, {"x2_ns": FIGURES, "p2_ns": FIGURES}, (), ["p_ns", "x_ns"], False),
+    "a metric that is no number": ({"x_ns": FIGURES, "p_ns": FIGURES}, {"x_ns": FIGURES, "p_ns": [None]}, ("-m", "p_ns"), ["p_ns"], False),
+}
+
+
+@pytest.mark.parametrize("what", CHOSEN)
+def test_stored_runs_that_lack_what_is_compared(perfkit, store, what):
+    """It has a row in every report: it is no error that ends the command before its tables."""
+    base, new, chosen, missing, judged = CHOSEN[what]
+    for _ in range(5):
+        store.run([("flash", {"n": 1}, base)], label="main")
+    store.run([("flash", {"n": 1}, new)])
+    against, compare = ("gate", "--against", "main", "@"), ("compare", "main", "@")
+    r = perfkit(*against, *chosen, "--format", "json", "--junit", "j.xml", "--summary", "s.md", env=GITHUB)
+    rows = [("flash", m, "missing") for m in missing]
+    assert r.status == 5 and [(t["variant"], t["metric"], t["status"]) for t in r.rows("not_compared")] == rows, r
+    assert ("compare_ns" in r.json()["tables"]) == judged
+    errors = junit.read(perfkit.cwd / "j.xml").findall("testcase/error")
+    assert [(e.get("type"), m in e.text) for e, m in zip(errors, missing, strict=True)] == [("missing", True)] * len(missing)
+    assert r.stderr.count("new missing::") == len(missing) and all(m in (perfkit.cwd / "s.md").read_text() for m in missing)
+    r = perfkit(*compare, "--exit-code", *chosen, "--format", "json")
+    assert r.status == 5 and [(t["variant"], t["metric"], t["status"]) for t in r.rows("not_compared")] == rows, r
+    perfkit(*compare, *chosen).refused(5)
+    for command in against, (*compare, "--exit-code"):
+        r = perfkit(*command, *chosen, "--allow-missing", "--format", "json")
+        assert r.status == (0 if judged else 6) and {t["status"] for t in r.rows("not_compared")} == {"missing (allowed)"}, r
+        assert judged or r.error()["what"] == "nothing was compared"
+
+
+def test_an_entry_of_a_suite_that_lacks_what_is_compared(perfkit):
+    """The other entries are judged all the same."""
+    (perfkit.cwd / "s.ini").write_text("".join(f"[{name}]\ncommand = ./{name}\nruns = 2\nmin-effect = 900%\nmetric = {metric}\n"
+                                               for name, metric in (("one", "y_ns"), ("two", "x_ns"))))
+    program(perfkit, "one", X + metric("y_ns", 5))
+    program(perfkit, "two", X)
+    for label in ["main"] * 5 + ["feature"]:
+        if label == "feature":
+            (perfkit.cwd / "one.says/0").write_text("".join(json.dumps(m) + "\n" for m in X))
+        assert perfkit("run", "--suite", "s.ini", "--label", label).status == 0
+    gate = "gate", "--suite", "s.ini", "--against", "main", "feature", "--format", "json"
+    r = perfkit(*gate, "--junit", "j.xml")
+    assert r.status == 5 and [(t["entry"], t["metric"], t["status"]) for t in r.rows("not_compared")] == [("one", "y_ns", "missing")], r
+    assert [(t["entry"], t["verdict"]) for t in r.rows("compare_ns")] == [("two", "same")] and r.error()["what"].startswith("[one]: "), r
+    assert junit.read(perfkit.cwd / "j.xml").get("tests") == "2"
+    assert perfkit(*gate, "--allow-missing").status == 0
 
 
 def test_what_the_base_itself_gave_up_is_not_expected(perfkit, store):

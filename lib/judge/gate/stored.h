@@ -47,10 +47,11 @@ struct pk_stored_pair {
     const char *const *differences; /* of machines and settings */
     size_t n_differences;
     bool refused;         /* because of them no row is judged */
+    struct pk_err unlike; /* not all that is selected is on both sides, or nothing is; code 0 = no error */
     struct pk_errs wrong; /* with thresholds: the last of them is the error */
     bool equal;           /* the sides of a gate that found them equal: no row is judged */
 };
-/* Judged and sorted. Two sides of one gate are judged as it did. */
+/* Judged and sorted. Two sides of one gate are judged as it did. What new lacks is no error here: `unlike` has the error. */
 enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *base, const char *new_,
                                const struct pk_verdict_options *o, const struct pk_threshold *thresholds,
                                struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;
@@ -64,7 +65,7 @@ bool pk_stored_unlike(const struct pk_run_source *from, const char *base, const 
                       struct pk_err *err);
 
 /* The exit status with --exit-code: PK_E_CHECK when a case that ended ok in base did not in new; PK_E_NOT_COMPARABLE when no row may be
- * judged; that of the outcome. */
+ * judged; PK_E_NOTHING when there is no row and all that is missing is allowed; that of the outcome. */
 enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
                                struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 

@@ -51,8 +51,13 @@ static enum pk_code pair_up(const struct pk_run_source *from, const struct pk_co
                             struct pk_err *err)
 {
     struct pk_comparison *c = &p->comparison;
-    if (pk_compare_runs(&p->base.figures, &p->new_.figures, what, from->arena, c, err))
-        return err->code;
+    p->unlike = (struct pk_err){0};
+    if (pk_compare_runs(&p->base.figures, &p->new_.figures, what, from->arena, c, err)) {
+        if (err->code != PK_E_NOT_COMPARABLE || !c->n_unmatched)
+            return err->code;
+        if (!c->n || pk_first_unmatched(c, false))
+            p->unlike = *err;
+    }
     for (size_t i = 0; i < c->n; i++) {
         c->v[i].base_runs = p->base.n_runs;
         c->v[i].new_runs = p->new_.n_runs;
@@ -164,12 +169,24 @@ static enum pk_code case_failed(const struct pk_stored_pair *p, struct pk_arena 
     return pk_fix(err, "`perfkit show %lld` prints that run", (long long)p->new_.facts[0].run_id);
 }
 
+static enum pk_code nothing_in_common(const struct pk_stored_pair *p, struct pk_err *err)
+{
+    *err = p->unlike;
+    if (pk_first_unmatched(&p->comparison, false))
+        return err->code;
+    pk_fail(err, PK_E_NOTHING, "nothing was compared");
+    pk_why(err, "%s lacks all that would be compared, and --allow-missing accepts that", p->new_.name);
+    return pk_fix(err, "choose other metrics with --metric, or measure the same cases on both sides");
+}
+
 enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
                                struct pk_arena *a, struct pk_err *err)
 {
     const struct pk_outcome_options q = {.new_name = p->new_.name, .fail_on_undecided = o->fail_on_undecided};
     if (case_failed(p, a, err))
         return err->code;
+    if (p->unlike.code && !p->comparison.n)
+        return nothing_in_common(p, err);
     if (!p->refused)
         return pk_outcome(&p->comparison, &q, a, err);
     pk_fail(err, PK_E_NOT_COMPARABLE, "%s and %s were not measured under the same conditions", p->base.name,
@@ -253,6 +270,13 @@ static enum pk_code first_failed_case(const struct pk_stored_suite *s, struct pk
     return PK_OK;
 }
 
+/* Whether an entry alone decides how the suite ends, unless something is slower. */
+static bool is_the_outcome(const struct pk_stored_suite *s, const struct pk_stored_pair *p)
+{
+    const bool nothing = p->unlike.code && !p->comparison.n;
+    return p->refused || (nothing && (!s->all.n || pk_first_unmatched(&p->comparison, false)));
+}
+
 /* A regression counts, whatever else could not be judged. */
 enum pk_code pk_stored_suite_outcome(const struct pk_stored_suite *s, const struct pk_verdict_options *o,
                                      struct pk_err *err)
@@ -260,16 +284,16 @@ enum pk_code pk_stored_suite_outcome(const struct pk_stored_suite *s, const stru
     const struct pk_outcome_options q = {.new_name = pk_printf(s->arena, "suite %s", s->name),
                                          .fail_on_undecided = o->fail_on_undecided};
     const bool slower = pk_compare_count(&s->all).slower;
-    size_t refused = 0;
+    size_t alone = 0;
     if (!s->name)
         return pk_stored_outcome(s->pairs, o, s->arena, err);
     if (first_failed_case(s, err))
         return err->code;
-    while (refused < s->n && !s->pairs[refused].refused)
-        refused++;
-    if (slower || refused == s->n)
+    while (alone < s->n && !is_the_outcome(s, &s->pairs[alone]))
+        alone++;
+    if (slower || alone == s->n)
         return pk_outcome(&s->all, &q, s->arena, err);
-    return pk_stored_outcome(&s->pairs[refused], o, s->arena, err)
-               ? pk_within(err, "[%s]", s->parts[refused].name)
+    return pk_stored_outcome(&s->pairs[alone], o, s->arena, err)
+               ? pk_within(err, "[%s]", s->parts[alone].name)
                : PK_OK;
 }

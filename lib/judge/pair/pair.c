@@ -117,7 +117,8 @@ enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk
                                  new_all = pk_compare_with_tails(new_, o, a);
     *out = (struct pk_comparison){0};
     if (pk_compare_check_tails(base, o, a, err) || pk_compare_check_tails(new_, o, a, err) ||
-        pk_compare_check_sides(&base_all, &new_all, o, a, err))
+        pk_compare_check_known(&base_all, &new_all, o, a, err) ||
+        pk_compare_check_side(&base_all, &new_all, o, err))
         return err->code;
     const struct pk_compare_side b = pk_compare_select(&base_all, o, a),
                                  w = pk_compare_select(&new_all, o, a);
@@ -125,6 +126,8 @@ enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk
     struct pk_compared *v = pk_new_n(a, struct pk_compared, w.n);
     const size_t n = pair(&p, v);
     finish(&p, v, n, &base_all, &new_all, out);
+    if (pk_compare_check_side(&new_all, &base_all, o, err))
+        return err->code;
     return n || pk_first_unmatched(out, true) ? PK_OK : pk_not_comparable(&b, &w, a, err);
 }
 

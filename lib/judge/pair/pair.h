@@ -123,7 +123,7 @@ const struct pk_failure *pk_first_unmatched(const struct pk_comparison *c, bool 
 size_t pk_count_missing(const struct pk_comparison *c);
 
 /* PK_E_USAGE for an unknown metric; PK_E_NOT_COMPARABLE, with the reason, when there is no pair at all and no case that new tried and did
- * not finish. */
+ * not finish, or when one side lacks a selected metric. *out then has what is missing in new, unless it is base that lacks a metric. */
 enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                              const struct pk_compare_options *o, struct pk_arena *a,
                              struct pk_comparison *out, struct pk_err *err) PK_MUST_CHECK;
@@ -226,10 +226,13 @@ struct pk_compare_options pk_compare_metrics_to_judge(const struct pk_compare_si
                                                       const struct pk_compare_options *o, const char *place,
                                                       struct pk_arena *a, struct pk_errs *wrong);
 
-/* PK_E_USAGE for a selected metric that neither side has; PK_E_NOT_COMPARABLE for one that only one of them has. */
-enum pk_code pk_compare_check_sides(const struct pk_compare_side *base, const struct pk_compare_side *new_,
+/* PK_E_USAGE for a selected metric that neither side has. */
+enum pk_code pk_compare_check_known(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                                     const struct pk_compare_options *o, struct pk_arena *a,
                                     struct pk_err *err) PK_MUST_CHECK;
+/* PK_E_NOT_COMPARABLE for a selected metric that only the other side has. */
+enum pk_code pk_compare_check_side(const struct pk_compare_side *side, const struct pk_compare_side *other,
+                                   const struct pk_compare_options *o, struct pk_err *err) PK_MUST_CHECK;
 
 /* --- tails.c: a row of "forward_ns:p99" has the p99 of each process as its figures; a metric that has this very name comes first --- */
 

@@ -99,19 +99,25 @@ struct pk_compare_options pk_compare_metrics_to_judge(const struct pk_compare_si
     return what;
 }
 
-enum pk_code pk_compare_check_sides(const struct pk_compare_side *base, const struct pk_compare_side *new_,
+enum pk_code pk_compare_check_known(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                                     const struct pk_compare_options *o, struct pk_arena *a,
                                     struct pk_err *err)
 {
-    for (size_t i = 0; i < o->n_metrics && base->n && new_->n; i++) {
+    for (size_t i = 0; i < o->n_metrics && base->n && new_->n; i++)
+        if (!pk_figures_of_metric(base, o->metrics[i]) && !pk_figures_of_metric(new_, o->metrics[i]))
+            return unknown_metric(new_, o->metrics[i], a, err);
+    return PK_OK;
+}
+
+enum pk_code pk_compare_check_side(const struct pk_compare_side *side, const struct pk_compare_side *other,
+                                   const struct pk_compare_options *o, struct pk_err *err)
+{
+    for (size_t i = 0; i < o->n_metrics && side->n && other->n; i++) {
         const char *metric = o->metrics[i];
-        const bool b = pk_figures_of_metric(base, metric), w = pk_figures_of_metric(new_, metric);
-        if (!b && !w)
-            return unknown_metric(new_, metric, a, err);
-        if (b && w)
+        if (pk_figures_of_metric(side, metric) || !pk_figures_of_metric(other, metric))
             continue;
-        pk_fail(err, PK_E_NOT_COMPARABLE, "%s has no value of metric '%s'", (b ? new_ : base)->name, metric);
-        pk_why(err, "%s has one; NaN does not count as a value", (b ? base : new_)->name);
+        pk_fail(err, PK_E_NOT_COMPARABLE, "%s has no value of metric '%s'", side->name, metric);
+        pk_why(err, "%s has one; NaN does not count as a value", other->name);
         return pk_fix(err,
                       "`perfkit show RUN` prints the values of a run; omit the metric, or measure it again");
     }
