@@ -223,14 +223,17 @@ static enum pk_code with_stores(struct gate *g, pk_gate_outcome_fn *outcome, str
     if (pk_gate_begin(g, err))
         return err->code;
     enum pk_code rc = measure(g, err);
-    enum pk_code ended = pk_gate_end(g, rc != PK_OK, &late);
+    enum pk_code ended = pk_gate_end(g, rc || g->result.refused.code, &late);
     if (rc)
         return ended ? pk_another_error(ended, err, &late) : rc;
     if (ended)
         return *err = late, ended;
-    for (size_t i = 0; i < g->n_entries; i++)
+    for (size_t i = 0; i < g->n_entries; i++) {
+        if (g->entries[i].equal && g->result.refused.code) /* it has no calibration to print */
+            return *err = g->result.refused, err->code;
         if (g->entries[i].equal && pk_gate_calibrate(g, i, err))
             return err->code;
+    }
     record_verdicts(g);
     return outcome(g, err);
 }

@@ -372,7 +372,7 @@ def test_a_budget_ends_it(perfkit):
     assert time.monotonic() - began < 5
     assert r.status == 4 and "no row could be judged" in r.error()["what"]
     row, = r.rows("compare_ns")
-    assert row["metric"] == "wall_ns" and row["reason"] == "more pairs will be measured" and 1 <= row["base_invocations"] <= 3
+    assert row["metric"] == "wall_ns" and row["reason"] == "fewer pairs were measured than a verdict needs" and 1 <= row["base_invocations"] <= 3
 
 
 def test_ctrl_c_keeps_what_was_measured(perfkit):
@@ -388,6 +388,7 @@ def test_ctrl_c_keeps_what_was_measured(perfkit):
     assert json.loads(out)["tables"]["compare_ns"]["rows"][0]["base_invocations"] >= 2
     suite = junit.read(perfkit.cwd / "int.xml")
     assert suite.get("errors") == "1" and "interrupted after" in suite.find("testcase/error[@type='interrupted']").get("message")
+    assert "1 undecided: fewer pairs were measured than a verdict needs." in json.loads(out)["tables"]["compare_ns"]["notes"], out
     assert perfkit("compare", "1", "2").status == 0
 
 
@@ -571,7 +572,6 @@ ENDS = [
     (("--suite", "s.ini", "--a", "x", "--b", "y"), 2, "error", "s.ini:2: there is no key 'thershold' in [selftest]: "),
     (("--suite", "s.ini", "--against", "main"), 2, "error", "s.ini:2: "),
     (("--against", "nightly"), 5, "not comparable", "gate --against nightly: "),
-    (("--a", "./ns.sh", "--b", "./us.sh"), 5, "not comparable", 'the two sides cannot be compared: latency is in "ns"'),
     (("self\udcfftest", "--a", "x", "--b", "y"), 2, "error", "self?test"),
     (("selftest", *NULL, *SLOWER, "--json", "no/such/j.json"), 1, "error", "--json: cannot write "),
     (("selftest", *NULL, *SLOWER, "--gab", "j.xml"), 2, "error", "--junit and --gab name the same file"),
@@ -580,8 +580,6 @@ ENDS = [
 
 @pytest.mark.parametrize("args, status, word, says", ENDS)
 def test_an_end_without_an_answer_is_red_in_reports(perfkit, args, status, word, says):
-    reporter(perfkit, "ns.sh", [5] * 9, metric="latency")
-    reporter(perfkit, "us.sh", [5] * 9, metric="latency", unit="us")
     (perfkit.cwd / "s.ini").write_text("[selftest]\nthershold = x\n")
     env = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": perfkit.cwd / "step.md", "GITHUB_OUTPUT": perfkit.cwd / "out"}
     r = perfkit("gate", *args, "--junit", "j.xml", "--summary", "s.md", env=env)
@@ -787,10 +785,14 @@ def test_directions_that_are_opposite(perfkit):
     a = reporter(perfkit, "a.sh", [5] * 9, direction="lower", metric="m")
     b = reporter(perfkit, "b.sh", [5] * 9, direction="higher", metric="m")
     for one, other in (a, b), (b, a):
-        commands(perfkit, one, other, "--metric", "m", "--no-save").refused(5, "cannot be compared", "m is better when ", "under two names")
+        r = commands(perfkit, one, other, "--metric", "m", "--no-save", "--format", "json")
+        assert r.status == 5 and "m is better when " in r.error()["why"] and "under two names" in r.error()["try"], r
+        assert [(t["metric"], t["status"]) for t in r.rows("not_compared")] == [("m", "other direction")], r
     for name in "a.sh", "b.sh":
         assert perfkit("exec", "--runs", "2", "--no-counters", "--name", "c", "--label", name[0], "--", f"./{name}").status == 0
     perfkit("compare", "a", "b", "--metric", "m").refused(5, "have no case in common", "direction of the metrics: lower in ")
+    r = perfkit("compare", "a", "b", "--metric", "m", "--exit-code", "--format", "json")
+    assert r.status == 5 and [(t["metric"], t["status"]) for t in r.rows("not_compared")] == [("m", "other direction")], r
     r = perfkit("compare", "a", "b", "--all-metrics", "--format", "json")
     assert [(t["metric"], t["status"]) for t in r.rows("not_compared")] == [("m", "other direction")], r
     assert "m is better when lower in " in r.rows("not_compared")[0]["message"]
@@ -839,7 +841,9 @@ def test_values_that_are_no_times(perfkit, values, status, reason):
 def test_values_that_are_no_numbers(perfkit):
     """They are said to be that, and no other metric is judged in their place."""
     good, bad = reporter(perfkit, "good.sh", [5] * 20), reporter(perfkit, "bad.sh", ["NaN"] * 20)
-    commands(perfkit, good, bad).refused(5, "made_up_ns is not a number (NaN) on the new side", "--metric")
+    r = commands(perfkit, good, bad, "--format", "json")
+    assert r.status == 5 and "made_up_ns is not a number (NaN) on the new side" in r.error()["why"] and "--metric" in r.error()["try"], r
+    assert [(t["metric"], t["status"]) for t in r.rows("not_compared")] == [("made_up_ns", "missing")] and "compare_ns" not in r.json()["tables"], r
     commands(perfkit, bad, good).refused(5, "made_up_ns is not a number (NaN) on the base side")
     perfkit("gate", "--a", "./bad.sh", "--b", "./bad.sh b", "--metric", "made_up_ns").refused(5, "(NaN) on both sides")
     assert commands(perfkit, good, bad, "--metric", "wall_ns").status in (0, 3, 4)

@@ -142,7 +142,15 @@ def test_wall_time_does_not_replace_a_metric_that_went_away(perfkit):
 def test_a_time_in_another_unit_is_refused_in_every_order(perfkit, seed):
     program(perfkit, "a", X)
     program(perfkit, "b", metric("x_ns", 1, "s"))
-    gate(perfkit, "--seed", str(seed)).refused(5, "the two sides cannot be compared", 'x_ns is in "ns" on the base side and in "s" on the new side')
+    for chosen in (), ("-m", "x_ns"):
+        r = gate(perfkit, "--seed", str(seed), *chosen, "--junit", "j.xml", "--summary", "s.md", "--format", "json", env=GITHUB)
+        assert r.status == 5 and r.error()["what"] == "the two sides cannot be compared", r
+        assert 'x_ns is in "ns" on the base side and in "s" on the new side' in r.error()["why"]
+        assert [(t["side"], t["variant"], t["metric"], t["status"]) for t in r.rows("not_compared")] == [("b", "c", "x_ns", "other unit")], r
+        assert r.rows("gate")[0]["answer"] == "not comparable" and "compare_ns" not in r.json()["tables"]
+        error, = junit.read(perfkit.cwd / "j.xml").findall("testcase/error")
+        assert error.get("type") == "other unit" and "x_ns" in (perfkit.cwd / "s.md").read_text()
+        assert "b other unit::x_ns of c" in r.stderr
 
 
 def test_the_tables_fit_80_columns(perfkit):

@@ -339,8 +339,14 @@ enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_g
     for (size_t i = 0; i < n_parts; i++)
         for (int s = 0; s < PK_SIDES; s++)
             parts[i].arms[s].kind->end(&parts[i].arms[s]);
-    if (rc)
+    if (rc == PK_E_NOT_COMPARABLE)
+        find_unmatched(&g, a, &out->comparison);
+    if (rc && !pk_first_unmatched(&out->comparison, false))
         return rc;
+    if (rc) {
+        out->refused = *err;
+        return PK_OK;
+    }
     struct pk_compared *rows;
     size_t *case_of, n = decide(&g, a, &rows, &case_of);
     const struct pk_judging j = judging_of(&g);

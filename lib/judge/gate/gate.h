@@ -68,13 +68,14 @@ struct pk_gate_result {
     size_t warmup_pairs;             /* 1, unless it was interrupted before */
     int64_t screened;                /* the last invocation of the screening; 0 = nothing was confirmed */
     bool interrupted;
-    bool out_of_time;     /* of all, or of a part: rows still wanted pairs */
-    struct pk_errs wrong; /* errors of the options: the last one is returned */
+    bool out_of_time;      /* of all, or of a part: rows still wanted pairs */
+    struct pk_err refused; /* code not 0: the sides cannot be compared, and unmatched rows say why */
+    struct pk_errs wrong;  /* errors of the options: the last one is returned */
 };
 
 /* All arms are ended. PK_E_USAGE for a metric that neither side has, or that has no direction, and for a threshold that matches no row,
- * if all cases of a part ended ok. PK_E_NOT_COMPARABLE when the sides report a requested metric in different units or directions, or
- * without a value. Otherwise the errors of the arms. */
+ * if all cases of a part ended ok. PK_E_NOT_COMPARABLE, here or in out->refused, when the sides report a requested metric in different
+ * units or directions, or without a value. Otherwise the errors of the arms. */
 enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_gate_samples *samples,
                          const struct pk_gate_options *o, const struct pk_gate_events *ev, struct pk_arena *a,
                          struct pk_gate_result *out, struct pk_err *err) PK_MUST_CHECK;
@@ -92,8 +93,8 @@ struct pk_ended_gate {
 /* Cases of a side that did not end ok, in their order; then what base has and new lacks. */
 const struct pk_failure *pk_gate_failures(const struct pk_ended_gate *g, size_t *n);
 
-/* PK_E_INTERRUPTED, PK_E_CHECK for a side that failed, PK_E_NOTHING where nothing was measured on both sides and nothing is missing; else
- * PK_OK. */
+/* The error of refused sides, PK_E_INTERRUPTED, PK_E_CHECK for a side that failed, PK_E_NOTHING where nothing was measured on both sides
+ * and nothing is missing; else PK_OK. */
 enum pk_code pk_gate_ended(const struct pk_ended_gate *g, struct pk_err *err) PK_MUST_CHECK;
 
 /* --- cases.c: the cases that both sides of a gate of an experiment have, and the rows that it will have: metrics and thresholds that fit none of

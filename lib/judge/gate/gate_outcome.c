@@ -103,6 +103,8 @@ enum pk_code pk_gate_ended(const struct pk_ended_gate *g, struct pk_err *err)
 {
     int side = 0;
     const struct pk_gate_case *broken = failure(g, &side);
+    if (g->result->refused.code)
+        return *err = g->result->refused, err->code;
     if (g->result->interrupted)
         return interrupted(g, err);
     if (broken)

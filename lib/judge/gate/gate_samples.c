@@ -277,6 +277,7 @@ static void add_conflicts(const struct pk_gate_samples *l, size_t part, const st
 {
     struct pk_failure *v = pk_new_n(a, struct pk_failure, out->n_unmatched + l->n_rows + 1);
     const char **texts = pk_new_n(a, const char *, out->n_metrics_base + l->n_rows + 1);
+    const struct pk_compare_side side = figures_of(l, part, PK_BASE, a);
     for (size_t i = 0; i < out->n_unmatched; i++)
         v[i] = out->unmatched[i];
     for (size_t i = 0; i < out->n_metrics_base; i++)
@@ -286,7 +287,7 @@ static void add_conflicts(const struct pk_gate_samples *l, size_t part, const st
         const struct pk_case_info *info = &l->cases[r->c].info;
         if (!r->conflict || !of_part(l, r, part))
             continue;
-        if (o->n_metrics)
+        if (o->n_metrics && !pk_compare_selects(&side, r->f, o, a))
             texts[out->n_metrics_base++] =
                 pk_printf(a, "%s of %s (%s)", r->f->metric, pk_case_text(r->f, a), r->conflict_status);
         else

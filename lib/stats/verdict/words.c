@@ -27,7 +27,7 @@ static const struct {
     enum pk_verdict verdict; /* the one that follows from it; of PROVED what was proved */
 } reasons[] = {
     [PK_REASON_PROVED] = {"proved", "proved", PK_SAME},
-    [PK_REASON_MORE_PAIRS] = {"more-pairs", "more pairs will be measured", PK_UNDECIDED},
+    [PK_REASON_MORE_PAIRS] = {"more-pairs", "fewer pairs were measured than a verdict needs", PK_UNDECIDED},
     [PK_REASON_NOISE] = {"noise", "too few processes or runs for this noise", PK_UNDECIDED},
     [PK_REASON_UNCONFIRMED] = {"unconfirmed", "suspicious at first, not confirmed by fresh pairs",
                                PK_UNDECIDED},
