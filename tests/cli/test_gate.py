@@ -100,14 +100,30 @@ def test_a_slowdown_of_some_processes_is_red(perfkit):
     assert r.status == 3 and row["verdict"] == "slower-in-some" and (gate["slower"], gate["slower_in_some"]) == (0, 1), r
     assert row["slow_base"] == 0 and row["slow_new"] >= 8 and row["slow_size"] == pytest.approx(2, rel=0.02)
     assert 0.2 < row["slow_found"] < 0.4 and row["ratio"] == pytest.approx(1, abs=0.01)
-    text = r"slower in \d+ of \d+ processes, in the base in 0, by \+\d+\.\d % \(so many pairs find a share of \d+ %\)"
+    counts = r"slower in \d+ of \d+ processes, in the base in 0, by \+\d+\.\d %"
+    power = r" \(\d+ pairs find a share of \d+ % 8 times in 10\)"
+    text = counts + r": [\d.]+ ms, others [\d.]+ [mµu]s" + power
     assert "slower in some processes" in r.error()["what"] and re.search(text, r.error()["what"])
     case = junit.read(perfkit.cwd / "j.xml").find("testcase/failure")
     assert case.get("type") == "slower-in-some" and re.search(text, case.get("message"))
     assert query(perfkit, "SELECT verdict, slow_base, slow_new FROM v_verdict") == [("slower-in-some", 0, row["slow_new"])]
     again = perfkit("compare", "x-a", "x-b", "--exit-code", "--format", "json")
     assert again.status == 3 and again.rows("compare_ns")[0]["verdict"] == "slower-in-some"
-    assert "slower-in-some" in perfkit("show", "x-b").stdout and re.search(text, perfkit("compare", "x-a", "x-b").stdout)
+    assert "slower-in-some" in perfkit("show", "x-b").stdout and re.search(counts + power, perfkit("compare", "x-a", "x-b").stdout)
+
+
+def test_two_modes_of_both_sides_are_named(perfkit):
+    """Where one side is slow, the other is fast, so no pair is without a slow process."""
+    base = reporter(perfkit, "base.sh", [x * (1 + i % 2) for i, x in enumerate(noisy(1, 1e6, 0.003))])
+    new = reporter(perfkit, "new.sh", [x * (2 - i % 2) for i, x in enumerate(noisy(2, 1e6, 0.003))])
+    r = commands(perfkit, base, new, "--junit", "j.xml")
+    assert r.status == 4 and "unstable" in r.stdout, r
+    modes = r"slow in (\d+) of (\d+) processes, in the base in (\d+), by \+\d+\.\d %: [12]\.\d+ ms, others \d+\.?\d* [mµu]s"
+    for text in (r.stdout, (perfkit.cwd / "j.xml").read_text()):
+        slow, n, slow_base = map(int, re.search(modes, text).groups())
+        assert 0 < slow < n and 0 < slow_base < n
+    assert all(word in r.error()["try"] for word in ("pin threads", "randomise", "--max-pairs")) and "quiet" not in r.error()["try"]
+
 
 
 def test_slow_processes_on_one_side_are_never_the_same(perfkit):
@@ -116,7 +132,7 @@ def test_slow_processes_on_one_side_are_never_the_same(perfkit):
     figures[3] *= 2  # seen while all rows are screened
     r = commands(perfkit, base, reporter(perfkit, "new.sh", figures), "--format", "json")
     row, = r.rows("compare_ns")
-    assert r.status == 0 and row["verdict"] == "undecided" and "slow processes on one side alone" in row["reason"], r
+    assert r.status == 0 and row["verdict"] == "undecided" and "processes of one side alone lie apart" in row["reason"], r
     assert r.rows("gate")[0]["pairs"] == 20 and (row["slow_base"], row["slow_new"]) == (0, 1) and row["needed"] > 20
 
 

@@ -55,16 +55,28 @@ static const char *slow_size(const struct pk_compared *r, struct pk_arena *a)
     return pk_printf(a, "%s %%", percent(faster ? 1 / d->slow_size : d->slow_size, a));
 }
 
+static const char *value(const struct pk_compared *r, double v, struct pk_arena *a)
+{
+    char text[64];
+    if (strcmp(r->new_->unit, "ns") == 0)
+        return pk_strdup(a, pk_format_ns(v, text, sizeof text));
+    return pk_printf(a, "%.4g%s%s", v, *r->new_->unit ? " " : "", r->new_->unit);
+}
+
 const char *pk_report_slow(const struct pk_compared *r, struct pk_arena *a)
 {
     const struct pk_decision *d = &r->decision;
     const size_t n = d->pairs + d->disturbed;
-    const char *found = isnan(d->slow_found)
-                            ? "too few pairs to find any share"
-                            : pk_printf(a, "so many pairs find a share of %.0f %%", 100 * d->slow_found);
-    return pk_printf(a, "%s in %zu of %zu processes, in the base in %zu, by %s (%s)",
+    const char *found = isnan(d->slow_found) ? "too few pairs to find any share"
+                                             : pk_printf(a, "%zu pairs find a share of %.0f %% 8 times in 10",
+                                                         n, 100 * d->slow_found);
+    const char *centres =
+        d->slow_centre == d->other_centre
+            ? ""
+            : pk_printf(a, ": %s, others %s", value(r, d->slow_centre, a), value(r, d->other_centre, a));
+    return pk_printf(a, "%s in %zu of %zu processes, in the base in %zu, by %s%s (%s)",
                      d->verdict == PK_SLOWER_IN_SOME ? "slower" : "slow", d->slow_new, n, d->slow_base,
-                     slow_size(r, a), found);
+                     slow_size(r, a), centres, found);
 }
 
 const char *pk_report_row(const struct pk_compared *r, struct pk_arena *a)
@@ -75,8 +87,9 @@ const char *pk_report_row(const struct pk_compared *r, struct pk_arena *a)
     const char *which =
         pk_printf(a, "%s%s of %s%s%s", in, f->metric, f->variant, *r->place ? " " : "", r->place);
     const char *word = r->judged ? pk_verdict_name(d->verdict) : "not judged";
-    if (r->judged && d->verdict == PK_SLOWER_IN_SOME)
-        return pk_printf(a, "%s: %s", which, pk_report_slow(r, a));
+    if (r->judged && (d->verdict == PK_SLOWER_IN_SOME || (d->verdict == PK_UNSTABLE && d->slow_size > 0)))
+        return pk_printf(a, "%s: %s%s", which, d->verdict == PK_UNSTABLE ? "unstable, " : "",
+                         pk_report_slow(r, a));
     if (r->judged && d->absolute)
         return pk_printf(a, "%s: %s, %s", which, word, difference(d, f->unit, a));
     if (isnan(r->ratio.ci.lo))

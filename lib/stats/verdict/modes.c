@@ -111,8 +111,10 @@ struct pk_modes pk_find_modes(const double *v, size_t n, double least, int worse
     const double *rest = above ? sorted + w.until : sorted;
     const size_t n_rest = above ? 2 * n - w.until : w.from;
     double *scratch = pk_new_n(&a, double, 2 * n);
-    m.distance = fabs(pk_median_copy(rest, n_rest, scratch) -
-                      pk_median_copy(sorted + w.from, w.until - w.from, scratch));
+    const double apart = pk_median_copy(rest, n_rest, scratch),
+                 others = pk_median_copy(sorted + w.from, w.until - w.from, scratch);
+    m.slow = m.apart > 0 ? apart : others;
+    m.fast = m.apart > 0 ? others : apart;
     return m;
 }
 

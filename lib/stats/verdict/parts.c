@@ -57,7 +57,9 @@ void pk_report_modes(struct pk_decision *out, const struct pk_modes *m, const st
         return;
     out->slow_base = m->slow_base;
     out->slow_new = m->slow_new;
-    out->slow_size = s->logs ? exp(m->distance) : m->distance;
+    out->slow_centre = s->logs ? exp(m->slow) : m->slow;
+    out->other_centre = s->logs ? exp(m->fast) : m->fast;
+    out->slow_size = s->logs ? exp(fabs(m->slow - m->fast)) : fabs(m->slow - m->fast);
 }
 
 void pk_report_effect(struct pk_decision *out, const struct pk_mean_test *t, const struct pk_scale *s,

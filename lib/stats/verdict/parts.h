@@ -62,7 +62,7 @@ size_t pk_slow_needed(const struct pk_modes *m, double alpha, double power);
 /* Fills ratio, ci, absolute, p_same and sd from a test of the differences. */
 void pk_report_effect(struct pk_decision *out, const struct pk_mean_test *t, const struct pk_scale *s,
                       double sd);
-/* Fills slow_base, slow_new and slow_size. */
+/* Fills slow_base, slow_new, the centres and slow_size. */
 void pk_report_modes(struct pk_decision *out, const struct pk_modes *m, const struct pk_scale *s);
 
 /* The two-sided p value that decides: of a difference, or, with `strict`, of a difference beyond the margin. */

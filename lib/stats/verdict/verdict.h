@@ -52,11 +52,11 @@ enum pk_reason {
     PK_REASON_NEEDS_ABSOLUTE, /* figures that are not positive have no ratio: give min_change */
     PK_REASON_FEW_PAIRS,      /* under two pairs */
     PK_REASON_FEW_RUNS,       /* under five separate baseline runs */
-    PK_REASON_ONE_SIDED,      /* slow processes on one side alone, too few for a verdict */
-    PK_REASON_MODES,          /* slow processes on both sides, whose shares may differ */
-    PK_REASON_DISTURBED,      /* so many of them that too few pairs are left */
-    PK_REASON_ENVIRONMENT,    /* the caller marked the case as unstable */
-    PK_REASON_INEXACT,        /* repeats of an exact figure differ, and the two sides overlap */
+    PK_REASON_ONE_SIDED, /* those that lie apart are of one side alone: neither `same` nor a verdict of their own */
+    PK_REASON_MODES,       /* slow processes on both sides, whose shares may differ */
+    PK_REASON_DISTURBED,   /* so many of them that too few pairs are left */
+    PK_REASON_ENVIRONMENT, /* the caller marked the case as unstable */
+    PK_REASON_INEXACT,     /* repeats of an exact figure differ, and the two sides overlap */
 };
 
 const char *pk_verdict_name(enum pk_verdict v);
@@ -116,7 +116,7 @@ struct pk_modes {
     int apart;                  /* the class of most that lie apart; 0 = none does */
     size_t slow_base, slow_new; /* slow are those of class 1; with `apart` -1, all that are not of class -1 */
     size_t pairs;               /* of so many on each side */
-    double distance;            /* between the centres of those that lie apart and of the others */
+    double slow, fast;          /* the centres of the slow and of the other processes */
 };
 
 struct pk_decision {
@@ -148,6 +148,8 @@ struct pk_decision {
 
     /* Slow processes, of pairs + disturbed on each side; both 0 where none lies apart. */
     size_t slow_base, slow_new;
+    double slow_centre,
+        other_centre; /* of slow and of other processes, in the unit of the figures; equal where they are not known: they are not stored */
     double
         slow_size; /* between the centres of slow and other processes: a ratio above 1, or with `absolute` a difference */
     double
