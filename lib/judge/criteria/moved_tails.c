@@ -68,8 +68,11 @@ void pk_find_moved_tails(struct pk_compared *v, size_t n, const struct pk_judgin
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_judging of_tails = *j;
-    struct pk_compared *rows = pk_new_n(&a, struct pk_compared, PK_TAILS * n + 1);
-    struct tail_row *of = pk_new_n(&a, struct tail_row, PK_TAILS * n + 1);
+    size_t may = 0;
+    for (size_t i = 0; i < n; i++)
+        may += may_move(&v[i], j);
+    struct pk_compared *rows = pk_new_n(&a, struct pk_compared, PK_TAILS * may + 1);
+    struct tail_row *of = pk_new_n(&a, struct tail_row, PK_TAILS * may + 1);
     const size_t found = tail_rows(v, n, j, &a, rows, of);
     if (j->design == PK_DESIGN_GATE) /* all pairs at once: nothing more is measured for them */
         of_tails.design = PK_DESIGN_PAIRS;
