@@ -159,7 +159,8 @@ static void multiply(struct pk_store *s, const struct ids *old, int64_t copies)
         "CROSS JOIN main.slice l WHERE l.id > :old_slices",
         "INSERT INTO main.slice_summary SELECT y.slice_id + k * :slices, y.metric_id, y.n, y.figure, "
         "y.median, y.mean, "
-        "y.sd, y.min, y.max, y.p90, y.p99 " COPIES "CROSS JOIN main.slice_summary y WHERE y.slice_id > :old_slices",
+        "y.sd, y.min, y.max, y.p90, y.p99 " COPIES
+        "CROSS JOIN main.slice_summary y WHERE y.slice_id > :old_slices",
         "INSERT INTO main.series SELECT e.id + k * :series, e.slice_id + k * :slices, e.metric_id, e.rank, "
         "e.instance, "
         "e.phase, e.reps " COPIES "CROSS JOIN main.series e WHERE e.slice_id > :old_slices",
