@@ -28,13 +28,13 @@ const char *pk_bisect_gate_error(const struct search *s);
 #define PK_BISECT_GIT(s, tree, ...)                                                                          \
     pk_bisect_run(s, tree, "git.log", (const char *const[]){"git", __VA_ARGS__, NULL})
 enum pk_code pk_bisect_git_failed(const struct search *s, const char *what, struct pk_err *err) PK_MUST_CHECK;
-const char *pk_bisect_short(const struct search *s, const char *commit);
 const char *pk_bisect_subject(const struct search *s, const char *commit);
 
 /* --- steps.c: what is done with a commit, and what is decided --- */
 
 const char *pk_bisect_text(const struct search *s, const char *key); /* of the state */
 enum pk_code pk_bisect_save(const struct search *s, struct pk_err *err) PK_MUST_CHECK;
+const char *pk_bisect_short(const struct search *s, const char *commit);
 int pk_bisect_build(const struct search *s, const char *tree);
 /* A gate of tree/ against base/: its exit status; -1 and an error for options that are none. */
 int pk_bisect_gate(const struct search *s, const char *commit, struct pk_err *err);

@@ -2,42 +2,18 @@
 #include "cmd/bisect/bisect.h"
 
 #include "base/file.h"
+#include "machine/software/program_output.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 
-extern char **environ;
-
 const char *pk_bisect_path(const struct search *s, const char *name)
 {
     return pk_printf(s->a, "%s/%s", s->folder, name);
-}
-
-/* In a group of its own: a signal reaches it once, with its children. */
-static int start(const char *const *argv, const char *folder, const char *output, pid_t *pid)
-{
-    posix_spawn_file_actions_t fa;
-    posix_spawnattr_t attr;
-    if (posix_spawn_file_actions_init(&fa))
-        return ENOMEM;
-    if (posix_spawnattr_init(&attr)) {
-        posix_spawn_file_actions_destroy(&fa);
-        return ENOMEM;
-    }
-    int e = posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
-    e = e ? e : posix_spawn_file_actions_addopen(&fa, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    e = e ? e : posix_spawn_file_actions_adddup2(&fa, 1, 2);
-    e = e ? e : posix_spawn_file_actions_addchdir_np(&fa, folder);
-    e = e ? e : posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
-    e = e ? e : posix_spawnp(pid, argv[0], &fa, &attr, (char *const *)argv, environ);
-    posix_spawnattr_destroy(&attr);
-    posix_spawn_file_actions_destroy(&fa);
-    return e;
 }
 
 int pk_bisect_run(const struct search *s, const char *tree, const char *output, const char *const *argv)
@@ -46,11 +22,12 @@ int pk_bisect_run(const struct search *s, const char *tree, const char *output, 
     pid_t pid;
     int status, got;
     bool passed_on = strcmp(argv[0], "git") == 0; /* its steps are short, and are not to be left half done */
-    const int e = start(argv, tree ? pk_bisect_path(s, tree) : ".", pk_bisect_path(s, output), &pid);
+    PK_CLEANUP_FD int fd = open(pk_bisect_path(s, output), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return 127;
+    const int e = pk_program_start(argv, tree ? pk_bisect_path(s, tree) : NULL, fd, fd, &pid);
     if (e) {
-        PK_CLEANUP_FILE FILE *f = fopen(pk_bisect_path(s, output), "we");
-        if (f)
-            fprintf(f, "cannot start %s: %s\n", argv[0], strerror(e));
+        dprintf(fd, "cannot start %s: %s\n", argv[0], strerror(e));
         return 127;
     }
     while (!(got = waitpid(pid, &status, WNOHANG)) || (got < 0 && errno == EINTR)) {

@@ -275,37 +275,37 @@ static void reason_notes(struct pk_out *out, const struct pk_comparison *c, stru
     }
 }
 
-/* Rows that have no ratio, because a figure is not positive. */
-static void difference_notes(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a)
+/* Of a row that has no ratio, because a figure is not positive. */
+static const char *difference(const struct pk_compared *row, struct pk_arena *a)
 {
-    enum { MOST_PRINTED = 8 };
-    size_t printed = 0;
-    for (size_t i = 0; i < c->n && printed < MOST_PRINTED; i++) {
-        const struct pk_compared *row = &c->v[i];
-        const struct pk_decision *d = &row->decision;
-        if (!row->judged || row->hidden || !d->absolute || isnan(d->ratio))
-            continue;
-        const char *sees = isfinite(d->mde) ? pk_printf(a, "; MDE %.3g %s", d->mde, row->new_->unit) : "";
-        pk_out_note(out, pk_printf(a, "By difference: %s%s.", pk_report_row(row, a), sees));
-        printed++;
-    }
+    const struct pk_decision *d = &row->decision;
+    if (!d->absolute || isnan(d->ratio))
+        return NULL;
+    const char *sees = isfinite(d->mde) ? pk_printf(a, "; MDE %.3g %s", d->mde, row->new_->unit) : "";
+    return pk_printf(a, "By difference: %s%s.", pk_report_row(row, a), sees);
 }
 
-/* Rows whose verdict depends on slow processes: how many, of which side. */
-static void slow_notes(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a)
+/* Of a row whose verdict depends on slow processes: how many, of which side. */
+static const char *slow_processes(const struct pk_compared *row, struct pk_arena *a)
+{
+    const struct pk_decision *d = &row->decision;
+    if (!(d->slow_size > 0) || d->verdict == PK_SAME || d->verdict == PK_SLOWER || d->verdict == PK_FASTER)
+        return NULL;
+    return pk_printf(a, "%s of %s%s%s: %s.", row->new_->metric, row->new_->variant, *row->place ? " " : "",
+                     row->place, pk_report_slow(row, a));
+}
+
+/* The notes of the first rows that have one; text: NULL = none. */
+static void row_notes(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a,
+                      const char *(*text)(const struct pk_compared *, struct pk_arena *))
 {
     enum { MOST_PRINTED = 8 };
-    size_t printed = 0;
-    for (size_t i = 0; i < c->n && printed < MOST_PRINTED; i++) {
-        const struct pk_compared *row = &c->v[i];
-        const struct pk_decision *d = &row->decision;
-        if (!row->judged || row->hidden || !(d->slow_size > 0) || d->verdict == PK_SAME ||
-            d->verdict == PK_SLOWER || d->verdict == PK_FASTER)
-            continue;
-        const struct pk_figures *f = row->new_;
-        pk_out_note(out, pk_printf(a, "%s of %s%s%s: %s.", f->metric, f->variant, *row->place ? " " : "",
-                                   row->place, pk_report_slow(row, a)));
-        printed++;
+    for (size_t i = 0, printed = 0; i < c->n && printed < MOST_PRINTED; i++) {
+        const char *note = c->v[i].judged && !c->v[i].hidden ? text(&c->v[i], a) : NULL;
+        if (note) {
+            pk_out_note(out, note);
+            printed++;
+        }
     }
 }
 
@@ -380,8 +380,8 @@ void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const c
                            "All times changed alike (median %+.1f %%): the cause may be the machine, not the "
                            "code. `perfkit gate` measures both sides in turns.",
                            100 * (shift - 1)));
-    difference_notes(out, c, a);
-    slow_notes(out, c, a);
+    row_notes(out, c, a, difference);
+    row_notes(out, c, a, slow_processes);
     tail_notes(out, c, a);
     reason_notes(out, c, a);
 }

@@ -6,10 +6,14 @@
 #include <stddef.h>
 #include <string.h>
 
-#define LEVEL(key, unit, at, member)                                                                         \
+#define LEVEL_ROW(name, unit, at, member)                                                                    \
     {                                                                                                        \
-        key, unit, offsetof(struct pk_ceilings, level[at].member), true, (at) == PK_LEVEL_BETWEEN, true      \
+        name, unit, offsetof(struct pk_ceilings, level[at].member), true, (at) == PK_LEVEL_BETWEEN, true     \
     }
+#define LEVEL(name, at)                                                                                      \
+    LEVEL_ROW(name "_bytes", "bytes", at, to_bytes),                                                         \
+        LEVEL_ROW(name "_bytes_per_s", "bytes/s", at, bytes_per_s),                                          \
+        LEVEL_ROW(name "_copy_bytes_per_s", "bytes/s", at, copy_bytes_per_s)
 
 const struct pk_ceiling_row pk_ceiling_rows[PK_CEILING_ROWS] = {
     {"fp32_flops_per_s", "flops/s", offsetof(struct pk_ceilings, fp32_flops_per_s)},
@@ -19,18 +23,10 @@ const struct pk_ceiling_row pk_ceiling_rows[PK_CEILING_ROWS] = {
     {"cache_bytes", "bytes", offsetof(struct pk_ceilings, cache_bytes)},
     {"tf32_flops_per_s", "flops/s", offsetof(struct pk_ceilings, tf32_flops_per_s), .of_some = true},
     {"bf16_flops_per_s", "flops/s", offsetof(struct pk_ceilings, bf16_flops_per_s), .of_some = true},
-    LEVEL("l1_bytes", "bytes", PK_LEVEL_L1, to_bytes),
-    LEVEL("l1_bytes_per_s", "bytes/s", PK_LEVEL_L1, bytes_per_s),
-    LEVEL("l1_copy_bytes_per_s", "bytes/s", PK_LEVEL_L1, copy_bytes_per_s),
-    LEVEL("l2_bytes", "bytes", PK_LEVEL_L2, to_bytes),
-    LEVEL("l2_bytes_per_s", "bytes/s", PK_LEVEL_L2, bytes_per_s),
-    LEVEL("l2_copy_bytes_per_s", "bytes/s", PK_LEVEL_L2, copy_bytes_per_s),
-    LEVEL("l3_bytes", "bytes", PK_LEVEL_L3, to_bytes),
-    LEVEL("l3_bytes_per_s", "bytes/s", PK_LEVEL_L3, bytes_per_s),
-    LEVEL("l3_copy_bytes_per_s", "bytes/s", PK_LEVEL_L3, copy_bytes_per_s),
-    LEVEL("between_bytes", "bytes", PK_LEVEL_BETWEEN, to_bytes),
-    LEVEL("between_bytes_per_s", "bytes/s", PK_LEVEL_BETWEEN, bytes_per_s),
-    LEVEL("between_copy_bytes_per_s", "bytes/s", PK_LEVEL_BETWEEN, copy_bytes_per_s),
+    LEVEL("l1", PK_LEVEL_L1),
+    LEVEL("l2", PK_LEVEL_L2),
+    LEVEL("l3", PK_LEVEL_L3),
+    LEVEL("between", PK_LEVEL_BETWEEN),
 };
 
 static struct pk_slice slice_of(const struct pk_metric_decl *metrics, const struct pk_series *series,

@@ -15,25 +15,27 @@
 
 extern char **environ;
 
-/* Standard output to the pipe, the rest to /dev/null; in a separate process group, so that its children end with it. */
-static bool start(const char *const argv[], int out_fd, pid_t *pid)
+int pk_program_start(const char *const argv[], const char *folder, int output, int errors, pid_t *pid)
 {
     posix_spawn_file_actions_t fa;
     posix_spawnattr_t attr;
-    if (posix_spawn_file_actions_init(&fa) != 0)
-        return false;
-    if (posix_spawnattr_init(&attr) != 0) {
+    if (posix_spawn_file_actions_init(&fa))
+        return ENOMEM;
+    if (posix_spawnattr_init(&attr)) {
         posix_spawn_file_actions_destroy(&fa);
-        return false;
+        return ENOMEM;
     }
-    bool ok = posix_spawn_file_actions_adddup2(&fa, out_fd, 1) == 0 &&
-              posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0) == 0 &&
-              posix_spawn_file_actions_addopen(&fa, 2, "/dev/null", O_WRONLY, 0) == 0 &&
-              posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP) == 0 &&
-              posix_spawnp(pid, argv[0], &fa, &attr, (char *const *)argv, environ) == 0;
+    int e = posix_spawn_file_actions_adddup2(&fa, output, 1);
+    e = e ? e : posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
+    if (!e)
+        e = errors < 0 ? posix_spawn_file_actions_addopen(&fa, 2, "/dev/null", O_WRONLY, 0)
+                       : posix_spawn_file_actions_adddup2(&fa, errors, 2);
+    e = e || !folder ? e : posix_spawn_file_actions_addchdir_np(&fa, folder);
+    e = e ? e : posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
+    e = e ? e : posix_spawnp(pid, argv[0], &fa, &attr, (char *const *)argv, environ);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&fa);
-    return ok;
+    return e;
 }
 
 /* Reads until end of file, enough, or the deadline; false at the deadline. */
@@ -67,7 +69,7 @@ const char *pk_program_output(const char *const argv[], uint64_t patience_ns, st
     if (pipe2(fds, O_CLOEXEC) != 0)
         return NULL;
     PK_CLEANUP_FD int read_end = fds[0];
-    bool started = start(argv, fds[1], &pid);
+    const bool started = pk_program_start(argv, NULL, fds[1], -1, &pid) == 0;
     close(fds[1]);
     if (!started)
         return NULL;

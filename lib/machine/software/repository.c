@@ -119,8 +119,8 @@ const char *pk_machine_commit(const char *name, struct pk_arena *a)
 
 const char *pk_machine_git_directory(struct pk_arena *a)
 {
-    const char *const rev_parse[] = {"git", "rev-parse", "--absolute-git-dir", NULL};
-    return first_line(pk_program_output(rev_parse, PATIENCE_NS, a), a);
+    static const char *const rev_parse[] = {"rev-parse", "--absolute-git-dir", NULL};
+    return first_line(git(NULL, "", rev_parse, PATIENCE_NS, a), a);
 }
 
 const char *pk_machine_branch(struct pk_arena *a)
