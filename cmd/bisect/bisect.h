@@ -19,7 +19,7 @@ struct search {
 
 const char *pk_bisect_path(const struct search *s, const char *name);
 /* Runs a program in one of the trees (NULL: the working directory). Its exit status, 128 and the signal that ended it, or 127 when it
- * cannot be started (the reason is its output). Ctrl-C is passed on, but not to git. */
+ * cannot be started (the reason is its output). A stop signal ends it with all it started, except git. */
 int pk_bisect_run(const struct search *s, const char *tree, const char *output, const char *const *argv);
 /* The last line of an output that is not empty. */
 const char *pk_bisect_last_line(const struct search *s, const char *output);

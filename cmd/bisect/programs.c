@@ -2,14 +2,14 @@
 #include "cmd/bisect/bisect.h"
 
 #include "base/file.h"
-#include "machine/software/program_output.h"
+#include "base/program/program.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
+
+#define GRACE_NS                                                                                             \
+    (5 * PK_NS_PER_S) /* for a gate to record what it measured, and a build to remove its temporary files */
 
 const char *pk_bisect_path(const struct search *s, const char *name)
 {
@@ -18,24 +18,22 @@ const char *pk_bisect_path(const struct search *s, const char *name)
 
 int pk_bisect_run(const struct search *s, const char *tree, const char *output, const char *const *argv)
 {
-    static const struct timespec pause = {.tv_nsec = 5000000};
-    pid_t pid;
-    int status, got;
-    bool passed_on = strcmp(argv[0], "git") == 0; /* its steps are short, and are not to be left half done */
+    struct pk_program p;
+    const bool is_git =
+        strcmp(argv[0], "git") == 0; /* its steps are short, and are not to be left half done */
     PK_CLEANUP_FD int fd = open(pk_bisect_path(s, output), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0)
         return 127;
-    const int e = pk_program_start(argv, tree ? pk_bisect_path(s, tree) : NULL, fd, fd, &pid);
+    const int e =
+        pk_program_start(&p, &(struct pk_program_setup){argv, .folder = tree ? pk_bisect_path(s, tree) : NULL,
+                                                        .fd = {-1, fd, fd, -1}});
     if (e) {
         dprintf(fd, "cannot start %s: %s\n", argv[0], strerror(e));
         return 127;
     }
-    while (!(got = waitpid(pid, &status, WNOHANG)) || (got < 0 && errno == EINTR)) {
-        if (pk_stop_flag && !passed_on)
-            passed_on = kill(-pid, SIGINT) == 0;
-        nanosleep(&pause, NULL);
-    }
-    return got < 0 ? 127 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    pk_program_ended(&p, UINT64_MAX, is_git ? NULL : &pk_stop_flag);
+    pk_program_end(&p, GRACE_NS);
+    return WIFEXITED(p.status) ? WEXITSTATUS(p.status) : 128 + WTERMSIG(p.status);
 }
 
 const char *pk_bisect_last_line(const struct search *s, const char *output)

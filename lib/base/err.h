@@ -37,7 +37,7 @@ enum pk_code {
     PK_E_OOM = -10,           /* device memory limit reached: a row, not an exit        */
     PK_E_TIMEOUT = -11,       /* a case took too long: a row, not an exit               */
     PK_E_SKIPPED = -12,       /* a combination that does not apply: a row, not an exit  */
-    PK_E_INTERRUPTED = -13,   /* SIGINT, SIGTERM                             -> exit 130 */
+    PK_E_INTERRUPTED = -13,   /* SIGINT, SIGTERM, SIGHUP, SIGQUIT            -> exit 130 */
 };
 
 struct pk_err {

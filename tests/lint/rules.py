@@ -34,7 +34,7 @@ CALL_HOMES = {
     r"exit": [],
     # only an assertion and memory refused end the process; a child between fork and exec has no other way
     r"abort": ["lib/base/err.c", "lib/base/arena.c"],
-    r"_exit": ["cmd/frame/main.c", "lib/bench/client/process.c", "lib/bench/command/spawner.c", "probes/selftest.c"],
+    r"_exit": ["cmd/frame/main.c", "lib/base/program/program.c", "lib/bench/command/spawner.c", "probes/selftest.c"],
     r"strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof|rand|system|popen|tmpnam|mktemp|alloca": [],
     r"time|gettimeofday": [],  # base/clock.h
     # a text of SQL that is no section of a .sql file; nothing that is read from a store becomes part of one

@@ -1,29 +1,21 @@
 /* Process: start, listen, end, reap. */
 #include "bench/client/process.h"
 
-#include "base/clock.h"
 #include "base/text/buf.h"
 #include "wire/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHILD_WIRE_FD = 3, FIRST_FREE_FD = 10, LAST_LINES = 3 };
+enum { CHILD_WIRE_FD = 3, LAST_LINES = 3 };
 
-/* The child's descriptors, and the pipe that reports why exec failed. */
+/* The child's descriptors. */
 struct ends {
-    int in, wire, err, exec_w;
-    int exec_r;
+    int in, wire, err;
 };
 
 static void close_fd(int *fd)
@@ -33,16 +25,6 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* Out of the way of 0 to 3, which the child needs for itself. */
-static void move_up(int *fd)
-{
-    int high = *fd >= 0 && *fd < FIRST_FREE_FD ? fcntl(*fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD) : -1;
-    if (high >= 0) {
-        close(*fd);
-        *fd = high;
-    }
-}
-
 static bool open_pair(int *ours, int *theirs, bool both_ways)
 {
     int fd[2];
@@ -50,7 +32,6 @@ static bool open_pair(int *ours, int *theirs, bool both_ways)
         return false;
     *ours = fd[0];
     *theirs = fd[1];
-    move_up(theirs);
     return true;
 }
 
@@ -59,13 +40,10 @@ static void close_ends(struct ends *e)
     close_fd(&e->in);
     close_fd(&e->wire);
     close_fd(&e->err);
-    close_fd(&e->exec_w);
-    close_fd(&e->exec_r);
 }
 
 static void close_ours(struct pk_process *p)
 {
-    close_fd(&p->pid_fd);
     close_fd(&p->in_fd);
     close_fd(&p->wire_fd);
     close_fd(&p->err_fd);
@@ -74,7 +52,7 @@ static void close_ours(struct pk_process *p)
 static enum pk_code open_ends(struct pk_process *p, struct ends *e, struct pk_err *err)
 {
     if (open_pair(&p->in_fd, &e->in, true) && open_pair(&p->wire_fd, &e->wire, false) &&
-        open_pair(&p->err_fd, &e->err, false) && open_pair(&e->exec_r, &e->exec_w, false)) {
+        open_pair(&p->err_fd, &e->err, false)) {
         fcntl(p->wire_fd, F_SETFL, O_NONBLOCK);
         fcntl(p->err_fd, F_SETFL, O_NONBLOCK);
         return PK_OK;
@@ -87,13 +65,13 @@ static enum pk_code open_ends(struct pk_process *p, struct ends *e, struct pk_er
     return pk_fix(err, "raise the limit of open files (ulimit -n)");
 }
 
-/* The environment with PERFKIT_WIRE_FD set; made before the fork because it allocates. */
-static char **environment(struct pk_arena *a)
+/* The environment with PERFKIT_WIRE_FD set. */
+static const char *const *environment(struct pk_arena *a)
 {
     size_t n = 0;
     while (environ[n])
         n++;
-    char **env = pk_new_n(a, char *, n + 2);
+    const char **env = pk_new_n(a, const char *, n + 2);
     size_t k = 0;
     for (size_t i = 0; i < n; i++)
         if (strncmp(environ[i], PK_WIRE_FD_ENV "=", sizeof PK_WIRE_FD_ENV))
@@ -102,59 +80,18 @@ static char **environment(struct pk_arena *a)
     return env;
 }
 
-/* Between fork and exec: system calls only. The parent may ignore SIGPIPE and block signals; the child must
- * not inherit it. */
-_Noreturn static void become(const struct ends *e, const char *const *argv, char **env, pid_t parent)
-{
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(127);
-    signal(SIGPIPE, SIG_DFL);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    if (dup2(e->in, 0) >= 0 && dup2(e->err, 1) >= 0 && dup2(e->err, 2) >= 0 &&
-        dup2(e->wire, CHILD_WIRE_FD) >= 0)
-        execvpe(argv[0], (char *const *)argv, env);
-    int cause = errno;
-    _exit(write(e->exec_w, &cause, sizeof cause) > 0 ? 127 : 126);
-}
-
-/* The errno of a failed exec; 0 when exec closed the pipe. */
-static int exec_error(int fd)
-{
-    int cause = 0;
-    ssize_t n;
-    do {
-        n = read(fd, &cause, sizeof cause);
-    } while (n < 0 && errno == EINTR);
-    return n == sizeof cause ? cause : 0;
-}
-
 enum pk_code pk_process_start(struct pk_process *p, const char *const *argv, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    *p = (struct pk_process){.pid_fd = -1, .in_fd = -1, .wire_fd = -1, .err_fd = -1};
-    struct ends e = {-1, -1, -1, -1, -1};
+    *p = (struct pk_process){.program.end_fd = -1, .in_fd = -1, .wire_fd = -1, .err_fd = -1};
+    struct ends e = {-1, -1, -1};
     if (open_ends(p, &e, err))
         return err->code;
-    char **env = environment(&a);
-    pid_t parent = getpid(), pid = fork();
-    if (pid == 0)
-        become(&e, argv, env, parent);
-    int cause = pid < 0 ? errno : 0;
-    if (pid > 0) {
-        setpgid(pid, pid); /* parent or child, whichever is first; EACCES after exec is fine */
-        p->pid = pid;
-        close_fd(&e.exec_w);
-        cause = exec_error(e.exec_r);
-        p->pid_fd = pidfd_open(pid, 0);
-        cause = cause || p->pid_fd >= 0 ? cause : errno;
-    }
+    const int cause = pk_program_start(
+        &p->program,
+        &(struct pk_program_setup){.argv = argv, .env = environment(&a), .fd = {e.in, e.err, e.err, e.wire}});
     close_ends(&e);
     if (cause) {
-        pk_process_end(p, 0);
         close_ours(p);
         pk_fail(err, PK_E_IO, "cannot start '%s'", argv[0]);
         pk_why(err, "%s", strerror(cause));
@@ -180,26 +117,6 @@ static void keep_tail(struct pk_process *p)
         close_fd(&p->err_fd);
 }
 
-static struct timespec until(uint64_t deadline_ns)
-{
-    uint64_t now = pk_clock_ns(), left = deadline_ns > now ? deadline_ns - now : 0;
-    return (struct timespec){.tv_sec = (time_t)(left / PK_NS_PER_S), .tv_nsec = (long)(left % PK_NS_PER_S)};
-}
-
-/* Sleeps with SIGINT and SIGTERM let in; they are blocked between the look at the flag and the sleep. */
-static int sleep_on(struct pollfd *fds, nfds_t n, uint64_t deadline_ns, const volatile int *stop_flag)
-{
-    sigset_t ours, old;
-    sigemptyset(&ours);
-    sigaddset(&ours, SIGINT);
-    sigaddset(&ours, SIGTERM);
-    sigprocmask(SIG_BLOCK, &ours, &old);
-    struct timespec left = until(deadline_ns);
-    int ready = stop_flag && *stop_flag ? -1 : ppoll(fds, n, &left, &old);
-    sigprocmask(SIG_SETMASK, &old, NULL);
-    return ready;
-}
-
 /* Reads available bytes; closes a descriptor whose other end is closed. */
 static bool read_some(int *fd, char *buf, size_t cap, size_t *n)
 {
@@ -214,9 +131,11 @@ enum pk_process_event pk_process_wait(struct pk_process *p, uint64_t deadline_ns
                                       const volatile int *stop_flag, char *buf, size_t cap, size_t *n)
 {
     for (;;) {
-        struct pollfd fds[] = {
-            {p->wire_fd, POLLIN, 0}, {p->in_fd, POLLIN, 0}, {p->err_fd, POLLIN, 0}, {p->pid_fd, POLLIN, 0}};
-        int ready = sleep_on(fds, 4, deadline_ns, stop_flag);
+        struct pollfd fds[] = {{p->wire_fd, POLLIN, 0},
+                               {p->in_fd, POLLIN, 0},
+                               {p->err_fd, POLLIN, 0},
+                               {p->program.end_fd, POLLIN, 0}};
+        int ready = pk_poll_until(fds, 4, deadline_ns, stop_flag);
         if (stop_flag && *stop_flag)
             return PK_PROCESS_STOP;
         if (ready == 0)
@@ -237,9 +156,8 @@ enum pk_process_event pk_process_wait(struct pk_process *p, uint64_t deadline_ns
 bool pk_process_ended(struct pk_process *p, uint64_t deadline_ns)
 {
     for (;;) {
-        struct pollfd fds[] = {{p->pid_fd, POLLIN, 0}, {p->err_fd, POLLIN, 0}};
-        struct timespec left = until(deadline_ns);
-        int ready = ppoll(fds, 2, &left, NULL);
+        struct pollfd fds[] = {{p->program.end_fd, POLLIN, 0}, {p->err_fd, POLLIN, 0}};
+        int ready = pk_poll_until(fds, 2, deadline_ns, NULL);
         if (ready == 0 || (ready < 0 && errno != EINTR))
             return false;
         if (ready > 0 && fds[1].revents)
@@ -251,22 +169,12 @@ bool pk_process_ended(struct pk_process *p, uint64_t deadline_ns)
 
 void pk_process_end(struct pk_process *p, uint64_t grace_ns)
 {
-    if (!p->pid)
+    if (!p->program.pid)
         return;
     close_fd(&p->in_fd);
-    if (grace_ns && !pk_process_ended(p, 0)) {
-        kill(-p->pid, SIGTERM);
-        pk_process_ended(p, pk_clock_ns() + grace_ns);
-    }
-    /* Until the leader is reaped its number is not reused, so the signal reaches only this group.
-     */
-    kill(-p->pid, SIGKILL);
-    kill(p->pid, SIGKILL);
-    while (waitpid(p->pid, &p->wait_status, 0) < 0 && errno == EINTR)
-        ;
+    pk_program_end(&p->program, grace_ns);
     if (p->err_fd >= 0)
         keep_tail(p);
-    p->pid = 0;
     close_ours(p);
 }
 
@@ -341,7 +249,7 @@ const char *pk_process_last_words(const struct pk_process *p, struct pk_arena *a
 
 const char *pk_process_fate(const struct pk_process *p, struct pk_arena *a)
 {
-    int s = p->wait_status;
+    int s = p->program.status;
     const char *how = WIFSIGNALED(s)
                           ? pk_printf(a, "ended by signal %d (%s)", WTERMSIG(s), strsignal(WTERMSIG(s)))
                           : pk_printf(a, "exit status %d", WEXITSTATUS(s));

@@ -1,25 +1,20 @@
-/* Process: a program started by the parent in its own process group, which is killed when the parent ends.
+/* Process: a program that perfkit talks to, with everything that it starts, none of which outlives perfkit (base/program/program.h).
  *
  * Its stdin is one end of a socket whose other end is in_fd; what it writes to the descriptor in PERFKIT_WIRE_FD arrives on wire_fd;
  * stdout and stderr are kept as a bounded tail, for messages. Every descriptor here is close-on-exec. One thread uses a process: the one
- * that started it, because the kernel ties the child's death to that thread. */
+ * that started it, because the kernel ties the process to that thread. */
 #pragma once
 
 #include "base/arena.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "base/program/program.h"
 
 enum { PK_TAIL_BYTES = 4096 };
 
 struct pk_process {
-    pid_t pid;       /* also its process group; 0 = not started or reaped */
-    int pid_fd;      /* becomes readable when it ends */
-    int in_fd;       /* to and from its stdin; -1 = closed */
-    int wire_fd;     /* -1 = closed */
-    int err_fd;      /* -1 = closed */
-    int wait_status; /* after pk_process_end */
+    struct pk_program program;
+    int in_fd;   /* to and from its stdin; -1 = closed */
+    int wire_fd; /* -1 = closed */
+    int err_fd;  /* -1 = closed */
     size_t tail_n;
     char tail[PK_TAIL_BYTES]; /* the last bytes of stdout and stderr, not terminated */
 };
@@ -36,16 +31,15 @@ enum pk_process_event {
     PK_PROCESS_STOP,     /* *stop_flag is set */
 };
 
-/* Waits, asleep, until one of these is so; the protocol comes first. deadline_ns is of pk_clock_ns. SIGINT and
- * SIGTERM can arrive only while this sleeps, so that a stop is never missed. */
+/* Waits, asleep, until one of these is so; the protocol comes first. deadline_ns is of pk_clock_ns. Signals
+ * arrive only while this sleeps, so that a stop is never missed. */
 enum pk_process_event pk_process_wait(struct pk_process *p, uint64_t deadline_ns,
                                       const volatile int *stop_flag, char *buf, size_t cap, size_t *n);
 
 /* Waits until it ended, at most until deadline_ns. */
 bool pk_process_ended(struct pk_process *p, uint64_t deadline_ns);
 
-/* Ends the whole group (SIGTERM, after grace_ns SIGKILL), reaps, closes. Nothing happens when it is not
- * running. */
+/* pk_program_end, and closes its stdin first and the rest after. */
 void pk_process_end(struct pk_process *p, uint64_t grace_ns);
 
 /* "ended by signal 11 (Segmentation fault)", "exit status 3"; with its last output, if any. After pk_process_end. */

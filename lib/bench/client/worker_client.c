@@ -30,9 +30,9 @@ static void drop_worker(struct pk_worker_client *l, uint64_t grace_ns)
 
 static enum pk_code need_worker(struct pk_worker_client *l, struct pk_err *err)
 {
-    if (l->process.pid && pk_process_ended(&l->process, 0))
+    if (l->process.program.pid && pk_process_ended(&l->process, 0))
         drop_worker(l, 0); /* it ended between requests: not this case's fault */
-    if (l->process.pid)
+    if (l->process.program.pid)
         return PK_OK;
     if (l->started && l->provider->once) {
         pk_fail(err, PK_E_UNAVAILABLE, "the worker (%s) ended with an earlier case", l->provider->name);
@@ -224,7 +224,7 @@ enum pk_reply pk_worker_client_question(struct pk_worker_client *l, const char *
 void pk_worker_client_quit(struct pk_worker_client *l)
 {
     struct pk_err err;
-    if (l->process.pid && !pk_wire_write(l->process.in_fd, json_pack("{s:s}", "type", "quit"), &err))
+    if (l->process.program.pid && !pk_wire_write(l->process.in_fd, json_pack("{s:s}", "type", "quit"), &err))
         pk_process_ended(&l->process, pk_clock_ns() + QUIT_GRACE_NS);
     drop_worker(l, KILL_GRACE_NS);
 }

@@ -45,13 +45,13 @@ static void drop_spawner(struct pk_command *r, uint64_t grace_ns)
 static enum pk_code need_spawner(struct pk_command *r, struct pk_err *err)
 {
     static const char *const argv[] = {"/proc/self/exe", "worker", "--spawner", NULL};
-    if (r->spawner.pid)
+    if (r->spawner.program.pid)
         return PK_OK;
     if (r->o->cpus)
         pk_bind_memory(&r->cpus); /* inherited; the parent itself measures nothing */
     if (pk_process_start(&r->spawner, argv, err))
         return err->code;
-    if (r->o->cpus && !pk_bind_process(r->spawner.pid, &r->cpus)) {
+    if (r->o->cpus && !pk_bind_process(r->spawner.program.pid, &r->cpus)) {
         pk_fail(err, PK_E_IO, "the command cannot be bound to CPUs %s", r->o->cpus);
         return pk_why(err, "the kernel refused it");
     }

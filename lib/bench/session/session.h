@@ -3,10 +3,10 @@
  *
  * One invocation = one fresh process per provider over a shuffled list of all cases. A worker that ends early
  * fails the case it had (with signal or exit status in the message) and is replaced for the rest. A case that
- * ended oom, timeout, failed or skipped is not tried in later invocations. Workers are process groups of
- * their own and die with the parent (PR_SET_PDEATHSIG). Garbage, an undeclared metric, a metric of the
- * probe in another unit, another request's id, a case that was not requested, or "ok" without a sample violate the protocol: the case fails with the reason and that
- * worker's process group is ended.
+ * ended oom, timeout, failed or skipped is not tried in later invocations. Workers and all that
+ * they start end with the parent (base/program/program.h). Garbage, an undeclared metric, a metric of the probe in another unit, another
+ * request's id, a case that was not requested, or "ok" without a sample violate the protocol: the case fails with the reason and that
+ * worker is ended.
  *
  * Counter passes, and a trace pass, come when every timing pass is over: for each fresh workers measure perfkit's own cases that ended ok
  * once more, with few samples. Counter pass k is the slice of invocation k + 1 and pass "counter". One that fails is a warning and leaves its
@@ -59,7 +59,7 @@ struct pk_session_result {
 
 /* case_ids[i] is the store's id of plan->v[i]. `done[i]` = what is already recorded of case i (--resume),
  * NULL = nothing. Stops
- * at once, cleanly, when *stop_flag becomes non-zero (set by a handler of SIGINT or SIGTERM): PK_OK with
+ * at once, cleanly, when *stop_flag becomes non-zero (set by a handler of signals): PK_OK with
  * out->interrupted. Errors are the recorder's. */
 enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_options *opt,
                             const struct pk_provider *providers, size_t n_providers, struct pk_recorder *rec,

@@ -1,8 +1,8 @@
 /* Repository: commit and branch of a folder, and where the branch left another, by asking git. */
 #include "base/clock.h"
+#include "base/program/output.h"
 #include "base/text/units.h"
 #include "base/text/words.h"
-#include "machine/software/program_output.h"
 #include "machine/software/software.h"
 
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 #include "machine/software/software.h"
 
 #include "base/clock.h"
+#include "base/program/output.h"
 #include "base/text/buf.h"
 #include "base/text/words.h"
-#include "machine/software/program_output.h"
 
 #include <string.h>
 #include <sys/vfs.h>

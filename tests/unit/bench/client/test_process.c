@@ -83,7 +83,7 @@ static void the_whole_group_ends(void **state)
     char text[32] = "";
     size_t n;
     assert_int_equal(pk_process_wait(&p, in_seconds(60), NULL, text, sizeof text - 1, &n), PK_PROCESS_BYTES);
-    const pid_t child = (pid_t)strtol(text, NULL, 10), group = p.pid;
+    const pid_t child = (pid_t)strtol(text, NULL, 10), group = p.program.pid;
     assert_int_equal(getpgid(child), group);
     pk_process_end(&p, 10 * PK_NS_PER_MS);
     assert_string_equal(pk_process_fate(&p, &arena), "ended by signal 9 (Killed)");
@@ -106,8 +106,8 @@ static void what_cannot_be_started_is_said(void **state)
         assert_non_null(strstr(err.what, rows[i].program));
         assert_string_equal(err.why, rows[i].why);
         assert_string_equal(err.fix, rows[i].fix);
-        assert_int_equal(p.pid, 0);
-        assert_true(p.in_fd == -1 && p.wire_fd == -1 && p.err_fd == -1 && p.pid_fd == -1);
+        assert_int_equal(p.program.pid, 0);
+        assert_true(p.in_fd == -1 && p.wire_fd == -1 && p.err_fd == -1 && p.program.end_fd == -1);
     }
 }
 

@@ -65,10 +65,10 @@ static void an_answer_is_a_slice_with_its_facts(void **state)
         assert_int_equal(client.n_facts, 1);
         assert_string_equal(client.facts[0].key, "threads");
     }
-    const pid_t worker = client.process.pid;
+    const pid_t worker = client.process.program.pid;
     assert_true(worker > 0);
     pk_worker_client_quit(&client);
-    assert_int_equal(client.process.pid, 0);
+    assert_int_equal(client.process.program.pid, 0);
 }
 
 static void a_lie_ends_the_worker(void **state)
@@ -95,7 +95,7 @@ static void a_lie_ends_the_worker(void **state)
         assert_int_equal(s->status, PK_ST_FAILED);
         if (!strstr(s->message, rows[i].message))
             fail_msg("row %zu: %s", i, s->message);
-        assert_int_equal(client.process.pid, 0);
+        assert_int_equal(client.process.program.pid, 0);
         close_client(state);
     }
     open_client("true", NULL);
@@ -107,9 +107,9 @@ static void who_is_late_or_stopped_is_ended(void **state)
     const volatile int stop = 1;
     open_client(HELLO "sleep 60", NULL);
     assert_int_equal(ask(1, 20 * PK_NS_PER_MS, NULL, &slice), PK_REPLY_LATE);
-    assert_int_equal(client.process.pid, 0);
+    assert_int_equal(client.process.program.pid, 0);
     assert_int_equal(ask(2, 60 * PK_NS_PER_S, &stop, &slice), PK_REPLY_STOPPED);
-    assert_int_equal(client.process.pid, 0);
+    assert_int_equal(client.process.program.pid, 0);
 }
 
 /* One that said bye, or went after its answer, is replaced unless it cannot be started again. */
@@ -117,7 +117,7 @@ static void the_next_question_starts_another(void **state)
 {
     open_client(HELLO "read -r r; " SAMPLE "echo '{\"type\":\"bye\"}' >&3; " STATUS(7), NULL);
     assert_int_equal(answer(7)->status, PK_ST_OK);
-    assert_int_equal(client.process.pid, 0);
+    assert_int_equal(client.process.program.pid, 0);
     assert_int_equal(answer(7)->status, PK_ST_OK);
     close_client(state);
     open_client(HELLO "read -r r; " SAMPLE "echo '{\"type\":\"bye\"}' >&3; " STATUS(7), "it is ranks");
