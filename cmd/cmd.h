@@ -89,7 +89,9 @@ enum pk_code pk_open_run(struct pk_app *app, const char *ref, struct pk_store **
 enum pk_code pk_open_runs(void *of_app, const char *ref, const struct pk_entry_name *of, struct pk_store **s,
                           int64_t **ids, size_t *n, struct pk_err *err) PK_MUST_CHECK;
 
-/* Set by SIGINT and SIGTERM; handlers are installed by main. */
+/* What SIGINT, SIGTERM, SIGHUP and SIGQUIT do, of which those that were ignored at the start (nohup, a shell's background job) stay
+ * ignored. main installs a handler that sets the flag. */
+void pk_on_stop_signals(void (*handler)(int));
 extern volatile int pk_stop_flag;
 
 /* --- progress: the state of a run on standard error, printed only between slices --- */

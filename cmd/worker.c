@@ -71,9 +71,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     const int fd = inherited_wire();
     if (fd < 0 && !o->wire)
         return not_by_hand(err);
-    /* The parent ends its workers, by SIGTERM first; there is nothing here to put in order. */
-    signal(SIGTERM, SIG_DFL);
-    signal(SIGINT, SIG_DFL);
+    pk_on_stop_signals(SIG_DFL); /* there is nothing here to put in order */
     if (o->spawner)
         return pk_spawner_serve(STDIN_FILENO, err);
     if (o->start)

@@ -26,13 +26,14 @@ static void on_stop_signal(int sig)
     pk_stop_flag = sig;
 }
 
-/* A signal that is ignored when we start (nohup, a shell's background job) stays ignored. */
-static void stop_on(int sig)
+void pk_on_stop_signals(void (*handler)(int))
 {
-    struct sigaction old, new = {.sa_handler = on_stop_signal};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction old, new = {.sa_handler = handler};
     sigemptyset(&new.sa_mask);
-    if (!sigaction(sig, NULL, &old) && old.sa_handler != SIG_IGN)
-        sigaction(sig, &new, NULL);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
+            sigaction(signals[i], &new, NULL);
 }
 
 static void on_memory_refused(size_t bytes)
@@ -96,8 +97,7 @@ int main(int argc, const char **argv)
     setlocale(LC_CTYPE, ""); /* what a terminal can show; numbers stay in the C locale */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* beyond the file size limit, write then fails with EFBIG */
-    stop_on(SIGINT);
-    stop_on(SIGTERM);
+    pk_on_stop_signals(on_stop_signal);
     pk_set_oom_handler(on_memory_refused);
     inject_fault();
     enum pk_code rc = pk_dispatch(argc, argv, &arena, &err);

@@ -4,18 +4,18 @@ import pathlib
 import time
 
 
+def of_process(pid, name):
+    """The bytes of a file of /proc; none when the process has ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
+
+
 def marked(token):
     """Pids, other than ours, whose environment holds the token; zombies have none."""
-    found = []
-    for d in pathlib.Path("/proc").iterdir():
-        if not d.name.isdigit() or int(d.name) == os.getpid():
-            continue
-        try:
-            if token.encode() in (d / "environ").read_bytes():
-                found.append(int(d.name))
-        except OSError:
-            pass
-    return found
+    pids = [int(d.name) for d in pathlib.Path("/proc").iterdir() if d.name.isdigit()]
+    return [pid for pid in pids if pid != os.getpid() and token.encode() in of_process(pid, "environ")]
 
 
 def gone(token, seconds=5):

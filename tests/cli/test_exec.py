@@ -400,9 +400,9 @@ def test_killed(perfkit):
     token = uuid.uuid4().hex
     p = perfkit.start("exec", "--", "sleep", "100", env={"TOKEN": token})
     end = time.monotonic() + 20
-    while len(marked(token)) < 3 and time.monotonic() < end:
+    while len(marked(token)) < 4 and time.monotonic() < end:
         time.sleep(0.02)
-    assert len(marked(token)) == 3  # perfkit, its spawner, the command
+    assert len(marked(token)) == 4  # perfkit, the keeper, the spawner, the command
     p.kill()
     p.wait()
     assert gone(token)

@@ -1,0 +1,203 @@
+"""Nothing that perfkit started lives on: programs, their children, sessions of their own, daemons; whatever ends perfkit, at any place."""
+import ctypes
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import time
+import uuid
+
+import pytest
+from conftest import BINARY, Perfkit
+from processes import gone, marked, of_process
+
+# A child, one in a session of its own, a daemon, and the program itself. They are told by their name.
+FAMILY = """#!/bin/sh
+sleep 1000 &
+setsid sleep 1000 &
+(setsid sh -c 'sleep 1000 &' &)
+"""
+STAY = FAMILY + "sleep 1000\n"
+STUBBORN = FAMILY + "trap '' TERM INT\nsleep 1000\nsleep 1000\n"
+SIGNALS = (signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT, signal.SIGINT)
+SOON = 2  # seconds
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+MPI = (pathlib.Path(BINARY).parent / "perfkit-mpi.so").exists() and shutil.which("mpiexec") and "PERFKIT_SANITIZED" not in os.environ
+real = pytest.mark.skipif(not MPI, reason="no MPI, or one whose leaks are not ours to examine")
+
+
+def script(folder, name, text):
+    path = folder / name
+    path.write_text(text)
+    path.chmod(0o755)
+    return f"./{name}"
+
+
+def name_of(pid):
+    return of_process(pid, "comm").decode().strip()
+
+
+def sleeps(token):
+    return [pid for pid in marked(token) if name_of(pid) == "sleep"]
+
+
+def until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def command(one):
+    return ("exec", "--", script(one.cwd, "stay", STAY)), 4
+
+
+def prepare(one):
+    return ("exec", "--prepare", script(one.cwd, "stay", STAY), "--", "true"), 4
+
+
+def peer(one):
+    return ("run", "selftest", "--device", "null", "--variant", "ok", "-i", "1", "--peer", script(one.cwd, "stay", STAY)), 4
+
+
+def gate(one):
+    """The daemons of the side that ran first are there while the other side runs."""
+    script(one.cwd, "side", FAMILY + "mkdir first && exit 0\nsleep 1000\n")
+    return ("gate", "--a", "./side", "--b", "./side a"), 3 + 4
+
+
+def bisect(one):
+    script(one.cwd, "build", STAY)
+    git = ("git", "-c", "user.name=x", "-c", "user.email=x@y")
+    for args in (("init", "-q", "."), ("add", "-A"), ("commit", "-qm", "1"), ("commit", "-qm", "2", "--allow-empty")):
+        subprocess.run([*git, *args], cwd=one.cwd, check=True, env={"PATH": os.environ["PATH"], "HOME": str(one.home)})
+    return ("bisect", "HEAD~1..HEAD", "--side", "true", "--", "./build"), 4
+
+
+PLACES = (command, prepare, peer, gate, bisect)
+
+
+def ended(p, signum):
+    """Ends it and checks how: by the signal, or in order."""
+    p.send_signal(signum)
+    _, err = p.communicate(timeout=30)
+    assert p.returncode == (-signum if signum == signal.SIGKILL else 130), err.decode()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_signals(tmp_path, place):
+    running = []
+    for signum in SIGNALS:
+        (tmp_path / signum.name).mkdir()
+        one, token = Perfkit(tmp_path / signum.name), uuid.uuid4().hex
+        args, n = place(one)
+        running.append((one.start(*args, env={"TOKEN": token}), token, n, signum))
+    for p, token, n, signum in running:
+        until(lambda t=token, least=n: len(sleeps(t)) >= least)
+        ended(p, signum)
+        assert gone(token, SOON), [name_of(pid) for pid in marked(token)]
+
+
+@pytest.mark.parametrize("signum", SIGNALS)
+def test_workers(perfkit, signum):
+    token = uuid.uuid4().hex
+    p = perfkit.start("run", "selftest", "--device", "null", "--variant", "ok", "-a", "busy_ns=1000000", "--min-time", "60s", "--max-time", "60s",
+                      "--no-check", env={"TOKEN": token})
+    until(lambda: any(b"worker" in of_process(pid, "cmdline") for pid in marked(token)))
+    ended(p, signum)
+    assert gone(token, SOON)
+
+
+def ranks(token):
+    return [pid for pid in marked(token) if b"OMPI_COMM_WORLD_RANK=" in of_process(pid, "environ")]
+
+
+@real
+@pytest.mark.parametrize("signum", SIGNALS[:3])
+def test_ranks(perfkit, measured, signum):
+    token = uuid.uuid4().hex
+    (perfkit.cwd / "two").write_text("a 30000\nb 70000\n")
+    p = perfkit.start("run", "ddp-bucket", "-d", "cpu", "--tensors", "two", "-v", "none", "-i", "1", "--min-time", "60s", "--max-time", "60s",
+                      "--ranks", "2", "--compute-ms", "20", "--no-check", env={"TOKEN": token})
+    until(lambda: len(ranks(token)) >= 2)
+    ended(p, signum)
+    assert gone(token, SOON)
+
+
+@real
+def test_a_killed_rank_of_a_launcher(perfkit):
+    token = uuid.uuid4().hex
+    stay = script(perfkit.cwd, "stay", STAY)
+    p = subprocess.Popen([shutil.which("mpirun"), "-n", "1", BINARY, "exec", "--", stay], cwd=perfkit.cwd, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL, env=perfkit.environment({"TOKEN": token, **AS_ROOT}))
+    until(lambda: len(sleeps(token)) == 4)
+    own = [pid for pid in marked(token) if of_process(pid, "status").find(b"PPid:\t%d\n" % p.pid) >= 0]
+    assert len(own) == 1
+    os.kill(own[0], signal.SIGKILL)
+    p.wait(timeout=30)
+    assert gone(token, SOON)
+
+
+def test_a_helper_program(perfkit):
+    """git hangs and has daemons."""
+    token = uuid.uuid4().hex
+    (perfkit.cwd / "bin").mkdir()
+    script(perfkit.cwd / "bin", "git", STAY)
+    p = perfkit.start("exec", "--", "true", env={"TOKEN": token, "PATH": f"{perfkit.cwd}/bin:{os.environ['PATH']}"})
+    until(lambda: len(sleeps(token)) == 4)
+    ended(p, signal.SIGKILL)
+    assert gone(token, SOON)
+
+
+def test_a_second_signal(perfkit):
+    """It ends perfkit at once, and what does not heed the first one too."""
+    token = uuid.uuid4().hex
+    p = perfkit.start("exec", "--", script(perfkit.cwd, "stubborn", STUBBORN), env={"TOKEN": token})
+    until(lambda: len(sleeps(token)) == 4)
+    p.send_signal(signal.SIGINT)
+    ended(p, signal.SIGTERM)
+    assert gone(token, SOON)
+
+
+def test_no_signal(perfkit):
+    """All is gone when perfkit has ended: after a command that left daemons, after a timeout, and after a peer."""
+    leave, stubborn = script(perfkit.cwd, "leave", FAMILY), script(perfkit.cwd, "stubborn", STUBBORN)
+    selftest = ("run", "selftest", "--device", "null", "--variant", "ok", "-i", "1", "--peer")
+    for args, status in ((("exec", "-r", "2", "--", leave), 0), (("exec", "-r", "2", "--prepare", leave, "--", "true"), 0),
+                         (("exec", "--timeout", "1s", "--", stubborn), 6), ((*selftest, leave), 1),
+                         ((*selftest, stubborn, "--timeout", "1s", "--peer-startup", "0s"), 0)):
+        token = uuid.uuid4().hex
+        r = perfkit(*args, env={"TOKEN": token})
+        assert r.status == status and not marked(token), r
+
+
+def test_a_signal_that_was_ignored(perfkit):
+    """As nohup does: perfkit goes on, and its command ignores it too."""
+    p = perfkit.start("exec", "-r", "1", "--", "sh", "-c", "touch here; while [ ! -e go ]; do sleep 0.02; done; kill -HUP $$",
+                      preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    until(lambda: (perfkit.cwd / "here").exists())
+    p.send_signal(signal.SIGHUP)
+    (perfkit.cwd / "go").touch()
+    _, err = p.communicate(timeout=30)
+    assert p.returncode == 0, err.decode()
+
+
+def old_kernel():
+    """For preexec_fn: pidfd_open, clone3 and close_range are unknown to the kernel."""
+    absent, error, allowed = (434, 435, 436), 0x50000 | 38, 0x7fff0000  # numbers of every architecture; ENOSYS
+    program = [(0x20, 0, 0, 0)] + [(0x15, len(absent) - i, 0, number) for i, number in enumerate(absent)] + [(6, 0, 0, allowed), (6, 0, 0, error)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
+    prctl = ctypes.CDLL(None).prctl
+    prctl(38, 1, 0, 0, 0)  # no new privileges
+    if prctl(22, 2, struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))):
+        os._exit(99)
+
+
+def test_an_old_kernel(perfkit):
+    token = uuid.uuid4().hex
+    r = perfkit("exec", "-r", "2", "--", script(perfkit.cwd, "leave", FAMILY), env={"TOKEN": token}, preexec_fn=old_kernel)
+    if r.status == 99:
+        pytest.skip("no system call filters here")
+    assert r.status == 0 and not marked(token), r
