@@ -204,11 +204,14 @@ enum pk_code pk_doctor_ceilings(struct doctor *d, struct pk_err *err)
     struct pk_stored_ceilings stored;
     if (check_device(d->device, &d->device_options, err) ||
         pk_open_store(d->app, NULL, PK_STORE_WRITE, &s, err) ||
-        pk_ceilings_calibrate(s, machine, d->device, &d->device_options, &pk_stop_flag, &stored, err))
+        pk_ceilings_calibrate(s, machine, d->device, &d->device_options, PK_CEILINGS_LIMIT_NS, &pk_stop_flag,
+                              &stored, err))
         return err->code;
     begin_ceilings(d->app->out, &stored.top, a);
     ceilings_row(d->app->out, key, &stored);
     note_sheet(d, &stored);
+    if (stored.late)
+        pk_out_note(d->app->out, "Not measured again: the worker did not end in 2 min. These are stored.");
     if (stored.doubtful)
         pk_out_note(d->app->out, pk_printf(a,
                                            "Measured on a busy host: no second repetition came within 5 %% "

@@ -176,6 +176,17 @@ enum pk_code pk_comm_await(struct pk_comm *c, void *p, size_t bytes, struct pk_e
     return rc;
 }
 
+enum pk_code pk_comm_abandoned(const struct pk_comm *c, struct pk_err *err)
+{
+    const int run = pk_rank_heartbeats_abandoned(c->heartbeats);
+    if (!run)
+        return PK_OK;
+    pk_fail(err, PK_E_TIMEOUT, "rank %u: the run (process %d), which gives the ranks their cases, is stopped",
+            c->rank, run);
+    pk_why(err, "it got SIGSTOP and did not continue in time; the ranks do not wait for it");
+    return pk_fix(err, "start the run again; `kill -CONT %d` continues this one, without its ranks", run);
+}
+
 enum pk_code pk_comm_gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
                             struct pk_err *err)
 {

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/text/buf.h"
 #include "base/text/words.h"
+#include "machine/machine.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -19,10 +20,12 @@ struct heartbeat {
     _Atomic uint64_t calls;    /* calls that it entered; 0 = no heartbeat yet */
     _Atomic uint64_t since_ns; /* when it entered the current call; 0 = in none */
     _Atomic uint64_t seen_ns;  /* time of its last heartbeat */
+    _Atomic int pid;           /* 0 = it has not joined */
 };
 
 struct pk_rank_heartbeats_page {
-    _Atomic uint64_t magic;
+    _Atomic uint64_t magic, patience_ns;
+    _Atomic int run; /* see pk_rank_heartbeats_make */
     struct heartbeat v[];
 };
 
@@ -36,10 +39,10 @@ static size_t bytes_of(unsigned ranks)
 static void map(struct pk_rank_heartbeats *r, int fd, unsigned ranks)
 {
     void *page = mmap(NULL, bytes_of(ranks), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    *r = (struct pk_rank_heartbeats){page == MAP_FAILED ? NULL : page, ranks, -1};
+    *r = (struct pk_rank_heartbeats){.page = page == MAP_FAILED ? NULL : page, .ranks = ranks, .fd = -1};
 }
 
-void pk_rank_heartbeats_make(struct pk_rank_heartbeats *r, unsigned ranks)
+void pk_rank_heartbeats_make(struct pk_rank_heartbeats *r, unsigned ranks, int run, uint64_t patience_ns)
 {
     const int fd = memfd_create("heartbeats", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     *r = (struct pk_rank_heartbeats){0};
@@ -53,6 +56,8 @@ void pk_rank_heartbeats_make(struct pk_rank_heartbeats *r, unsigned ranks)
         return;
     }
     r->page->magic = MAGIC;
+    r->page->run = run;
+    r->page->patience_ns = patience_ns;
     r->fd = fd;
 }
 
@@ -61,7 +66,7 @@ const char *pk_rank_heartbeats_path(const struct pk_rank_heartbeats *r, struct p
     return r->page ? pk_printf(a, "/proc/%d/fd/%d", (int)getpid(), r->fd) : NULL;
 }
 
-void pk_rank_heartbeats_join(struct pk_rank_heartbeats *r, const char *path, unsigned ranks)
+void pk_rank_heartbeats_join(struct pk_rank_heartbeats *r, const char *path, unsigned ranks, unsigned rank)
 {
     struct stat s;
     const int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -73,6 +78,8 @@ void pk_rank_heartbeats_join(struct pk_rank_heartbeats *r, const char *path, uns
     close(fd);
     if (r->page && r->page->magic != MAGIC)
         pk_rank_heartbeats_close(r);
+    if (r->page && rank < ranks)
+        r->page->v[rank].pid = (int)getpid();
 }
 
 void pk_rank_heartbeats_close(struct pk_rank_heartbeats *r)
@@ -137,6 +144,46 @@ static struct seen read_heartbeat(const struct pk_rank_heartbeats *r, unsigned r
 static bool waits_awake(const struct seen *s)
 {
     return s->waits && s->silent_ns < PATIENCE_NS;
+}
+
+uint64_t pk_rank_heartbeats_calls(const struct pk_rank_heartbeats *r)
+{
+    return r->page ? r->page->v[0].calls : 0;
+}
+
+const char *pk_rank_heartbeats_stopped(const struct pk_rank_heartbeats *r, struct pk_arena *a)
+{
+    struct pk_buf names = {.arena = a};
+    for (unsigned i = 0; r->page && i < r->ranks; i++) {
+        const int pid = r->page->v[i].pid;
+        const char *how = pk_machine_stopped(pid);
+        if (how)
+            pk_buf_printf(&names, "%srank %u (process %d) is %s", names.n ? ", " : "", i, pid, how);
+    }
+    return names.n ? pk_buf_text(&names) : NULL;
+}
+
+bool pk_rank_heartbeats_stuck(const struct pk_rank_heartbeats *r)
+{
+    const uint64_t now_ns = pk_clock_ns();
+    for (unsigned i = 0; r->page && i < r->ranks; i++) {
+        const struct seen s = read_heartbeat(r, i, now_ns);
+        if ((s.waits && !waits_awake(&s)) || pk_machine_stopped(r->page->v[i].pid))
+            return true;
+    }
+    return false;
+}
+
+int pk_rank_heartbeats_abandoned(struct pk_rank_heartbeats *r)
+{
+    const uint64_t now_ns = pk_clock_ns();
+    if (!r || !r->page)
+        return 0;
+    if (!pk_machine_stopped(r->page->run))
+        r->stopped_ns = 0;
+    else if (!r->stopped_ns)
+        r->stopped_ns = now_ns;
+    return r->stopped_ns && now_ns - r->stopped_ns >= r->page->patience_ns ? r->page->run : 0;
 }
 
 const char *pk_rank_heartbeats_missing(const struct pk_rank_heartbeats *r, struct pk_arena *a)

@@ -3,29 +3,36 @@
  *
  * The process that starts the ranks creates a page of shared memory, and the ranks on its host map it. A rank writes when it enters a
  * call that waits for others, ten times a second while it waits, and when it leaves: a stopped rank stops writing, and a hanging rank
- * stays behind the others. No library is called for this, because it may hang. Nothing is known about ranks on other hosts. Where the
- * pointer may be NULL, there are no heartbeats. */
+ * stays behind the others. The thread that waits writes, not one of its own: that would go on in a rank that hangs. A rank that computes
+ * does not write, however long a step is; the kernel tells whether its process is stopped. No library is called for this, because it may
+ * hang. Nothing is known about ranks on other hosts. Where the pointer may be NULL, there are no heartbeats. */
 #pragma once
 
 #include "base/arena.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PK_HEARTBEAT_NS 100000000u
+#define PK_HEARTBEAT_PATIENCE_NS                                                                             \
+    30000000000u /* 300 heartbeats: a machine with many more ranks than CPUs is slower by less */
 
 struct pk_rank_heartbeats {
     struct pk_rank_heartbeats_page *page; /* NULL: not open, and nothing happens */
     unsigned ranks; /* our own copy: other processes write to the page, so only its entries are read */
     int fd;         /* of the creator */
+    uint64_t
+        stopped_ns; /* since when pk_rank_heartbeats_abandoned has found the run stopped; 0 = it was not */
 };
 
-/* Creates the page. Not open when there is no memory for it. */
-void pk_rank_heartbeats_make(struct pk_rank_heartbeats *r, unsigned ranks);
+/* Creates the page. Not open when there is no memory for it. run: the process that gives the ranks their requests, which the ranks do not
+ * wait for once it was stopped for patience_ns; 0 = they do, because a shell may stop and continue it with its ranks idle. */
+void pk_rank_heartbeats_make(struct pk_rank_heartbeats *r, unsigned ranks, int run, uint64_t patience_ns);
 /* The path by which other processes of this user on this host can map it while the creator has it open; NULL when it is not open. In the
  * arena. */
 const char *pk_rank_heartbeats_path(const struct pk_rank_heartbeats *r, struct pk_arena *a);
 /* Not open when there is no such page for this number of ranks. */
-void pk_rank_heartbeats_join(struct pk_rank_heartbeats *r, const char *path, unsigned ranks);
+void pk_rank_heartbeats_join(struct pk_rank_heartbeats *r, const char *path, unsigned ranks, unsigned rank);
 void pk_rank_heartbeats_close(struct pk_rank_heartbeats *r);
 
 /* Clears all entries, for new ranks. */
@@ -35,6 +42,16 @@ void pk_rank_heartbeats_clear(struct pk_rank_heartbeats *r);
 void pk_rank_heartbeats_enter(struct pk_rank_heartbeats *r, unsigned rank);
 void pk_rank_heartbeats_beat(struct pk_rank_heartbeats *r, unsigned rank);
 void pk_rank_heartbeats_leave(struct pk_rank_heartbeats *r, unsigned rank);
+
+/* Of a rank that waits: the run if it was stopped for too long, else 0. It reads a file: not ten times a second. */
+int pk_rank_heartbeats_abandoned(struct pk_rank_heartbeats *r);
+
+/* How many calls rank 0 has entered. */
+uint64_t pk_rank_heartbeats_calls(const struct pk_rank_heartbeats *r);
+/* "rank 1 (process 123) is stopped (SIGSTOP)"; NULL = none is. In the arena. */
+const char *pk_rank_heartbeats_stopped(const struct pk_rank_heartbeats *r, struct pk_arena *a);
+/* A rank is stopped, or gives no heartbeat in a call for a second. */
+bool pk_rank_heartbeats_stuck(const struct pk_rank_heartbeats *r);
 
 /* "rank 1 did not answer: rank 0 has waited for it for 3.2 s". NULL when no rank is at fault: all compute, or all wait for each other
  * and respond. Waits of less than a second do not count. In the arena. */

@@ -25,9 +25,15 @@ struct sequence {
     size_t series[PK_PHASES]; /* index + 1 of each phase's; 0 = none yet */
 };
 
+/* What an answer has so far. */
+struct totals {
+    size_t values, series, settings, text;
+};
+
 struct pk_collector {
-    struct pk_arena own; /* this struct */
-    struct pk_arena a;   /* the slice */
+    struct pk_arena own;           /* this struct */
+    struct totals answer, *totals; /* totals: its own, or those of the first collector of the answer */
+    struct pk_arena a;             /* the slice */
     struct pk_slice slice;
     bool complete;
     struct pk_metric_decl *metrics;
@@ -36,7 +42,6 @@ struct pk_collector {
     struct pk_index index; /* of sequences */
     struct pk_note *notes;
     size_t n_metrics, metrics_cap, n_series, series_cap, n_notes, notes_cap, n_sequences, sequences_cap;
-    size_t n_values;
 };
 
 struct pk_collector *pk_collector_new(void)
@@ -44,8 +49,14 @@ struct pk_collector *pk_collector_new(void)
     struct pk_arena own = {0};
     struct pk_collector *c = pk_new(&own, struct pk_collector);
     c->own = own;
+    c->totals = &c->answer;
     pk_collector_reset(c);
     return c;
+}
+
+void pk_collector_join(struct pk_collector *c, struct pk_collector *first)
+{
+    c->totals = first->totals;
 }
 
 void pk_collector_free(struct pk_collector *c)
@@ -60,8 +71,10 @@ void pk_collector_free(struct pk_collector *c)
 void pk_collector_reset(struct pk_collector *c)
 {
     pk_arena_free(&c->a);
-    *c = (struct pk_collector){
-        .own = c->own, .index = {.arena = &c->a}, .slice = {.message = "", .status = PK_ST_FAILED}};
+    *c = (struct pk_collector){.own = c->own,
+                               .totals = c->totals,
+                               .index = {.arena = &c->a},
+                               .slice = {.message = "", .status = PK_ST_FAILED}};
 }
 
 static bool same_sequence(const void *collector, uint32_t row)
@@ -124,7 +137,7 @@ static void append(struct pk_collector *c, struct series_buffer *s, const struct
         }
         s->n++;
     }
-    c->n_values += from->n;
+    c->totals->values += from->n;
 }
 
 static const char *add_samples(struct pk_collector *c, const struct pk_wire_msg *msg)
@@ -133,10 +146,10 @@ static const char *add_samples(struct pk_collector *c, const struct pk_wire_msg 
     if (metric < 0)
         return pk_printf(&c->a, "samples of the metric \"%s\", which was not declared", msg->samples_metric);
     const struct pk_series *from = &msg->series;
-    if (from->n > PK_SLICE_VALUES_MAX - c->n_values)
-        return "more than 16777216 values for one case";
-    if (c->n_series == PK_SLICE_SERIES_MAX)
-        return "more than 131072 series for one case";
+    if (from->n > PK_ANSWER_VALUES_MAX - c->totals->values)
+        return "more than 16777216 values in one answer";
+    if (c->totals->series == PK_ANSWER_SERIES_MAX)
+        return "more than 131072 series in one answer";
     if (!from->n)
         return NULL;
     struct sequence *q = sequence_of(c, (size_t)metric, from);
@@ -149,9 +162,19 @@ static const char *add_samples(struct pk_collector *c, const struct pk_wire_msg 
                                                         .phase = from->phase,
                                                         .reps = from->reps};
         q->series[from->phase] = ++c->n_series;
+        c->totals->series++;
     }
     append(c, &c->series[q->series[from->phase] - 1], from, ordinal);
     return NULL;
+}
+
+/* Counts texts that are kept. NULL, or the problem. */
+static const char *count_text(struct pk_collector *c, const char *const *texts, size_t n)
+{
+    enum { PER_TEXT = 16 }; /* where it is kept */
+    for (size_t i = 0; i < n; i++)
+        c->totals->text += strlen(texts[i]) + PER_TEXT;
+    return c->totals->text > PK_ANSWER_TEXT_MAX ? "more than 64 MiB of text in one answer" : NULL;
 }
 
 static const char *add_metric(struct pk_collector *c, const struct pk_metric_decl *d)
@@ -167,6 +190,10 @@ static const char *add_metric(struct pk_collector *c, const struct pk_metric_dec
     }
     if (c->n_metrics == PK_SLICE_METRICS_MAX)
         return "more than 1024 metrics for one case";
+    const char *problem = count_text(
+        c, (const char *[]){d->name, d->unit, d->direction, d->class, d->combine, d->ranks, d->source}, 7);
+    if (problem)
+        return problem;
     c->metrics = pk_grow(&c->a, c->metrics, sizeof *c->metrics, c->n_metrics, &c->metrics_cap);
     c->metrics[c->n_metrics++] = (struct pk_metric_decl){
         .name = pk_strdup(&c->a, d->name),
@@ -184,6 +211,7 @@ static const char *add(struct pk_collector *c, const struct pk_wire_msg *msg)
 {
     const enum pk_wire_type t = msg->type;
     struct pk_slice *s = &c->slice;
+    const char *problem;
     if (c->complete && (t == PK_WIRE_METRIC || t == PK_WIRE_SAMPLES || t == PK_WIRE_NOTE ||
                         t == PK_WIRE_FIT || t == PK_WIRE_STATUS))
         return "a message after the status that ended the case";
@@ -196,10 +224,18 @@ static const char *add(struct pk_collector *c, const struct pk_wire_msg *msg)
     case PK_WIRE_FIT:
         if (c->n_notes == PK_SLICE_NOTES_MAX)
             return "more than 4096 notes for one case";
+        if ((problem = count_text(c, (const char *[]){msg->key, msg->text}, 2)))
+            return problem;
         c->notes = pk_grow(&c->a, c->notes, sizeof *c->notes, c->n_notes, &c->notes_cap);
         c->notes[c->n_notes++] = (struct pk_note){pk_strdup(&c->a, msg->key), pk_strdup(&c->a, msg->text)};
         return NULL;
+    case PK_WIRE_SETTING:
+        return c->totals->settings++ == PK_ANSWER_SETTINGS_MAX
+                   ? "more than 4096 settings in one answer"
+                   : count_text(c, (const char *[]){msg->key, msg->text}, 2);
     case PK_WIRE_STATUS:
+        if ((problem = count_text(c, &msg->text, 1)))
+            return problem;
         s->status = msg->status;
         s->message = pk_strdup(&c->a, msg->text);
         pk_pass_parse(pk_json_str(msg->json, "pass", "timing"), &s->pass);

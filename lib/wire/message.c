@@ -294,9 +294,23 @@ void pk_wire_garbage(struct pk_wire_msg *msg, const char *problem)
     *msg = (struct pk_wire_msg){.type = PK_WIRE_GARBAGE, .problem = problem};
 }
 
+/* More lists and objects than a line may have. Only a long line can: one has a byte at least. */
+static bool is_nested(const char *line, size_t n)
+{
+    size_t nested = 0;
+    for (size_t i = 0; n > PK_WIRE_LINE_NESTED_MAX && i < n; i++)
+        nested += line[i] == '{' || line[i] == '[';
+    return nested > PK_WIRE_LINE_NESTED_MAX;
+}
+
 void pk_wire_parse(const char *line, size_t n, struct pk_arena *a, struct pk_wire_msg *msg)
 {
     size_t fixed_bytes;
+    *msg = (struct pk_wire_msg){0};
+    if (is_nested(line, n)) {
+        pk_wire_garbage(msg, "a line with more than 262144 lists and objects");
+        return;
+    }
     *msg = (struct pk_wire_msg){.type = PK_WIRE_UNKNOWN, .json = json_loadb(line, n, 0, NULL)};
     const char *fixed = msg->json ? NULL : without_nan(line, n, a, &fixed_bytes);
     if (fixed)

@@ -117,6 +117,95 @@ def flood(request):
         WIRE.write(line)
 
 
+def repeat(data, fd=None):
+    """The same bytes without end, in large pieces but for a single byte."""
+    data = data.encode() * (1 if len(data) == 1 else 1 + (1 << 16) // len(data))
+    fd = WIRE.fileno() if fd is None else fd
+    WIRE.flush()
+    while True:
+        os.write(fd, data)
+
+
+def one_line(**message):
+    return json.dumps(message) + "\n"
+
+
+def flood_settings(request):
+    repeat(one_line(type="setting", key="k", value="v" * 1000))
+
+
+def flood_notes(request):
+    repeat(one_line(type="note", key="k", value="v" * 100000))
+
+
+def flood_series(request):
+    metric()
+    i = 0
+    while True:
+        say(type="samples", metric="step_ns", instance=i, values=[1])
+        i += 1
+
+
+def flood_metrics(request):
+    i = 0
+    while True:
+        metric(f"m{i}_ns")
+        i += 1
+
+
+def flood_unknown(request):
+    """Valid, and ignored."""
+    repeat(one_line(type="from-the-future", value=1))
+
+
+def flood_blank(request):
+    repeat("\n")
+
+
+def endless_line(request):
+    repeat("xy")
+
+
+def nested(request):
+    WIRE.write('{"type":"note","key":"k","value":[' + "{}," * (2 << 20) + "{}]}\n")
+    time.sleep(600)
+
+
+def drip(request):
+    """A byte of one long line now and then: each comes soon, and the line never ends."""
+    WIRE.write('{"type":"samples","metric":"step_ns","values":[')
+    WIRE.flush()
+    repeat(" ")
+
+
+def loud(request):
+    os.dup2(1, 2)
+    repeat("noise on the screen\n", 2)
+
+
+def flood_stdin(request):
+    repeat("stdin is a socket\n", 0)
+
+
+def closes_all(request):
+    """And lives on."""
+    for fd in (0, 1, 2, WIRE.fileno()):
+        os.close(fd)
+    time.sleep(600)
+
+
+def stopped(request):
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def deaf(request):
+    """Chooses much, and reads no further request, which has the choices in it."""
+    for i in range(4096):
+        say(type="setting", key=f"choice:{i}", value="v" * 1000)
+    good(request)
+    time.sleep(600)
+
+
 def noisy(request):
     """Whatever goes to stdout and stderr is no part of the protocol."""
     for _ in range(2000):
@@ -156,7 +245,9 @@ def choosing(request):
 MODES = {"good": good, "slow": slow, "hang": hang, "hang-in-trace": hang_in_trace, "crash": crash, "leave": leave, "garbage": garbage, "undeclared": undeclared,
          "wrong-id": wrong_id, "wrong-unit": wrong_unit, "own-case": own_case, "empty": empty, "not-a-number": not_a_number, "huge-line": huge_line,
          "truncated": truncated, "flood": flood, "noisy": noisy, "failing": failing, "idle-death": idle_death, "leaving": leaving,
-         "settings": settings, "choosing": choosing}
+         "settings": settings, "choosing": choosing, "flood-settings": flood_settings, "flood-notes": flood_notes, "flood-series": flood_series,
+         "flood-metrics": flood_metrics, "flood-unknown": flood_unknown, "flood-blank": flood_blank, "endless-line": endless_line, "nested": nested,
+         "drip": drip, "loud": loud, "flood-stdin": flood_stdin, "closes-all": closes_all, "stopped": stopped, "deaf": deaf}
 
 
 def main():

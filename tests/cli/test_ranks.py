@@ -111,7 +111,7 @@ def test_a_rank_that_is_stopped_fails_its_case(perfkit, model):
     assert status == 1 and "1 of 2 cases failed" in err, err
     rows = query(perfkit, "SELECT status, message FROM v_case ORDER BY status")
     assert [status for status, _ in rows] == ["failed", "ok"]
-    assert re.fullmatch(r"rank 1 did not answer: rank [02] has waited for it for \d\.\d s; the time limit was reached, and all of them were ended", rows[0][1])
+    assert re.fullmatch(r"rank 1 \(process \d+\) is stopped \(SIGSTOP\); the time limit was reached, and all of them were ended", rows[0][1])
     assert rows[0][1] in err
     assert gone(token)
 
@@ -160,8 +160,62 @@ def test_a_stopped_rank_under_mpirun(perfkit, model):
     _, err = p.communicate(timeout=90)
     assert p.returncode == 1, err
     rows = query(perfkit, "SELECT status, message FROM v_case ORDER BY message")
-    assert rows[0][0] == "failed" and rows[0][1].startswith("rank 1 did not answer: rank 0 has waited for it")
+    assert rows[0][0] == "failed" and re.match(r"rank 1 \(process \d+\) is stopped \(SIGSTOP\)", rows[0][1])
     assert rows[1] == ("failed", "the worker (2 ranks) ended with an earlier case: mpirun starts ranks once")
+    assert gone(token)
+
+
+def rank_0(token, word):
+    """The pid of the process of rank 0 whose command line has the word."""
+    for pid in marked(token):
+        proc = pathlib.Path(f"/proc/{pid}")
+        try:
+            if b"OMPI_COMM_WORLD_RANK=0\0" in (proc / "environ").read_bytes() and word in (proc / "cmdline").read_bytes().split(b"\0"):
+                return pid
+        except OSError:
+            pass
+    return None
+
+
+@real
+def test_a_stopped_run_under_mpirun(perfkit, model):
+    """Rank 1 waits for no further case: it says why, and mpirun ends them all."""
+    token = str(uuid.uuid4())
+    p = subprocess.Popen([shutil.which("mpirun"), "-n", "2", BINARY, "run", "ddp-bucket", "-d", "cpu", *TINY[:2], "--compute-ms", "20,21", "-v", "none",
+                          "--min-time", "1s", "--max-time", "1s", "--no-check", "--timeout", "2s"], cwd=perfkit.cwd,
+                         env=perfkit.environment(AS_ROOT | {"MARK": token}), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 60
+    while not rank_0(token, b"--join") and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(1)
+    run = rank_0(token, b"ddp-bucket")
+    os.kill(run, signal.SIGSTOP)
+    began = time.monotonic()
+    _, err = p.communicate(timeout=90)
+    assert p.returncode != 0 and f"the run (process {run}), which gives the ranks their cases, is stopped" in err, err
+    assert time.monotonic() - began < 1 + 2 + 5  # the case that it measures, the limit, and a few seconds to end
+    assert gone(token)
+
+
+@real
+def test_a_stopped_mpiexec_is_named(perfkit, model):
+    """Rank 0 is not to blame that it has no request."""
+    token = str(uuid.uuid4())
+    p = perfkit.start("run", "ddp-bucket", "-d", "cpu", *TINY, "-v", "none", "--ranks", "2", *FEW, "--no-check", "--timeout", "3s", env={"MARK": token})
+    launcher = None
+    while not launcher and p.poll() is None:
+        for pid in marked(token):
+            try:
+                launcher = pid if pathlib.Path(f"/proc/{pid}/comm").read_text() in ("mpiexec\n", "mpirun\n", "orterun\n") else launcher
+            except OSError:
+                pass
+    os.kill(launcher, signal.SIGSTOP)
+    began = time.monotonic()
+    _, err = p.communicate(timeout=60)
+    assert p.returncode == 1 and time.monotonic() - began < 3 + 5, err
+    ((status, message),) = query(perfkit, "SELECT status, message FROM v_case")
+    assert status == "failed" and f"process {launcher} (" in message and "is stopped (SIGSTOP)" in message, message
+    assert "rank 0" not in message
     assert gone(token)
 
 

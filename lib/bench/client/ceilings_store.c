@@ -1,7 +1,7 @@
 /* Ceilings store: requests the ceilings of a device from a worker and stores them. */
 #include "bench/client/ceilings_store.h"
 
-#include "base/clock.h"
+#include "base/text/units.h"
 #include "base/text/words.h"
 #include "bench/client/worker_client.h"
 #include "bench/worker/answers.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_S = 120, REPEATS = 3, REPEATS_MOST = 9, CALIBRATE_S = 3, FRESH_S = 24 * 60 * 60 };
+enum { REPEATS = 3, REPEATS_MOST = 9, CALIBRATE_S = 3, FRESH_S = 24 * 60 * 60 };
 
 const char *pk_ceilings_key(const char *device, const struct pk_device_options *opt, struct pk_arena *a)
 {
@@ -49,20 +49,38 @@ bool pk_ceilings_wanting(const struct pk_stored_ceilings *stored, int64_t now_ns
            now_ns - stored->newest_ns > (int64_t)(FRESH_S * PK_NS_PER_S);
 }
 
-static enum pk_code no_ceilings(const char *device, enum pk_reply answer, const struct pk_slice *slice,
+/* One repeat: how it is measured. */
+struct wanted {
+    const char *device;
+    const struct pk_device_options *opt;
+    bool one_lane;
+    uint64_t limit_ns, deadline_ns;
+    const volatile int *stop_flag;
+};
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static enum pk_code no_ceilings(const struct wanted *w, enum pk_reply answer,
+                                const struct pk_worker_client *worker, const struct pk_slice *slice,
                                 struct pk_err *err)
 {
+    char limit[32];
     if (answer == PK_REPLY_STOPPED) {
-        pk_fail(err, PK_E_INTERRUPTED, "interrupted while measuring the ceilings of %s", device);
+        pk_fail(err, PK_E_INTERRUPTED, "interrupted while measuring the ceilings of %s", w->device);
         pk_why(err, "a signal stopped perfkit; nothing else was measured yet");
         return pk_fix(err, "run it again");
     }
     if (answer == PK_REPLY_LATE) {
-        pk_fail(err, PK_E_TIMEOUT, "the ceilings of %s were not measured in %d s", device, PATIENCE_S);
-        pk_why(err, "the machine is busy, or much slower than expected");
+        pk_fail(err, PK_E_TIMEOUT, "the ceilings of %s were not measured in %s%s%s", w->device,
+                pk_format_duration_exact((int64_t)w->limit_ns, limit, sizeof limit),
+                worker->missing ? ": " : "", worker->missing ? worker->missing : "");
+        pk_why(err, "the machine is busy, or much slower than expected, or a process was stopped");
         return pk_fix(err, "perfkit doctor --ceilings tries again");
     }
-    pk_fail(err, PK_E_UNAVAILABLE, "cannot measure the ceilings of %s: %s", device, slice->message);
+    pk_fail(err, PK_E_UNAVAILABLE, "cannot measure the ceilings of %s: %s", w->device, slice->message);
     pk_why(err, "the worker that measures them reported this error");
     return pk_fix(err, "perfkit list devices shows what works here");
 }
@@ -73,8 +91,7 @@ struct repeat {
     struct pk_curves curves;
 };
 
-static enum pk_code measure_in_worker(const char *device, const struct pk_device_options *opt, bool one_lane,
-                                      const volatile int *stop_flag, struct repeat *out, struct pk_err *err)
+static enum pk_code measure_in_worker(const struct wanted *w, struct repeat *out, struct pk_err *err)
 {
     const size_t prefix = strlen(PK_SHEET_PREFIX);
     struct pk_worker_client worker;
@@ -82,11 +99,11 @@ static enum pk_code measure_in_worker(const char *device, const struct pk_device
     *out = (struct repeat){0};
     pk_worker_client_init(&worker, &pk_native_provider);
     const enum pk_reply answer =
-        pk_worker_client_question(&worker, "ceilings", one_lane ? PK_REQUEST_ONE_LANE : "measured", device,
-                                  opt, pk_clock_ns() + PATIENCE_S * PK_NS_PER_S, stop_flag, &slice);
+        pk_worker_client_question(&worker, "ceilings", w->one_lane ? PK_REQUEST_ONE_LANE : "measured",
+                                  w->device, w->opt, w->deadline_ns, w->stop_flag, &slice);
     enum pk_code rc = answer == PK_REPLY_SLICE && slice->status == PK_ST_OK
                           ? pk_ceilings_of_slice(slice, &out->top, &out->curves, err)
-                          : no_ceilings(device, answer, slice, err);
+                          : no_ceilings(w, answer, &worker, slice, err);
     for (size_t f = 0; f < worker.n_facts; f++) /* the sheet is among the facts about its device */
         for (size_t i = 0; i < PK_CEILING_ROWS; i++)
             if (!strncmp(worker.facts[f].key, PK_SHEET_PREFIX, prefix) &&
@@ -137,28 +154,34 @@ static enum pk_code store_repeat(struct pk_store *s, const char *machine, const 
 }
 
 enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const char *device,
-                                const struct pk_device_options *opt, const volatile int *stop_flag,
-                                struct pk_err *err)
+                                const struct pk_device_options *opt, uint64_t limit_ns,
+                                const volatile int *stop_flag, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct wanted w = {device, opt, false, least(limit_ns, PK_CEILINGS_LIMIT_NS), 0, stop_flag};
     struct repeat measured;
-    if (measure_in_worker(device, opt, false, stop_flag, &measured, err))
+    w.deadline_ns = pk_clock_ns() + w.limit_ns;
+    if (measure_in_worker(&w, &measured, err))
         return err->code;
     return store_repeat(s, machine, pk_ceilings_key(device, opt, &a), &measured, err);
 }
 
 enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,
-                                   const struct pk_device_options *opt, const volatile int *stop_flag,
-                                   struct pk_stored_ceilings *out, struct pk_err *err)
+                                   const struct pk_device_options *opt, uint64_t limit_ns,
+                                   const volatile int *stop_flag, struct pk_stored_ceilings *out,
+                                   struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *key = pk_ceilings_key(device, opt, &a);
     const uint64_t begin = pk_clock_ns();
+    struct wanted w = {device, opt, true, least(limit_ns, PK_CEILINGS_LIMIT_NS), 0, stop_flag};
     struct repeat measured = {0};
     enum pk_code rc = PK_OK;
     bool enough = false;
+    w.deadline_ns = begin + w.limit_ns;
     for (size_t n = 1; !rc && !enough; n++) {
-        rc = measure_in_worker(device, opt, n == 1, stop_flag, &measured, err);
+        w.one_lane = n == 1;
+        rc = measure_in_worker(&w, &measured, err);
         if (!rc)
             rc = store_repeat(s, machine, key, &measured, err);
         if (!rc)
@@ -166,6 +189,11 @@ enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, cons
         const uint64_t spent = pk_clock_ns() - begin; /* and one more would take spent / n */
         const bool may = n < REPEATS_MOST && spent + spent / n <= CALIBRATE_S * PK_NS_PER_S;
         enough = n >= REPEATS && !(out->doubtful && may);
+    }
+    struct pk_err unread;
+    if (rc == PK_E_TIMEOUT && !pk_ceilings_stored(s, machine, key, out, &unread) && out->found) {
+        out->late = true;
+        rc = PK_OK;
     }
     out->sheet = measured.sheet;
     return rc;

@@ -1,6 +1,7 @@
 /* Ceilings store: the measured peak rates of a device, kept in the store; a worker measures them. */
 #pragma once
 
+#include "base/clock.h"
 #include "device/device.h"
 #include "ops/ceilings/ceilings.h"
 #include "store/store.h"
@@ -13,7 +14,9 @@ struct pk_stored_ceilings {
     struct pk_ceilings top;
     bool found;           /* every rate was measured at least once */
     const char *doubtful; /* the first rate that no second repeat confirmed within 5 %; NULL = none */
-    int64_t newest_ns;    /* wall clock: since when some rate was not measured again */
+    bool
+        late; /* of pk_ceilings_calibrate: the time limit was reached; these are the ones that the store has */
+    int64_t newest_ns; /* wall clock: since when some rate was not measured again */
     enum pk_evidence
         evidence; /* of the rates of memory; PK_EVIDENCE_ONE_SIZE: from before the size was grown */
     struct pk_ceilings sheet; /* what the vendor states, from pk_ceilings_calibrate alone; 0 = not known */
@@ -24,13 +27,17 @@ enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const c
 /* Another repetition is needed: a value is doubtful, a day old, or of one size. */
 bool pk_ceilings_wanting(const struct pk_stored_ceilings *stored, int64_t now_ns);
 
-/* Measures and stores one repeat, in a fresh worker, in one to two seconds where the machine is idle. */
+/* A worker that measures ceilings for this long is stuck: it takes one to two seconds where the machine is idle. */
+#define PK_CEILINGS_LIMIT_NS (120 * PK_NS_PER_S)
+
+/* Measures and stores one repeat, in a fresh worker. PK_E_TIMEOUT after limit_ns, which is at most PK_CEILINGS_LIMIT_NS. */
 enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const char *device,
-                                const struct pk_device_options *opt, const volatile int *stop_flag,
-                                struct pk_err *err) PK_MUST_CHECK;
+                                const struct pk_device_options *opt, uint64_t limit_ns,
+                                const volatile int *stop_flag, struct pk_err *err) PK_MUST_CHECK;
 
 /* Three repeats, the first also with one lane, and up to nine within three seconds while something is doubtful; *out is then what is
- * stored. */
+ * stored. limit_ns is for all of them; PK_E_TIMEOUT when it is reached and the store has no ceilings. */
 enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,
-                                   const struct pk_device_options *opt, const volatile int *stop_flag,
-                                   struct pk_stored_ceilings *out, struct pk_err *err) PK_MUST_CHECK;
+                                   const struct pk_device_options *opt, uint64_t limit_ns,
+                                   const volatile int *stop_flag, struct pk_stored_ceilings *out,
+                                   struct pk_err *err) PK_MUST_CHECK;

@@ -24,7 +24,8 @@ enum pk_code pk_source_selftest(const struct pk_provider *provider, const char *
                                                            deadline_ns, stop_flag, &slice);
     const double spent_s = (double)(pk_clock_ns() - began) / (double)PK_NS_PER_S;
     if (answer == PK_REPLY_LATE)
-        *out = unavailable(pk_printf(a, "its self-test did not end in %.1f s", spent_s),
+        *out = unavailable(pk_printf(a, "its self-test did not end in %.1f s%s%s", spent_s,
+                                     worker.missing ? ": " : "", worker.missing ? worker.missing : ""),
                            "end other programs that use or profile the device, and try again");
     else if (answer == PK_REPLY_SLICE && slice->status != PK_ST_OK)
         *out = unavailable(pk_printf(a, "its self-test failed: %s", slice->message),
@@ -67,7 +68,8 @@ enum pk_code pk_mpi_check(const volatile int *stop_flag, struct pk_arena *a, str
         &l, "ranks", "two", "cpu", NULL, began + PATIENCE_S * PK_NS_PER_S, stop_flag, &slice);
     out->ns = pk_clock_ns() - began;
     if (answer == PK_REPLY_LATE)
-        out->why = "two ranks did not connect within 20 s";
+        out->why = pk_printf(a, "two ranks did not connect within 20 s%s%s", l.missing ? ": " : "",
+                             l.missing ? l.missing : "");
     else if (answer == PK_REPLY_SLICE && slice->status == PK_ST_OK)
         out->library = library_of(&l, a);
     else if (answer == PK_REPLY_SLICE)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,13 +118,35 @@ static void keep_tail(struct pk_process *p)
         close_fd(&p->err_fd);
 }
 
-/* Reads available bytes; closes a descriptor whose other end is closed. */
-static bool read_some(int *fd, char *buf, size_t cap, size_t *n)
+/* Bytes that can be read now. */
+static int readable_bytes(int fd)
 {
-    ssize_t got = read(*fd, buf, cap);
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+    int n = 0;
+    return fd >= 0 && ioctl(fd, FIONREAD, &n) == 0 ? n : 0;
+}
+
+/* When the process has ended or its time is up, only the bytes that are in the pipes at that moment are still read: a process that it left
+ * behind, or itself, may write without end. */
+static void limit_rest(struct pk_process *p, bool ended, bool late)
+{
+    if ((ended && !p->ended) || (late && !p->late)) {
+        p->wire_rest = readable_bytes(p->wire_fd);
+        p->in_rest = readable_bytes(p->in_fd);
+    }
+    p->ended = ended;
+    p->late = late;
+}
+
+/* Reads available bytes, at most *rest of them when the process is over; closes a descriptor whose other end is closed. */
+static bool read_some(const struct pk_process *p, int *fd, int *rest, char *buf, size_t cap, size_t *n)
+{
+    if ((p->ended || p->late) && *rest < (int)cap)
+        cap = *rest > 0 ? (size_t)*rest : 0;
+    ssize_t got = *fd >= 0 && cap ? read(*fd, buf, cap) : -1;
+    if (cap && (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)))
         close_fd(fd);
     *n = got > 0 ? (size_t)got : 0;
+    *rest -= (int)*n;
     return got > 0;
 }
 
@@ -131,39 +154,65 @@ enum pk_process_event pk_process_wait(struct pk_process *p, uint64_t deadline_ns
                                       const volatile int *stop_flag, char *buf, size_t cap, size_t *n)
 {
     for (;;) {
-        struct pollfd fds[] = {{p->wire_fd, POLLIN, 0},
-                               {p->in_fd, POLLIN, 0},
+        struct pollfd fds[] = {{p->in_fd, POLLIN, 0},
+                               {p->wire_fd, POLLIN, 0},
                                {p->err_fd, POLLIN, 0},
                                {p->program.end_fd, POLLIN, 0}};
-        int ready = pk_poll_until(fds, 4, deadline_ns, stop_flag);
+        pk_poll_until(fds, 4, deadline_ns, stop_flag);
         if (stop_flag && *stop_flag)
             return PK_PROCESS_STOP;
-        if (ready == 0)
-            return PK_PROCESS_DEADLINE;
-        if (ready < 0)
-            continue;
+        limit_rest(p, fds[3].revents != 0, pk_clock_ns() >= deadline_ns);
+        const bool over = p->ended || p->late;
         if (fds[2].revents)
             keep_tail(p);
-        if (fds[0].revents && read_some(&p->wire_fd, buf, cap, n))
-            return PK_PROCESS_BYTES;
-        if (fds[1].revents && read_some(&p->in_fd, buf, cap, n))
+        if ((fds[0].revents || over) && read_some(p, &p->in_fd, &p->in_rest, buf, cap, n))
             return PK_PROCESS_ANSWER;
-        if (fds[3].revents && !fds[0].revents && !fds[1].revents)
-            return PK_PROCESS_END;
+        if ((fds[1].revents || over) && read_some(p, &p->wire_fd, &p->wire_rest, buf, cap, n))
+            return PK_PROCESS_BYTES;
+        if (over)
+            return p->ended ? PK_PROCESS_END : PK_PROCESS_DEADLINE;
     }
+}
+
+enum pk_process_event pk_process_send(struct pk_process *p, json_t *message_stolen, uint64_t deadline_ns,
+                                      const volatile int *stop_flag)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    PK_JSON_CLEANUP json_t *message = message_stolen;
+    const char *line = pk_printf(&a, "%s\n", pk_json_text(&a, message, PK_JSON_COMPACT));
+    if (!message)
+        return PK_PROCESS_END; /* text that is not UTF-8: it gets no request */
+    for (size_t left = strlen(line); left;) {
+        const ssize_t done = send(p->in_fd, line, left, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (done < 0 && errno != EAGAIN && errno != EINTR)
+            return PK_PROCESS_END;
+        line += done > 0 ? done : 0;
+        left -= done > 0 ? (size_t)done : 0;
+        if (done > 0)
+            continue;
+        struct pollfd fds[] = {{p->in_fd, POLLOUT, 0}, {p->err_fd, POLLIN, 0}};
+        pk_poll_until(fds, 2, deadline_ns, stop_flag);
+        if (stop_flag && *stop_flag)
+            return PK_PROCESS_STOP;
+        if (fds[1].revents)
+            keep_tail(p);
+        if (pk_clock_ns() >= deadline_ns)
+            return PK_PROCESS_DEADLINE;
+    }
+    return PK_PROCESS_SENT;
 }
 
 bool pk_process_ended(struct pk_process *p, uint64_t deadline_ns)
 {
     for (;;) {
         struct pollfd fds[] = {{p->program.end_fd, POLLIN, 0}, {p->err_fd, POLLIN, 0}};
-        int ready = pk_poll_until(fds, 2, deadline_ns, NULL);
-        if (ready == 0 || (ready < 0 && errno != EINTR))
-            return false;
+        const int ready = pk_poll_until(fds, 2, deadline_ns, NULL);
         if (ready > 0 && fds[1].revents)
             keep_tail(p);
         if (ready > 0 && fds[0].revents)
             return true;
+        if ((ready < 0 && errno != EINTR) || pk_clock_ns() >= deadline_ns)
+            return false;
     }
 }
 

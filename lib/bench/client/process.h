@@ -7,14 +7,17 @@
 
 #include "base/arena.h"
 #include "base/program/program.h"
+#include "json/json.h"
 
 enum { PK_TAIL_BYTES = 4096 };
 
 struct pk_process {
     struct pk_program program;
-    int in_fd;   /* to and from its stdin; -1 = closed */
-    int wire_fd; /* -1 = closed */
-    int err_fd;  /* -1 = closed */
+    int in_fd;              /* to and from its stdin; -1 = closed */
+    int wire_fd;            /* -1 = closed */
+    int err_fd;             /* -1 = closed */
+    bool ended, late;       /* at the last look of pk_process_wait */
+    int wire_rest, in_rest; /* then: the bytes that are still read */
     size_t tail_n;
     char tail[PK_TAIL_BYTES]; /* the last bytes of stdout and stderr, not terminated */
 };
@@ -26,15 +29,21 @@ enum pk_code pk_process_start(struct pk_process *p, const char *const *argv,
 enum pk_process_event {
     PK_PROCESS_BYTES,    /* *n bytes of the protocol in buf */
     PK_PROCESS_ANSWER,   /* *n bytes that it wrote to its stdin, which is a socket: spawners answer there */
-    PK_PROCESS_END,      /* it ended, and everything it wrote has been read */
-    PK_PROCESS_DEADLINE, /* nothing came in time */
+    PK_PROCESS_SENT,     /* of pk_process_send: the message was written */
+    PK_PROCESS_END,      /* it ended, and what it wrote has been read */
+    PK_PROCESS_DEADLINE, /* it is late */
     PK_PROCESS_STOP,     /* *stop_flag is set */
 };
 
-/* Waits, asleep, until one of these is so; the protocol comes first. deadline_ns is of pk_clock_ns. Signals
- * arrive only while this sleeps, so that a stop is never missed. */
+/* Waits, asleep, until one of these is so. deadline_ns is of pk_clock_ns: whatever arrives, nothing is reported after it but the bytes that
+ * were in the pipes at that moment. A deadline that has passed (0) therefore reads what is there. An answer comes before bytes of the
+ * protocol. Signals arrive only while this sleeps, so that a stop is never missed. */
 enum pk_process_event pk_process_wait(struct pk_process *p, uint64_t deadline_ns,
                                       const volatile int *stop_flag, char *buf, size_t cap, size_t *n);
+
+/* Writes one message to its stdin. A process that does not read its stdin is late; one that has closed it has ended. */
+enum pk_process_event pk_process_send(struct pk_process *p, json_t *message_stolen, uint64_t deadline_ns,
+                                      const volatile int *stop_flag);
 
 /* Waits until it ended, at most until deadline_ns. */
 bool pk_process_ended(struct pk_process *p, uint64_t deadline_ns);

@@ -3,15 +3,20 @@
 
 #include "base/clock.h"
 #include "device/choices.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
 #define QUIT_GRACE_NS (2 * PK_NS_PER_S)
 #define KILL_GRACE_NS (500 * PK_NS_PER_MS)
 
+/* How often the ranks are looked at while they measure: this part of the time that they may be silent. */
+enum { LOOKS = 6 };
+
 void pk_worker_client_init(struct pk_worker_client *l, const struct pk_provider *provider)
 {
-    *l = (struct pk_worker_client){.provider = provider, .collector = pk_collector_new()};
+    *l = (struct pk_worker_client){
+        .provider = provider, .collector = pk_collector_new(), .patience_ns = PK_HEARTBEAT_PATIENCE_NS};
 }
 
 void pk_worker_client_set_metrics(struct pk_worker_client *l, const struct pk_metric_decl *metrics, size_t n)
@@ -96,14 +101,6 @@ static const char *handle_message(struct pk_worker_client *l, const struct pk_wi
         return "it sent a message before its hello";
     if (m->type == PK_WIRE_CASE)
         return "it named a case other than the requested one";
-    if (m->type == PK_WIRE_SETTING) {
-        const size_t prefix = strlen(PK_CHOICE_PREFIX);
-        if (strncmp(m->key, PK_CHOICE_PREFIX, prefix) == 0)
-            pk_worker_client_choice(l, m->key + prefix, m->text);
-        l->facts = pk_grow(&l->arena, l->facts, sizeof *l->facts, l->n_facts, &l->facts_cap);
-        l->facts[l->n_facts++] =
-            (struct pk_fact){pk_strdup(&l->arena, m->key), pk_strdup(&l->arena, m->text)};
-    }
     if (m->type == PK_WIRE_BYE)
         l->leaving = true;
     if (m->type == PK_WIRE_STATUS && (problem = check_status(l, m, r)))
@@ -111,6 +108,14 @@ static const char *handle_message(struct pk_worker_client *l, const struct pk_wi
     if (m->type == PK_WIRE_METRIC && (problem = check_metric(l, &m->metric)))
         return problem;
     *answered = pk_collect(l->collector, m, &problem);
+    if (m->type == PK_WIRE_SETTING && !problem) {
+        const size_t prefix = strlen(PK_CHOICE_PREFIX);
+        if (strncmp(m->key, PK_CHOICE_PREFIX, prefix) == 0)
+            pk_worker_client_choice(l, m->key + prefix, m->text);
+        l->facts = pk_grow(&l->arena, l->facts, sizeof *l->facts, l->n_facts, &l->facts_cap);
+        l->facts[l->n_facts++] =
+            (struct pk_fact){pk_strdup(&l->arena, m->key), pk_strdup(&l->arena, m->text)};
+    }
     return problem;
 }
 
@@ -125,11 +130,74 @@ static enum pk_reply failed(struct pk_worker_client *l, const char *message, str
 
 static enum pk_reply worker_ended(struct pk_worker_client *l, struct pk_slice **slice)
 {
+    pk_process_ended(&l->process, pk_clock_ns() + KILL_GRACE_NS);
     drop_worker(l, 0);
     return failed(l,
                   pk_printf(&l->arena, "the worker (%s) died: %s", l->provider->name,
                             pk_process_fate(&l->process, &l->arena)),
                   slice);
+}
+
+/* There is no answer. A stopped process takes no SIGTERM: nothing waits for it. */
+static enum pk_reply no_answer(struct pk_worker_client *l, enum pk_process_event how, struct pk_slice **slice)
+{
+    if (how == PK_PROCESS_END)
+        return worker_ended(l, slice);
+    const char *stopped =
+        how == PK_PROCESS_STOP ? NULL : pk_rank_heartbeats_stopped(&l->heartbeats, &l->arena);
+    if (!stopped && how == PK_PROCESS_DEADLINE)
+        stopped = pk_machine_stopped_family(l->process.program.keeper, &l->arena);
+    l->missing = stopped ? stopped : pk_rank_heartbeats_missing(&l->heartbeats, &l->arena);
+    if (l->silent && !l->missing)
+        l->missing = "a rank did not answer";
+    drop_worker(l, stopped ? 0 : KILL_GRACE_NS);
+    return how == PK_PROCESS_STOP ? PK_REPLY_STOPPED : PK_REPLY_LATE;
+}
+
+/* The ranks while they measure. `since_ns`: at every look since then one of them was stopped or silent. */
+struct watch {
+    uint64_t calls, since_ns, next_ns;
+};
+
+/* Before rank 0 has the request, its launcher may be stopped, too; nothing is measured then. */
+static bool is_stuck(struct pk_worker_client *l, const struct watch *w)
+{
+    return pk_rank_heartbeats_stuck(&l->heartbeats) ||
+           (pk_rank_heartbeats_calls(&l->heartbeats) == w->calls &&
+            pk_machine_stopped_family(l->process.program.keeper, &l->arena));
+}
+
+/* A look that comes late does not count: this process was stopped itself. */
+static bool is_silent(struct pk_worker_client *l, struct watch *w)
+{
+    const uint64_t now = pk_clock_ns(), part = l->patience_ns / LOOKS;
+    if (now > w->next_ns + part || !is_stuck(l, w))
+        w->since_ns = now;
+    w->next_ns = now + part;
+    l->silent = now - w->since_ns >= l->patience_ns;
+    return l->silent;
+}
+
+static enum pk_reply protocol_violated(struct pk_worker_client *l, const char *problem,
+                                       struct pk_slice **slice)
+{
+    problem = pk_strdup(&l->arena, problem); /* it may be the reader's */
+    drop_worker(l, KILL_GRACE_NS);
+    return failed(
+        l, pk_printf(&l->arena, "the worker (%s) violated the protocol: %s", l->provider->name, problem),
+        slice);
+}
+
+static enum pk_reply answer_of(struct pk_worker_client *l, struct pk_slice **slice)
+{
+    struct pk_slice *s = *slice = pk_collected(l->collector);
+    if (s->status == PK_ST_FAILED)
+        s->n_series = 0;
+    if (s->status != PK_ST_OK && !*s->message)
+        s->message = "the worker gave no reason";
+    if (l->leaving)
+        drop_worker(l, KILL_GRACE_NS);
+    return PK_REPLY_SLICE;
 }
 
 static enum pk_reply receive_answer(struct pk_worker_client *l, const struct pk_request *r,
@@ -138,47 +206,27 @@ static enum pk_reply receive_answer(struct pk_worker_client *l, const struct pk_
 {
     struct pk_wire_msg m;
     char buf[64 << 10];
+    struct watch w = {.calls = pk_rank_heartbeats_calls(&l->heartbeats), .since_ns = pk_clock_ns()};
+    w.next_ns = l->heartbeats.page ? w.since_ns + l->patience_ns / LOOKS : UINT64_MAX;
     for (;;) {
         size_t n = 0;
-        switch (pk_process_wait(&l->process, deadline_ns, stop_flag, buf, sizeof buf, &n)) {
-        case PK_PROCESS_BYTES:
-            break;
-        case PK_PROCESS_ANSWER: /* not expected, but a peer may write to its stdin */
+        const uint64_t until_ns = w.next_ns < deadline_ns ? w.next_ns : deadline_ns;
+        const enum pk_process_event event =
+            pk_process_wait(&l->process, until_ns, stop_flag, buf, sizeof buf, &n);
+        if (event == PK_PROCESS_ANSWER || /* not expected, but a peer may write to its stdin */
+            (event == PK_PROCESS_DEADLINE && until_ns < deadline_ns && !is_silent(l, &w)))
             continue;
-        case PK_PROCESS_END:
-            return worker_ended(l, slice);
-        case PK_PROCESS_DEADLINE:
-            l->missing = pk_rank_heartbeats_missing(&l->heartbeats, &l->arena);
-            drop_worker(l, KILL_GRACE_NS);
-            return PK_REPLY_LATE;
-        case PK_PROCESS_STOP:
-            drop_worker(l, KILL_GRACE_NS);
-            return PK_REPLY_STOPPED;
-        }
+        if (event != PK_PROCESS_BYTES)
+            return no_answer(l, event, slice);
         bool answered = false;
-        pk_wire_feed(l->reader, buf, n);
         const char *problem = NULL;
+        pk_wire_feed(l->reader, buf, n);
         while (!problem && !answered && pk_wire_next(l->reader, &m))
             problem = handle_message(l, &m, r, &answered);
-        if (problem) {
-            problem = pk_strdup(&l->arena, problem); /* it may be the reader's */
-            drop_worker(l, KILL_GRACE_NS);
-            return failed(
-                l,
-                pk_printf(&l->arena, "the worker (%s) violated the protocol: %s", l->provider->name, problem),
-                slice);
-        }
-        if (answered) {
-            struct pk_slice *s = pk_collected(l->collector);
-            if (s->status == PK_ST_FAILED)
-                s->n_series = 0;
-            if (s->status != PK_ST_OK && !*s->message)
-                s->message = "the worker gave no reason";
-            if (l->leaving)
-                drop_worker(l, KILL_GRACE_NS);
-            *slice = s;
-            return PK_REPLY_SLICE;
-        }
+        if (problem)
+            return protocol_violated(l, problem, slice);
+        if (answered)
+            return answer_of(l, slice);
     }
 }
 
@@ -191,15 +239,16 @@ enum pk_reply pk_worker_client_request(struct pk_worker_client *l, const struct 
     pk_collector_reset(l->collector);
     l->facts = NULL;
     l->missing = NULL;
+    l->silent = false;
     l->n_facts = l->facts_cap = 0;
     if (need_worker(l, &err))
         return failed(l, pk_printf(&l->arena, "%s: %s", err.what, err.why), slice);
     struct pk_request with_choices = *r;
     with_choices.choices = l->choices;
-    if (pk_wire_write(l->process.in_fd, pk_request_json(&with_choices), &err)) {
-        pk_process_ended(&l->process, pk_clock_ns() + KILL_GRACE_NS);
-        return worker_ended(l, slice);
-    }
+    const enum pk_process_event event =
+        pk_process_send(&l->process, pk_request_json(&with_choices), deadline_ns, stop_flag);
+    if (event != PK_PROCESS_SENT)
+        return no_answer(l, event, slice);
     return receive_answer(l, r, deadline_ns, stop_flag, slice);
 }
 
@@ -223,9 +272,10 @@ enum pk_reply pk_worker_client_question(struct pk_worker_client *l, const char *
 
 void pk_worker_client_quit(struct pk_worker_client *l)
 {
-    struct pk_err err;
-    if (l->process.program.pid && !pk_wire_write(l->process.in_fd, json_pack("{s:s}", "type", "quit"), &err))
-        pk_process_ended(&l->process, pk_clock_ns() + QUIT_GRACE_NS);
+    const uint64_t deadline_ns = pk_clock_ns() + QUIT_GRACE_NS;
+    if (l->process.program.pid && pk_process_send(&l->process, json_pack("{s:s}", "type", "quit"),
+                                                  deadline_ns, NULL) == PK_PROCESS_SENT)
+        pk_process_ended(&l->process, deadline_ns);
     drop_worker(l, KILL_GRACE_NS);
 }
 

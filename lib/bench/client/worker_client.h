@@ -38,16 +38,19 @@ struct pk_worker_client {
     const struct pk_metric_decl *metrics; /* see pk_worker_client_set_metrics */
     size_t n_metrics;
     struct pk_rank_heartbeats heartbeats; /* of a group of ranks; its path is in argv */
-    const char *missing; /* the rank that did not answer, when the answer is late and the rank is known */
-    json_t *choices;     /* the choices of its workers so far; every request contains them */
-    bool started;        /* a worker, ever */
+    const char *
+        missing; /* of a late answer: the process that is stopped, or the rank that did not answer; NULL = not known */
+    uint64_t patience_ns; /* ranks that are stopped or give no heartbeat for this long are late */
+    bool silent;          /* of a late answer: for that reason, before the deadline */
+    json_t *choices;      /* the choices of its workers so far; every request contains them */
+    bool started;         /* a worker, ever */
     bool greeted;
     bool leaving; /* it sent bye: it ends after this answer, and the next request starts another worker */
 };
 
 enum pk_reply {
     PK_REPLY_SLICE,   /* *slice: the worker's own, or a failed one with the fate of the worker */
-    PK_REPLY_LATE,    /* nothing by the deadline; the worker was ended */
+    PK_REPLY_LATE,    /* not complete at the deadline, whatever it wrote until then; the worker was ended */
     PK_REPLY_STOPPED, /* *stop_flag was set; the worker was ended */
 };
 

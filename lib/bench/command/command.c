@@ -81,8 +81,8 @@ static const char *own_peak(struct pk_command *r, struct pk_wire_msg *m)
 static void read_command(struct pk_command *r, const char *bytes, size_t n)
 {
     struct pk_wire_msg m;
-    if (r->turn->pass != PK_PASS_TIMING)
-        return;
+    if (r->turn->pass != PK_PASS_TIMING || r->problem)
+        return; /* read, so that the command can write, and dropped */
     pk_wire_feed(r->command_reader, bytes, n);
     while (!r->problem && pk_wire_next(r->command_reader, &m)) {
         const char *problem = own_peak(r, &m);
@@ -122,7 +122,8 @@ static bool read_spawner(struct pk_command *r)
     return complete;
 }
 
-/* Before the answer: what is still in the pipes. The command has ended, so all its messages are there. */
+/* Before the answer: what is still in the pipes. The command has ended, so all its messages are there; what a process that it left behind
+ * writes later is not read (bench/client/process.h). */
 static bool read_answer(struct pk_command *r, const char *bytes, size_t n)
 {
     char left[32 << 10];
@@ -148,20 +149,8 @@ static const char *spawner_died(struct pk_command *r)
 
 enum run_end { ANSWERED, BROKEN, LATE, STOPPED };
 
-/* Starts one run and listens until it is over. BROKEN: *message says how. */
-static enum run_end run_command(struct pk_command *r, const char **message)
+static json_t *request_of(const struct pk_command *r)
 {
-    struct pk_err err;
-    char buf[32 << 10];
-    size_t n = 0;
-    if (need_spawner(r, &err)) {
-        *message = pk_printf(r->a, "%s: %s", err.what, err.why);
-        return BROKEN;
-    }
-    uint64_t deadline = pk_clock_ns() + (uint64_t)r->o->timeout_ns;
-    r->spawner.tail_n = 0;
-    pk_wire_reader_free(r->command_reader); /* a line that the run before left unfinished goes with it */
-    r->command_reader = pk_wire_reader_new();
     json_t *words = json_array();
     for (const char *const *w = r->o->argv; *w; w++)
         json_array_append_new(words, json_string(*w));
@@ -172,29 +161,51 @@ static enum run_end run_command(struct pk_command *r, const char **message)
                   "prepare", r->o->prepare, "ignore_failure", (int)r->o->ignore_failure);
     if (r->turn->pass == PK_PASS_COUNTER)
         json_object_set_new(j, "counters", pk_counted_request(r->o->counters, r->turn->round));
-    if (pk_wire_write(r->spawner.in_fd, j, &err)) {
+    return j;
+}
+
+/* No answer. *message: what is known of the reason. */
+static enum run_end no_answer(struct pk_command *r, enum pk_process_event how, const char **message)
+{
+    if (how == PK_PROCESS_END) {
         *message = spawner_died(r);
         return BROKEN;
     }
-    for (;;)
-        switch (pk_process_wait(&r->spawner, deadline, r->stop_flag, buf, sizeof buf, &n)) {
-        case PK_PROCESS_BYTES:
+    const char *stopped =
+        how == PK_PROCESS_DEADLINE ? pk_machine_stopped_family(r->spawner.program.keeper, r->a) : NULL;
+    *message = stopped      ? pk_printf(r->a, ": %s", stopped)
+               : r->problem ? pk_printf(r->a, ", and %s", r->problem)
+                            : "";
+    drop_spawner(r, stopped ? 0 : KILL_GRACE_NS); /* a stopped process takes no SIGTERM */
+    return how == PK_PROCESS_DEADLINE ? LATE : STOPPED;
+}
+
+/* Starts one run and listens until it is over. BROKEN: *message says how. LATE: *message says why, if it is known. */
+static enum run_end run_command(struct pk_command *r, const char **message)
+{
+    struct pk_err err;
+    char buf[32 << 10];
+    size_t n = 0;
+    if (need_spawner(r, &err)) {
+        *message = pk_printf(r->a, "%s: %s", err.what, err.why);
+        return BROKEN;
+    }
+    const uint64_t deadline = pk_clock_ns() + (uint64_t)r->o->timeout_ns;
+    r->spawner.tail_n = 0;
+    pk_wire_reader_free(r->command_reader); /* a line that the run before left unfinished goes with it */
+    r->command_reader = pk_wire_reader_new();
+    enum pk_process_event event = pk_process_send(&r->spawner, request_of(r), deadline, r->stop_flag);
+    if (event != PK_PROCESS_SENT)
+        return no_answer(r, event, message);
+    for (;;) {
+        event = pk_process_wait(&r->spawner, deadline, r->stop_flag, buf, sizeof buf, &n);
+        if (event == PK_PROCESS_BYTES)
             read_command(r, buf, n);
-            break;
-        case PK_PROCESS_ANSWER:
-            if (read_answer(r, buf, n))
-                return ANSWERED;
-            break;
-        case PK_PROCESS_END:
-            *message = spawner_died(r);
-            return BROKEN;
-        case PK_PROCESS_DEADLINE:
-            drop_spawner(r, KILL_GRACE_NS);
-            return LATE;
-        case PK_PROCESS_STOP:
-            drop_spawner(r, KILL_GRACE_NS);
-            return STOPPED;
-        }
+        else if (event != PK_PROCESS_ANSWER)
+            return no_answer(r, event, message);
+        else if (read_answer(r, buf, n))
+            return ANSWERED;
+    }
 }
 
 /* --- recording a run ---------------------------------------------------------------------------------------------- */
@@ -273,7 +284,7 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
                             struct pk_command_result *out, struct pk_err *err)
 {
     char limit[32];
-    const char *broken = "";
+    const char *reason = "";
     r->turn = turn;
     pk_reported_clear(&r->cases);
     r->problem = NULL;
@@ -282,7 +293,7 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
     struct pk_state_span span = {.n_cpus = r->cpus.n};
     pk_state_read(NULL, r->cpus.v, r->cpus.n, &around, &span.before);
     uint64_t wall = pk_wall_ns(), began = pk_clock_ns();
-    enum run_end how = run_command(r, &broken);
+    enum run_end how = run_command(r, &reason);
     const uint64_t elapsed_ns = pk_clock_ns() - began;
     pk_state_read(NULL, r->cpus.v, r->cpus.n, &around, &span.after);
     struct pk_slice *own = pk_collected(r->cases.v[0].collector);
@@ -292,11 +303,11 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
     }
     out->verdict = how == ANSWERED ? judge_own(r, own) : how == BROKEN ? PK_E_INTERNAL : PK_E_NOTHING;
     if (how == BROKEN)
-        fail_slice(own, PK_ST_FAILED, broken);
+        fail_slice(own, PK_ST_FAILED, reason);
     if (how == LATE)
         fail_slice(own, PK_ST_TIMEOUT,
-                   pk_printf(r->a, "no end after %s; its process group was ended",
-                             pk_format_duration_exact(r->o->timeout_ns, limit, sizeof limit)));
+                   pk_printf(r->a, "no end after %s%s; its process group was ended",
+                             pk_format_duration_exact(r->o->timeout_ns, limit, sizeof limit), reason));
     if (own->status == PK_ST_OK)
         pk_environment_note(&span, &around, own);
     out->last = own->status;

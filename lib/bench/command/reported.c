@@ -3,12 +3,14 @@
 
 #include <string.h>
 
-enum { CASES_MAX = 4096 };
+/* Of all runs of a command, whose cases stay: the text has room for 8 KiB of each case. */
+enum { CASES_MAX = 4096, TEXT_MAX = 32 << 20 };
 
 static void add(struct pk_reported_set *r, const struct pk_case_info *info)
 {
     r->v = pk_grow(r->arena, r->v, sizeof *r->v, r->n, &r->cap);
     r->v[r->n] = (struct pk_reported){.info = *info, .collector = pk_collector_new()};
+    pk_collector_join(r->v[r->n].collector, r->v[0].collector);
     r->n++;
 }
 
@@ -35,6 +37,16 @@ void pk_reported_clear(struct pk_reported_set *r)
     r->own_message = "";
 }
 
+static const char too_much_text[] = "more than 32 MiB of axes and messages of its cases";
+
+static bool has_room(struct pk_reported_set *r, const char *text)
+{
+    const size_t n = strlen(text);
+    const bool room = n <= TEXT_MAX - r->text_bytes;
+    r->text_bytes += room ? n : 0;
+    return room;
+}
+
 /* What is left out is as in the command's own case. */
 static const char *begin_case(struct pk_reported_set *r, const json_t *j)
 {
@@ -54,6 +66,8 @@ static const char *begin_case(struct pk_reported_set *r, const json_t *j)
     }
     if (at == CASES_MAX)
         return "more than 4096 cases";
+    if (at == r->n && !has_room(r, axes))
+        return too_much_text;
     if (at < r->n && r->v[at].complete)
         return pk_printf(r->arena, "the case %s %s a second time, after its status", variant, axes);
     if (at == r->n)
@@ -80,6 +94,7 @@ const char *pk_reported_take(struct pk_reported_set *r, const struct pk_wire_msg
         return pk_strdup(r->arena, msg->problem);
     case PK_WIRE_CASE:
         return begin_case(r, msg->json);
+    case PK_WIRE_SETTING: /* the caller keeps it; it counts for the limits of the answer */
     case PK_WIRE_METRIC:
     case PK_WIRE_SAMPLES:
     case PK_WIRE_NOTE:
@@ -87,12 +102,12 @@ const char *pk_reported_take(struct pk_reported_set *r, const struct pk_wire_msg
     case PK_WIRE_STATUS: {
         struct pk_reported *c = &r->v[r->current];
         const char *problem;
-        c->reported = true;
+        c->reported |= msg->type != PK_WIRE_SETTING;
         /* the parent knows more: how the process ended */
         if (msg->type == PK_WIRE_STATUS && r->current == 0) {
             r->own_status = msg->status;
-            r->own_message = pk_strdup(r->arena, msg->text);
-            return NULL;
+            r->own_message = *msg->text ? pk_strdup(r->arena, msg->text) : "";
+            return has_room(r, msg->text) ? NULL : too_much_text;
         }
         c->complete |= pk_collect(c->collector, msg, &problem);
         return problem;

@@ -20,6 +20,7 @@ struct pk_reported_set {
     size_t n, cap, current;    /* current: where samples go */
     enum pk_status own_status; /* the status that the command reported for its own case, and its message */
     const char *own_message;
+    size_t text_bytes; /* of texts in the arena */
 };
 
 void pk_reported_init(struct pk_reported_set *r, const struct pk_case_info *own, struct pk_arena *a);

@@ -59,14 +59,15 @@ enum pk_code pk_run_stored_ceilings(struct pk_run *r, struct pk_err *err)
 
 static enum pk_code measure_or_repeat(struct pk_run *r, struct pk_err *err)
 {
+    const uint64_t limit_ns = (uint64_t)r->o->timeout_ns;
     struct pk_device_options unlimited = r->device_options;
     unlimited.limit_bytes = 0;
     if (!r->ceilings.found || r->ceilings.evidence == PK_EVIDENCE_ONE_SIZE) {
         pk_run_note(r, "measuring the ceilings of %s: the peak rates for %% of floor", r->ceilings_key);
-        return pk_ceilings_calibrate(r->store, r->info.machine, r->device, &unlimited, r->stop_flag,
+        return pk_ceilings_calibrate(r->store, r->info.machine, r->device, &unlimited, limit_ns, r->stop_flag,
                                      &r->ceilings, err);
     }
-    if (pk_ceilings_repeat(r->store, r->info.machine, r->device, &unlimited, r->stop_flag, err))
+    if (pk_ceilings_repeat(r->store, r->info.machine, r->device, &unlimited, limit_ns, r->stop_flag, err))
         return err->code;
     return pk_run_stored_ceilings(r, err);
 }
@@ -83,6 +84,11 @@ enum pk_code pk_run_measure_ceilings(struct pk_run *r, struct pk_err *err)
         pk_run_warn(r, "no %% of floor: %s", err->what);
     else if (rc)
         pk_run_warn(r, "%% of floor uses older ceilings: %s", err->what);
+    else if (r->ceilings.late)
+        pk_run_warn(r,
+                    "not all repetitions of the ceilings of %s ended in time; %% of floor uses those of the "
+                    "store",
+                    r->ceilings_key);
     else if (r->ceilings.doubtful)
         pk_run_warn(r,
                     "the ceilings of %s were measured on a busy host (%s: no second repetition confirms the "

@@ -143,19 +143,22 @@ struct pk_request pk_session_request(const struct session *s, size_t i)
     };
 }
 
-/* Ranks of which one does not answer fail, as those of which one dies. */
-static enum pk_code record_late(struct session *s, size_t i, const struct pk_request *r, const char *missing,
-                                bool by_budget, struct pk_err *err)
+/* A case fails when a process of its worker is stopped or one of its ranks does not answer, as when it dies: that is not the case's doing. */
+static enum pk_code record_late(struct session *s, size_t i, const struct pk_request *r,
+                                const struct pk_worker_client *l, bool by_budget, struct pk_err *err)
 {
     char limit[32];
-    if (by_budget && !missing)
+    const bool ranks = s->plan->v[i].ranks > 0;
+    if (by_budget && !l->missing)
         return pk_session_leave_out(s, i, r->pass, r->invocation, err);
     pk_format_duration_exact(s->opt->timeout_ns + (s->plan->v[i].provider ? s->opt->peer_startup_ns : 0),
                              limit, sizeof limit);
     const char *message =
-        missing ? pk_printf(&s->arena, "%s; the time limit was reached, and all of them were ended", missing)
-                : pk_printf(&s->arena, "no result after %s; its process group was ended", limit);
-    const enum pk_status status = missing ? PK_ST_FAILED : PK_ST_TIMEOUT;
+        l->missing ? pk_printf(&s->arena, "%s; %s, and %s", l->missing,
+                               l->silent ? "this lasted for 30 s" : "the time limit was reached",
+                               ranks ? "all of them were ended" : "its process group was ended")
+                   : pk_printf(&s->arena, "no result after %s; its process group was ended", limit);
+    const enum pk_status status = l->missing ? PK_ST_FAILED : PK_ST_TIMEOUT;
     const enum pk_code rc = pk_session_record_unmeasured(s, i, r->pass, r->invocation, status, message, err);
     return rc || r->pass == PK_PASS_TIMING ? rc : record_missing_counters(s, r->pass, message);
 }
@@ -174,7 +177,7 @@ enum pk_code pk_session_measure_slice(struct session *s, size_t i, struct pk_req
     case PK_REPLY_STOPPED:
         return PK_OK;
     case PK_REPLY_LATE:
-        return record_late(s, i, &r, l->missing, by_budget, err);
+        return record_late(s, i, &r, l, by_budget, err);
     case PK_REPLY_SLICE:
         break;
     }

@@ -8,8 +8,9 @@
 #include "device/choices.h"
 
 #include <string.h>
+#include <unistd.h>
 
-#define PATIENCE_NS (60 * PK_NS_PER_S) /* the first time it may have to open a GPU */
+#define PATIENCE_NS (60 * (int64_t)PK_NS_PER_S) /* the first time it may have to open a GPU */
 
 /* The native program as that many ranks: one more to those that a launcher has started, or their start. */
 static const struct pk_provider *provider_of(const struct pk_provider *native, unsigned ranks,
@@ -64,7 +65,10 @@ void pk_session_open_links(struct session *s, const struct pk_provider *provider
         if (ranks && !find_ranks(s, ranks)) {
             struct pk_rank_heartbeats heartbeats;
             struct pk_worker_client *l = &s->links[s->n_links];
-            pk_rank_heartbeats_make(&heartbeats, ranks);
+            const uint64_t limit_ns = (uint64_t)s->opt->timeout_ns;
+            pk_rank_heartbeats_make(&heartbeats, ranks, pk_launched().by ? (int)getpid() : 0,
+                                    limit_ns < PK_HEARTBEAT_PATIENCE_NS ? limit_ns
+                                                                        : PK_HEARTBEAT_PATIENCE_NS);
             s->ranks_of[s->n_links] = ranks;
             open_link(s, provider_of(&providers[0], ranks, &heartbeats, &s->arena), metrics, n_metrics);
             l->heartbeats = heartbeats;
@@ -138,8 +142,9 @@ static const struct pk_slice *read_environment(struct session *s, size_t i, cons
     struct pk_err err;
     if (!s->plan->v[i].provider || s->plan->kind == PK_DEVICE_NULL)
         return NULL;
+    const int64_t limit_ns = s->opt->timeout_ns < PATIENCE_NS ? s->opt->timeout_ns : PATIENCE_NS;
     if (pk_worker_client_question(&s->links[0], PK_REQUEST_ENVIRONMENT, when, s->plan->device,
-                                  &s->opt->device, pk_clock_ns() + PATIENCE_NS, s->stop_flag,
+                                  &s->opt->device, pk_clock_ns() + (uint64_t)limit_ns, s->stop_flag,
                                   &slice) != PK_REPLY_SLICE ||
         slice->status != PK_ST_OK || pk_session_record_facts(s, &s->links[0], &err))
         return NULL;

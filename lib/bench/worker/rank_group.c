@@ -107,7 +107,7 @@ static enum pk_code join_heartbeats(struct pk_rank_group *r, const char *path, s
         return err->code;
     const char *first = r->given[0]; /* the path is one of its host */
     if (page && !strncmp(r->given[r->comm.rank], first, strcspn(first, " ") + 1))
-        pk_rank_heartbeats_join(&r->heartbeats, page, r->comm.processes);
+        pk_rank_heartbeats_join(&r->heartbeats, page, r->comm.processes, r->comm.rank);
     r->comm.heartbeats = &r->heartbeats;
     return PK_OK;
 }

@@ -16,6 +16,7 @@
 #include "machine/machine.h"
 #include "wire/wire.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -295,6 +296,17 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
     return send_slice(w, r, &slice, &a, err);
 }
 
+/* Rank 0 does not wait for a run that is stopped. */
+static enum pk_code await_request(struct worker *w, struct pk_err *err)
+{
+    enum { LOOK_MS = 1000 };
+    struct pollfd in = {w->io->in_fd, POLLIN, 0};
+    while (w->io->join && poll(&in, 1, LOOK_MS) == 0)
+        if (pk_comm_abandoned(&w->group.comm, err))
+            return err->code;
+    return PK_OK;
+}
+
 /* The next request; NULL when there will be none. The object is the caller's. */
 static enum pk_code read_request(struct worker *w, struct pk_wire_reader *reader, json_t **out,
                                  struct pk_err *err)
@@ -302,6 +314,8 @@ static enum pk_code read_request(struct worker *w, struct pk_wire_reader *reader
     struct pk_wire_msg msg;
     struct pk_err ended;
     *out = NULL;
+    if (await_request(w, err))
+        return err->code;
     while (!pk_wire_read(reader, w->io->in_fd, &msg, &ended) && msg.type != PK_WIRE_QUIT) {
         if (msg.type == PK_WIRE_GARBAGE) {
             pk_fail(err, PK_E_USAGE, "a request that cannot be read");

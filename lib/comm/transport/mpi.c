@@ -111,11 +111,15 @@ static enum pk_code refused(const struct mpi *m, const char *what, int rc, struc
 
 static enum pk_code await(struct mpi *m, struct pk_job *j, const char *what, struct pk_err *err)
 {
-    const uint64_t deadline_ns = pk_clock_ns() + m->c->timeout_ns;
+    const uint64_t began_ns = pk_clock_ns(), deadline_ns = began_ns + m->c->timeout_ns;
+    uint64_t look_ns = began_ns + PK_NS_PER_S;
     while (!pk_job_over(j)) {
         const uint64_t now_ns = pk_clock_ns(), beat_ns = now_ns + PK_HEARTBEAT_NS;
         if (now_ns >= deadline_ns)
             return pk_comm_late(m->c, what, err);
+        if (now_ns >= look_ns && pk_comm_abandoned(m->c, err))
+            return err->code;
+        look_ns = now_ns >= look_ns ? now_ns + PK_NS_PER_S : look_ns;
         pk_rank_heartbeats_beat(m->c->heartbeats, m->c->rank);
         pk_engine_wait(&m->engine, j, beat_ns < deadline_ns ? beat_ns : deadline_ns);
     }

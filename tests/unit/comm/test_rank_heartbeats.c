@@ -8,7 +8,9 @@
 // clang-format on
 #include "base/clock.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { RANKS = 3, LONG_US = 1100000 };
@@ -35,7 +37,7 @@ static void who_hangs_is_behind(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rank_heartbeats r;
-    pk_rank_heartbeats_make(&r, RANKS);
+    pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_PATIENCE_NS);
     call(&r, 0, 4);
     call(&r, 1, 4);
     call(&r, 2, 3);
@@ -54,7 +56,7 @@ static void who_is_stopped_goes_silent(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rank_heartbeats r;
-    pk_rank_heartbeats_make(&r, RANKS);
+    pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_PATIENCE_NS);
     for (unsigned i = 0; i < RANKS; i++)
         pk_rank_heartbeats_enter(&r, i);
     wait_awake(&r, 7);
@@ -74,7 +76,7 @@ static void nobody_to_blame(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rank_heartbeats r;
-    pk_rank_heartbeats_make(&r, RANKS);
+    pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_PATIENCE_NS);
     call(&r, 0, 1);
     call(&r, 1, 2);
     wait_awake(&r, 0);
@@ -92,8 +94,8 @@ static void is_joined_by_its_path(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rank_heartbeats r, other;
-    pk_rank_heartbeats_make(&r, RANKS);
-    pk_rank_heartbeats_join(&other, pk_rank_heartbeats_path(&r, &a), RANKS);
+    pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_PATIENCE_NS);
+    pk_rank_heartbeats_join(&other, pk_rank_heartbeats_path(&r, &a), RANKS, 1);
     assert_non_null(other.page);
     call(&other, 1, 1);
     pk_rank_heartbeats_enter(&other, 0);
@@ -103,9 +105,9 @@ static void is_joined_by_its_path(void **state)
     assert_string_equal(pk_rank_heartbeats_missing(&r, &a),
                         "rank 1 did not answer: rank 0 has waited for it for 1.1 s");
     pk_rank_heartbeats_close(&other);
-    pk_rank_heartbeats_join(&other, pk_rank_heartbeats_path(&r, &a), RANKS + 1);
+    pk_rank_heartbeats_join(&other, pk_rank_heartbeats_path(&r, &a), RANKS + 1, 1);
     assert_null(other.page);
-    pk_rank_heartbeats_join(&other, "/proc/self/exe", RANKS);
+    pk_rank_heartbeats_join(&other, "/proc/self/exe", RANKS, 1);
     assert_null(other.page);
     pk_rank_heartbeats_enter(&other, 0);
     pk_rank_heartbeats_close(&other);
@@ -114,13 +116,80 @@ static void is_joined_by_its_path(void **state)
     assert_null(pk_rank_heartbeats_path(&r, &a));
 }
 
+/* A child that joins as a rank and is stopped. */
+static pid_t stopped_rank(const struct pk_rank_heartbeats *r, unsigned rank)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *path = pk_rank_heartbeats_path(r, &a);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        struct pk_rank_heartbeats own;
+        pk_rank_heartbeats_join(&own, path, RANKS, rank);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    assert_true(WIFSTOPPED(status));
+    return pid;
+}
+
+static void end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* One that computes is named, too: the kernel knows it. */
+static void a_stopped_rank_is_named(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rank_heartbeats r;
+    pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_PATIENCE_NS);
+    call(&r, 0, 1);
+    assert_null(pk_rank_heartbeats_stopped(&r, &a));
+    assert_false(pk_rank_heartbeats_stuck(&r));
+    const pid_t pid = stopped_rank(&r, 1);
+    assert_string_equal(pk_rank_heartbeats_stopped(&r, &a),
+                        pk_printf(&a, "rank 1 (process %d) is stopped (SIGSTOP)", (int)pid));
+    assert_true(pk_rank_heartbeats_stuck(&r));
+    end(pid);
+    assert_null(pk_rank_heartbeats_stopped(&r, &a));
+    assert_false(pk_rank_heartbeats_stuck(&r));
+    assert_int_equal(pk_rank_heartbeats_calls(&r), 1);
+    pk_rank_heartbeats_enter(&r, 0);
+    assert_int_equal(pk_rank_heartbeats_calls(&r), 2);
+    wait_awake(&r, 0);
+    assert_true(pk_rank_heartbeats_stuck(&r)); /* silent in its call */
+    pk_rank_heartbeats_close(&r);
+}
+
+static void a_stopped_run_is_left(void **state)
+{
+    struct pk_rank_heartbeats none, r, endless;
+    pk_rank_heartbeats_make(&none, RANKS, 0, 1);
+    const pid_t run = stopped_rank(&none, 0);
+    pk_rank_heartbeats_make(&r, RANKS, run, 200 * PK_NS_PER_MS);
+    pk_rank_heartbeats_make(&endless, RANKS, run, PK_HEARTBEAT_PATIENCE_NS);
+    assert_int_equal(pk_rank_heartbeats_abandoned(&r), 0); /* not for long yet */
+    assert_int_equal(pk_rank_heartbeats_abandoned(&endless), 0);
+    usleep(250000);
+    assert_int_equal(pk_rank_heartbeats_abandoned(&r), run);
+    assert_int_equal(pk_rank_heartbeats_abandoned(&endless), 0);
+    assert_int_equal(pk_rank_heartbeats_abandoned(&none), 0); /* a shell may stop it */
+    end(run);
+    assert_int_equal(pk_rank_heartbeats_abandoned(&r), 0);
+    pk_rank_heartbeats_close(&none);
+    pk_rank_heartbeats_close(&r);
+    pk_rank_heartbeats_close(&endless);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_hangs_is_behind),
-        cmocka_unit_test(who_is_stopped_goes_silent),
-        cmocka_unit_test(nobody_to_blame),
-        cmocka_unit_test(is_joined_by_its_path),
+        cmocka_unit_test(who_hangs_is_behind),     cmocka_unit_test(who_is_stopped_goes_silent),
+        cmocka_unit_test(nobody_to_blame),         cmocka_unit_test(is_joined_by_its_path),
+        cmocka_unit_test(a_stopped_rank_is_named), cmocka_unit_test(a_stopped_run_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

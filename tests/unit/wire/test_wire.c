@@ -8,6 +8,7 @@
 // clang-format on
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -306,6 +307,73 @@ static void lies_are_named(void **state)
     pk_wire_reader_free(r);
 }
 
+/* The first problem when a message is collected again and again; *n counts those before it. */
+static const char *collect_again(struct pk_collector *c, const struct pk_wire_msg *m, size_t *n)
+{
+    const char *problem = NULL;
+    for (*n = 0; !pk_collect(c, m, &problem) && !problem;)
+        ++*n;
+    return problem;
+}
+
+/* Memory has a bound, whatever is written, and in however many cases. */
+static void an_answer_has_limits(void **state)
+{
+    enum { VALUES = 1 << 20 };
+    static char text[1 << 20];
+    static int64_t values[VALUES];
+    struct pk_wire_reader *r = pk_wire_reader_new();
+    struct pk_collector *c = pk_collector_new(), *second = pk_collector_new();
+    struct pk_wire_msg m = {.type = PK_WIRE_SETTING, .key = "k", .text = "1"};
+    size_t n;
+    pk_collector_join(second, c);
+    assert_string_equal(collect_again(c, &m, &n), "more than 4096 settings in one answer");
+    assert_int_equal(n, 4096);
+    memset(text, 'x', sizeof text - 1);
+    m = (struct pk_wire_msg){.type = PK_WIRE_NOTE, .key = "k", .text = text};
+    assert_string_equal(collect_again(c, &m, &n), "more than 64 MiB of text in one answer");
+    assert_int_equal(n, 63);
+    pk_collector_reset(second); /* the answer goes on */
+    assert_string_equal(collect_again(second, &m, &n), "more than 64 MiB of text in one answer");
+    pk_collector_reset(c);
+    assert_int_equal((collect_again(second, &m, &n), n), 63);
+
+    pk_collector_reset(c);
+    pk_collector_reset(second);
+    assert_null(collect(c, r, STEP));
+    assert_null(collect(second, r, STEP));
+    m = (struct pk_wire_msg){.type = PK_WIRE_SAMPLES,
+                             .samples_metric = "step_ns",
+                             .samples_ordinal = -1,
+                             .series = {.phase = PK_PHASE_STEADY, .reps = 1, .n = VALUES, .integer = values}};
+    const char *problem;
+    assert_false(pk_collect(second, &m, &problem) || problem);
+    assert_string_equal(collect_again(c, &m, &n), "more than 16777216 values in one answer");
+    assert_int_equal(n, PK_ANSWER_VALUES_MAX / VALUES - 1);
+    pk_collector_free(second);
+    pk_collector_free(c);
+    pk_wire_reader_free(r);
+}
+
+/* Ten times the text of an ordinary line is no matter, ten million empty objects would be. */
+static void a_line_is_not_nested_without_end(void **state)
+{
+    struct pk_wire_reader *r = pk_wire_reader_new();
+    const size_t n = PK_WIRE_LINE_NESTED_MAX;
+    char *line = calloc(3, n + 100),
+         *at = line + sprintf(line, "{\"type\":\"note\",\"key\":\"k\",\"value\":[[]");
+    for (size_t i = 3; i < n; i++, at += 3)
+        memcpy(at, ",{}", 3);
+    strcpy(at, "]}\n");
+    assert_int_equal(only(r, line).type, PK_WIRE_NOTE);
+    strcpy(at, ",[]]}\n");
+    struct pk_wire_msg m = only(r, line);
+    assert_int_equal(m.type, PK_WIRE_GARBAGE);
+    assert_string_equal(m.problem, "a line with more than 262144 lists and objects");
+    free(line);
+    pk_wire_reader_free(r);
+}
+
 static void words(void **state)
 {
     enum pk_status s;
@@ -329,6 +397,8 @@ int main(void)
         cmocka_unit_test(collects_value_by_value),
         cmocka_unit_test(many_series),
         cmocka_unit_test(lies_are_named),
+        cmocka_unit_test(an_answer_has_limits),
+        cmocka_unit_test(a_line_is_not_nested_without_end),
         cmocka_unit_test(words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

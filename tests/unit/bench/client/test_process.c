@@ -76,6 +76,89 @@ static void waiting_ends_at_its_deadline_and_by_the_flag(void **state)
     pk_process_end(&p, 0); /* nothing happens */
 }
 
+/* What a process writes until the deadline. */
+static enum pk_process_event flooded_until(struct pk_process *p, uint64_t deadline_ns, size_t *bytes)
+{
+    static char some[1 << 16];
+    enum pk_process_event event;
+    size_t n;
+    *bytes = 0;
+    while ((event = pk_process_wait(p, deadline_ns, NULL, some, sizeof some, &n)) == PK_PROCESS_BYTES ||
+           event == PK_PROCESS_ANSWER)
+        *bytes += n;
+    return event;
+}
+
+static void a_flood_does_not_move_the_deadline(void **state)
+{
+    static const char *const floods[] = {"exec yes >&3",
+                                         "exec yes >&0",
+                                         "exec yes >&2",
+                                         "exec yes",
+                                         "while :; do printf x >&3; done",
+                                         "exec 2>&- >&- 3>&-; exec sleep 60"};
+    for (size_t i = 0; i < sizeof floods / sizeof *floods; i++) {
+        struct pk_process p = start(floods[i]);
+        const uint64_t deadline = pk_clock_ns() + 100 * PK_NS_PER_MS;
+        size_t bytes;
+        assert_int_equal(flooded_until(&p, deadline, &bytes), PK_PROCESS_DEADLINE);
+        assert_true(pk_clock_ns() < deadline + 5 * PK_NS_PER_S);
+        assert_true((bytes > 0) == (i < 2 || i == 4));
+        assert_int_equal(flooded_until(&p, 0, &bytes), PK_PROCESS_DEADLINE);
+        assert_true(bytes <= 4 << 20); /* what was in the pipes */
+        assert_false(pk_process_ended(&p, pk_clock_ns() + 10 * PK_NS_PER_MS));
+        pk_process_end(&p, 0);
+        assert_true(p.tail_n <= PK_TAIL_BYTES);
+    }
+}
+
+/* It ended; what it left behind writes without end, or only keeps the pipes open. */
+static void the_end_is_reported_though_a_child_writes(void **state)
+{
+    static const char *const left[] = {"yes >&3 & echo first >&3", "yes >&0 & echo first >&3",
+                                       "sleep 60 & echo first >&3"};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        struct pk_process p = start(left[i]);
+        size_t bytes;
+        assert_int_equal(flooded_until(&p, in_seconds(60), &bytes), PK_PROCESS_END);
+        assert_true(bytes >= strlen("first\n"));
+        pk_process_end(&p, 0);
+    }
+}
+
+/* A deadline passes between two waits, and the process writes and ends: its last bytes are read. */
+static void what_comes_after_a_look_is_read(void **state)
+{
+    struct pk_process p = start("read word; echo last >&3");
+    size_t bytes;
+    assert_int_equal(flooded_until(&p, 0, &bytes), PK_PROCESS_DEADLINE);
+    assert_int_equal(write(p.in_fd, "go\n", 3), 3);
+    assert_true(pk_process_ended(&p, in_seconds(60)));
+    assert_int_equal(flooded_until(&p, in_seconds(60), &bytes), PK_PROCESS_END);
+    assert_int_equal(bytes, strlen("last\n"));
+    pk_process_end(&p, 0);
+}
+
+static void who_does_not_read_is_late(void **state)
+{
+    struct pk_process p = start("exec sleep 60");
+    volatile int stop = 1;
+    char *text = calloc(1, 4 << 20);
+    memset(text, 'x', (4 << 20) - 1);
+    assert_int_equal(pk_process_send(&p, json_string("short"), in_seconds(60), NULL), PK_PROCESS_SENT);
+    assert_int_equal(pk_process_send(&p, json_string(text), pk_clock_ns() + 50 * PK_NS_PER_MS, NULL),
+                     PK_PROCESS_DEADLINE);
+    assert_int_equal(pk_process_send(&p, json_string(text), in_seconds(60), &stop), PK_PROCESS_STOP);
+    pk_process_end(&p, 0);
+    p = start("exec <&-; sleep 60");
+    for (const uint64_t until = in_seconds(60); pk_clock_ns() < until;)
+        if (pk_process_send(&p, json_string("short"), until, NULL) == PK_PROCESS_END)
+            break;
+    assert_int_equal(pk_process_send(&p, json_string("short"), in_seconds(60), NULL), PK_PROCESS_END);
+    pk_process_end(&p, 0);
+    free(text);
+}
+
 /* It ignores the friendly signal, and has a child: both are gone. */
 static void the_whole_group_ends(void **state)
 {
@@ -137,8 +220,14 @@ static void the_last_words_fit_a_message(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_teardown(f, free_arena)
-    const struct CMUnitTest tests[] = {
-        T(each_channel_is_heard_as_what_it_is), T(waiting_ends_at_its_deadline_and_by_the_flag),
-        T(the_whole_group_ends), T(what_cannot_be_started_is_said), T(the_last_words_fit_a_message)};
+    const struct CMUnitTest tests[] = {T(each_channel_is_heard_as_what_it_is),
+                                       T(waiting_ends_at_its_deadline_and_by_the_flag),
+                                       T(a_flood_does_not_move_the_deadline),
+                                       T(the_end_is_reported_though_a_child_writes),
+                                       T(what_comes_after_a_look_is_read),
+                                       T(who_does_not_read_is_late),
+                                       T(the_whole_group_ends),
+                                       T(what_cannot_be_started_is_said),
+                                       T(the_last_words_fit_a_message)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

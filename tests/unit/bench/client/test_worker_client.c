@@ -112,6 +112,47 @@ static void who_is_late_or_stopped_is_ended(void **state)
     assert_int_equal(client.process.program.pid, 0);
 }
 
+static void a_stopped_worker_is_named(void **state)
+{
+    struct pk_slice *slice;
+    open_client(HELLO "kill -STOP $$", NULL);
+    assert_int_equal(ask(1, 300 * PK_NS_PER_MS, NULL, &slice), PK_REPLY_LATE);
+    assert_non_null(client.missing);
+    assert_non_null(strstr(client.missing, "(sh) is stopped (SIGSTOP)"));
+    assert_false(client.silent);
+}
+
+/* Of ranks that are looked at, long before the deadline. */
+static void a_stopped_rank_is_not_waited_for(void **state)
+{
+    struct pk_slice *slice;
+    struct pk_rank_heartbeats heartbeats;
+    open_client(HELLO "kill -STOP $$", NULL);
+    pk_rank_heartbeats_make(&heartbeats, 2, 0, PK_HEARTBEAT_PATIENCE_NS);
+    client.heartbeats = heartbeats;
+    client.patience_ns = 300 * PK_NS_PER_MS;
+    assert_int_equal(ask(1, 60 * PK_NS_PER_S, NULL, &slice), PK_REPLY_LATE);
+    assert_true(client.silent);
+    assert_non_null(strstr(client.missing, "(sh) is stopped (SIGSTOP)"));
+    close_client(state);
+    /* Neither stopped nor in a call: a rank that computes has the time until the deadline. */
+    open_client(HELLO "read -r r; sleep 1; " SAMPLE STATUS(7), NULL);
+    pk_rank_heartbeats_make(&heartbeats, 2, 0, PK_HEARTBEAT_PATIENCE_NS);
+    client.heartbeats = heartbeats;
+    client.patience_ns = 300 * PK_NS_PER_MS;
+    assert_string_equal(answer(7)->message, "");
+}
+
+/* Settings are kept until the answer, so they have a number. */
+static void settings_have_an_end(void **state)
+{
+    open_client(HELLO "while :; do echo '{\"type\":\"setting\",\"key\":\"k\",\"value\":1}'; done >&3", NULL);
+    const struct pk_slice *s = answer(7);
+    assert_int_equal(s->status, PK_ST_FAILED);
+    assert_non_null(strstr(s->message, "more than 4096 settings in one answer"));
+    assert_int_equal(client.n_facts, 4096);
+}
+
 /* One that said bye, or went after its answer, is replaced unless it cannot be started again. */
 static void the_next_question_starts_another(void **state)
 {
@@ -144,7 +185,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_teardown(f, close_client)
     const struct CMUnitTest tests[] = {T(an_answer_is_a_slice_with_its_facts), T(a_lie_ends_the_worker),
-                                       T(who_is_late_or_stopped_is_ended),
-                                       T(the_next_question_starts_another), T(choices_are_handed_on)};
+                                       T(who_is_late_or_stopped_is_ended),     T(a_stopped_worker_is_named),
+                                       T(a_stopped_rank_is_not_waited_for),    T(settings_have_an_end),
+                                       T(the_next_question_starts_another),    T(choices_are_handed_on)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

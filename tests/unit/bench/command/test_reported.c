@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 // clang-format on
+#include <stdio.h>
 #include <string.h>
 
 static struct pk_arena arena;
@@ -170,6 +171,24 @@ static void a_request_to_count_is_checked(void **state)
     assert_non_null(strstr(s.notes[0].json, "\"why\""));
 }
 
+/* Cases stay from run to run, so their text has an end; a status of its own may be repeated. */
+static void what_stays_has_an_end(void **state)
+{
+    static char axis[1 << 20], lines[(1 << 20) + 200];
+    const char *problem = NULL;
+    int cases = 0;
+    memset(axis, 'x', sizeof axis - 1);
+    for (; !problem && cases < 100; cases++) {
+        snprintf(lines, sizeof lines, "{\"type\":\"case\",\"axes\":{\"n\":%d,\"x\":\"%s\"}}\n", cases, axis);
+        problem = take(lines);
+        pk_reported_clear(&set);
+    }
+    assert_string_equal(problem, "more than 32 MiB of axes and messages of its cases");
+    assert_int_equal(cases, 32);
+    for (int i = 0; i < 1000; i++)
+        assert_null(take(OK));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, open_set, close_set)
@@ -177,6 +196,7 @@ int main(void)
                                        T(cases_stay_from_run_to_run),
                                        T(what_is_wrong_is_said),
                                        T(its_own_status_is_kept_apart),
+                                       T(what_stays_has_an_end),
                                        T(there_are_at_most_4096_cases),
                                        T(what_cannot_be_counted_at_once_is_counted_in_turn),
                                        T(a_request_to_count_is_checked)};

@@ -1,0 +1,173 @@
+"""Programs that write without end, in small pieces, or not at all, and those that are stopped: the time limit holds, memory has a bound, and
+what happened is named."""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+import pytest
+from conftest import Result
+from processes import gone, marked
+from stored import query
+
+BAD = pathlib.Path(__file__).parent / "bad_worker.py"
+LIMIT = 1  # second
+MORE = 5  # seconds after the limit
+MIB = 1 << 20
+
+
+def measured_call(perfkit, *args, env=None):
+    """A call, its time and the largest memory of perfkit and of what it waited for."""
+    out, err = perfkit.root / "out", perfkit.root / "err"
+    began = time.monotonic()
+    with open(out, "wb") as o, open(err, "wb") as e:
+        p = perfkit.start(*args, env=env, stdout=o, stderr=e, stdin=subprocess.DEVNULL)
+        _, status, usage = os.wait4(p.pid, 0)
+    p.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.monotonic() - began
+    memory = 0 if "PERFKIT_SANITIZED" in os.environ else usage.ru_maxrss * 1024
+    return Result(p.returncode, out.read_text(errors="replace"), err.read_text(errors="replace")), seconds, memory
+
+
+# Ended at the limit or, where an answer has one, at the limit of the answer; what the largest memory may be, in MiB.
+LATE = ("timeout", f"no result after {LIMIT}s; its process group was ended")
+PEERS = [
+    ("flood-unknown", *LATE, 100),
+    ("flood-blank", *LATE, 100),
+    ("drip", *LATE, 100),
+    ("loud", *LATE, 100),
+    ("flood-stdin", *LATE, 100),
+    ("closes-all", *LATE, 100),
+    ("stopped", "failed", "(python3) is stopped (SIGSTOP); the time limit was reached, and its process group was ended", 100),
+    ("endless-line", "failed", "a line longer than 8 MiB", 100),
+    ("nested", "failed", "a line with more than 262144 lists and objects", 150),
+    ("flood-settings", "failed", "more than 4096 settings in one answer", 100),
+    ("flood-notes", "failed", "more than 64 MiB of text in one answer", 200),
+    ("flood-metrics", "failed", "more than 1024 metrics for one case", 100),
+]
+
+
+@pytest.mark.parametrize("mode, status, message, memory", PEERS)
+def test_a_peer_without_end(perfkit, mode, status, message, memory):
+    token = uuid.uuid4().hex
+    r, seconds, used = measured_call(
+        perfkit, "run", "selftest", "--device", "null", "--variant", "ok", "-i", "1", "--peer", BAD, "--python", sys.executable,
+        "--timeout", f"{LIMIT}s", "--peer-startup", "0s" if status == "timeout" or mode == "stopped" else "30s",
+        env={"BAD_WORKER": mode, "TOKEN": token})
+    ((got, said),) = query(perfkit, "SELECT status, message FROM v_case WHERE variant <> 'ok'")
+    assert got == status and re.sub(r"\(python3[.0-9]*\)", "(python3)", said).endswith(message), said
+    assert query(perfkit, "SELECT status FROM v_case WHERE variant = 'ok'") == [("ok",)]
+    assert r.status == (1 if status == "failed" else 0), r
+    assert seconds < (LIMIT if status == "timeout" else 30) + MORE and used < memory * MIB, (seconds, used / MIB)
+    assert gone(token)
+
+
+@pytest.mark.parametrize("mode, message", [("flood", "more than 16777216 values in one answer"), ("flood-series", "more than 131072 series in one answer")])
+def test_samples_without_end(perfkit, mode, message):
+    r, _, used = measured_call(perfkit, "run", "selftest", "--device", "null", "--variant", "ok", "-i", "1", "--peer", BAD, "--python",
+                               sys.executable, "--timeout", "60s", env={"BAD_WORKER": mode})
+    ((_, said),) = query(perfkit, "SELECT status, message FROM v_case WHERE variant <> 'ok'")
+    assert r.status == 1 and said.endswith(message), said
+    assert used < 700 * MIB, used / MIB
+
+
+def test_a_peer_that_reads_no_request(perfkit):
+    """Its choices make the second request longer than a socket holds."""
+    r, seconds, _ = measured_call(perfkit, "run", "selftest", "--device", "null", "--variant", "ok", "-i", "1", "-a", "busy_ns=1000,2000", "--peer",
+                                  BAD, "--python", sys.executable, "--timeout", "3s", "--peer-startup", "0s", env={"BAD_WORKER": "deaf"})
+    rows = query(perfkit, "SELECT status, message FROM v_case WHERE variant <> 'ok' ORDER BY status")
+    assert r.status == 0 and seconds < 3 * 2 + MORE, (r, seconds)
+    assert rows == [("ok", ""), ("timeout", "no result after 3s; its process group was ended")]
+
+
+SAY = """import json, os, sys, time
+wire = int(os.environ["PERFKIT_WIRE_FD"])
+def line(**m): return (json.dumps(m) + "\\n").encode()
+def repeat(data, fd=wire):
+    data *= 1 + (1 << 16) // len(data)
+    while True: os.write(fd, data)
+METRIC = line(type="metric", name="step_ns", unit="ns")
+"""
+SLOW = "and the command violated the protocol: more than"
+VIOLATED = "and the command violated the protocol: "
+COMMANDS = [
+    ("repeat(b'garbage\\n')", VIOLATED + "no JSON: garbage", 100),
+    ("repeat(b'x')", VIOLATED + "a line longer than 8 MiB", 100),
+    ("repeat(b'loud\\n', 2)", "no end after 1s; its process group was ended", 100),
+    ("repeat(line(type='from-the-future'))", "no end after 1s; its process group was ended", 100),
+    ("repeat(line(type='setting', key='k', value='v'))", VIOLATED + "more than 4096 settings in one answer", 100),
+    ("repeat(line(type='note', key='k', value='v' * 300000))", VIOLATED + "more than 64 MiB of text in one answer", 250),
+    ("repeat(line(type='status', status='failed', message='m' * 300000))", VIOLATED + "more than 32 MiB of axes and messages of its cases", 150),
+    ("repeat(METRIC + line(type='samples', metric='step_ns', values=[1] * 10000))", VIOLATED + "more than 16777216 values in one answer", 700),
+    ("""i = 0
+while True:
+    os.write(wire, line(type='case', axes={'n': i}) + METRIC + line(type='samples', metric='step_ns', values=[1])); i += 1""",
+     VIOLATED + "more than 4096 cases", 150),
+    ("""i = 0
+while True:
+    os.write(wire, line(type='case', axes={'n': i, 'x': 'x' * 100000})); i += 1""",
+     VIOLATED + "more than 32 MiB of axes and messages of its cases", 250),
+    ("os.kill(os.getpid(), 19)", "is stopped (SIGSTOP); its process group was ended", 100),
+]
+
+
+@pytest.mark.parametrize("program, message, memory", COMMANDS)
+def test_a_command_without_end(perfkit, program, message, memory):
+    token = uuid.uuid4().hex
+    r, seconds, used = measured_call(perfkit, "exec", "--timeout", f"{LIMIT}s", "--no-counters", "--", sys.executable, "-c", SAY + program,
+                                     env={"TOKEN": token})
+    why = r.error()["why"]
+    reached = not message.startswith(SLOW) or "violated" in why  # a loaded machine may not get that far in a second
+    assert r.status == 6 and why.startswith(f"no end after {LIMIT}s") and (message in why or not reached), r
+    assert seconds < LIMIT + MORE and used < memory * MIB, (seconds, used / MIB)
+    assert gone(token)
+
+
+def test_a_command_that_leaves_a_flood_behind(perfkit):
+    """It has ended, and is measured; what it left writes on, and ends with the measurement."""
+    token = uuid.uuid4().hex
+    script = """while :; do echo '{"type":"from-the-future"}'; done >&$PERFKIT_WIRE_FD & exit 0"""
+    r, seconds, _ = measured_call(perfkit, "exec", "--runs", "2", "--no-counters", "--timeout", "20s", "--", "sh", "-c", script, env={"TOKEN": token})
+    assert r.status == 0 and seconds < 20, r
+    assert gone(token)
+
+
+def test_what_a_command_inherits(perfkit):
+    """The socket on which the spawner answers is none of it."""
+    listed = perfkit.cwd / "fds"
+    script = f"for fd in /proc/$$/fd/*; do echo ${{fd##*/}} $(readlink $fd); done > {listed}"
+    assert perfkit("exec", "--runs", "1", "--no-counters", "--", "sh", "-c", script).status == 0
+    fds = dict(line.split(" ", 1) for line in listed.read_text().splitlines() if "pipe" in line or "socket" in line or "/dev" in line)
+    assert "socket" not in str(fds) and set(fds) >= {"0", "2", "3"}, fds
+
+
+def worker_of(token, run):
+    """The first process beside the run that was started with it."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        for pid in marked(token):
+            try:
+                if pid != run.pid and b"worker" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                    return pid
+            except OSError:
+                pass
+        time.sleep(0.005)
+    raise AssertionError("no worker was started")
+
+
+def test_a_stopped_worker_of_the_ceilings(perfkit):
+    """They do not have the run's time limit for themselves: a note, and the run goes on without them."""
+    token = uuid.uuid4().hex
+    began = time.monotonic()
+    p = perfkit.start("run", "attention-scaling", "--device", "cpu", "--variant", "vanilla", "-a", "d_model=8", "-a", "seq_len=16", "-i", "1",
+                      "--max-time", "10ms", "--min-time", "1ms", "--timeout", "2s", env={"TOKEN": token})
+    os.kill(worker_of(token, p), signal.SIGSTOP)
+    _, err = p.communicate(timeout=60)
+    assert p.returncode == 0 and re.search(r"no % of floor: the ceilings of cpu were not measured in 2s: process \d+ \(\S+\) is stopped \(SIGSTOP\)",
+                                           err.decode()), err.decode()
+    assert time.monotonic() - began < 2 * 2 + MORE
+    assert gone(token)
