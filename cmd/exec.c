@@ -150,14 +150,15 @@ static enum pk_code record(struct exec *e, struct pk_err *err)
 {
     struct pk_recorder *rec = pk_recorder_new(e->store, e->run_id, pk_store_file(e->store));
     enum pk_code rc = measure(e, rec, err);
+    const char *status = e->result.interrupted ? "interrupted" : "complete";
     if (!rc && !e->o->no_counters && !pk_recorder_spool(rec))
         rc = pk_command_counters(e->store, e->run_id, &e->counters, err);
     if (!rc)
-        rc = pk_store_run_end(e->store, e->run_id, e->result.interrupted ? "interrupted" : "complete", err);
+        rc = pk_store_run_end(e->store, e->run_id, status, err);
     if (!rc)
         rc = pk_run_tables(e->store, e->run_id, e->app->out, err);
     if (!rc || pk_recorder_spool(rec)) /* the same lock or full disk, and where the slices went */
-        rc = pk_recorder_finish(rec, err);
+        rc = pk_recorder_finish(rec, status, err);
     pk_recorder_free(rec);
     return rc ? rc : judge(e, err);
 }

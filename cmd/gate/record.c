@@ -175,7 +175,7 @@ static enum pk_code end_side(const struct gate *g, const struct gate_entry *e, i
     if (!rc)
         rc = pk_store_run_end(r->store, r->run_id, status, err);
     if (!rc || pk_recorder_spool(r->recorder))
-        rc = pk_recorder_finish(r->recorder, err);
+        rc = pk_recorder_finish(r->recorder, status, err);
     return rc;
 }
 

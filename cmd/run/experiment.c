@@ -53,7 +53,7 @@ static enum pk_code record(struct pk_run *r, struct pk_err *err)
     if (!rc)
         pk_run_app(r)->closing_note = closing_note(r);
     if (rc && pk_recorder_spool(r->recorder)) /* the same lock or full disk, and where the slices went */
-        rc = pk_recorder_finish(r->recorder, err);
+        rc = pk_recorder_finish(r->recorder, pk_run_status(r), err);
     if (!rc)
         rc = pk_run_outcome(r, err);
     pk_recorder_free(r->recorder);

@@ -87,6 +87,16 @@ const char *pk_store_begun(const struct pk_store *s);
 enum pk_code pk_store_run_end(struct pk_store *s, int64_t run_id, const char *status,
                               struct pk_err *err) PK_MUST_CHECK;
 
+/* The same for a run that was marked interrupted because this store could not be written: if it has now as many slices that began since
+ * then. Otherwise *experiment is NULL and nothing changes. */
+struct pk_run_end {
+    const char *status;
+    int64_t since_ns, slices;
+};
+enum pk_code pk_store_run_end_spooled(struct pk_store *s, int64_t run_id, const struct pk_run_end *end,
+                                      struct pk_arena *a, const char **experiment,
+                                      struct pk_err *err) PK_MUST_CHECK;
+
 struct pk_case_info {
     const char *experiment;
     int revision;

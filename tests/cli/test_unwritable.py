@@ -124,12 +124,7 @@ for line in sys.stdin:
 
 
 def test_a_lock_at_the_first_slice_of_a_run(perfkit):
-    peer = perfkit.root / "slow.py"
-    peer.write_text(SLOW_PEER)
-    p = perfkit.start("run", "selftest", "--device", "null", "--variant", "ok", "--filter", "variant!=ok", "--invocations", "1", "--peer", peer,
-                      "--python", sys.executable)
-    while not (perfkit.cwd / "here").exists():
-        time.sleep(0.01)
+    p, _ = held_run(perfkit)
     with locked(perfkit.db):
         (perfkit.cwd / "go").touch()
         assert line_of(p, WAITING)
@@ -138,6 +133,62 @@ def test_a_lock_at_the_first_slice_of_a_run(perfkit):
     assert status == 130 and str(spool) in err, err
     assert perfkit("import", spool).status == 0
     assert query(perfkit.db, "SELECT value FROM v_sample ORDER BY ordinal") == [(5,), (6,), (7,)]
+
+
+def held_run(perfkit):
+    """A run of one case that waits in its measurement, with the store as it was then."""
+    peer = perfkit.root / "slow.py"
+    peer.write_text(SLOW_PEER)
+    p = perfkit.start("run", "selftest", "--device", "null", "--variant", "ok", "--filter", "variant!=ok", "--invocations", "1", "--peer", peer,
+                      "--python", sys.executable)
+    while not (perfkit.cwd / "here").exists():
+        time.sleep(0.01)
+    return p, perfkit.db.read_bytes()
+
+
+@pytest.mark.parametrize("what", ["emptied", "cut", "overwritten"])
+def test_a_store_that_is_cut_off_while_a_run_writes(perfkit, what):
+    """The slice goes into the spool, and comes back when the store does: the run is then as complete as it was."""
+    p, before = held_run(perfkit)
+    with open(perfkit.db, "r+b") as f:
+        f.truncate(0 if what == "emptied" else len(before) // 8192 * 4096)
+        if what == "overwritten":
+            f.write(b"x" * len(before))
+    (perfkit.cwd / "go").touch()
+    status, err, _ = ended(p, seconds=60)
+    spool = pathlib.Path(f"{perfkit.db}.spool-1.jsonl")
+    assert status == 1 and f"{spool}" in err and "perfkit import" in err, (status, err)
+    perfkit.db.write_bytes(before)
+    assert perfkit("import", spool).status == 0
+    assert query(perfkit.db, "SELECT value FROM v_sample ORDER BY ordinal") == [(5,), (6,), (7,)]
+    assert query(perfkit.db, "SELECT status, ended_ns > started_ns FROM run") == [("complete", 1)]
+
+
+def test_a_run_whose_slices_were_imported_is_complete(perfkit):
+    """With its fits; not before all of them are there. Its end could not be written either, as with a lock that stays."""
+    args = ("run", "selftest", "--device", "null", "-v", "ok", "-a", "busy_ns=1000,2000,4000", "--min-samples", "20000", "--max-samples", "20000")
+    assert perfkit(*args).status == 0
+    limit = perfkit.db.stat().st_size + 40_000
+    p = perfkit.start(*args, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    status, err, _ = ended(p, seconds=60)
+    spool = pathlib.Path(f"{perfkit.db}.spool-2.jsonl")
+    assert status == 1 and str(spool) in err, err
+    with contextlib.closing(sqlite3.connect(perfkit.db)) as db, db:
+        db.execute("UPDATE run SET status = 'interrupted' WHERE id = 2")
+        db.execute("DELETE FROM fit WHERE run_id = 2")
+    lines = spool.read_text(encoding="utf-8").splitlines(keepends=True)
+    last = max(i for i, line in enumerate(lines) if '"type":"spool"' in line)
+    spool.write_text("".join(lines[:last] + lines[-1:]), encoding="utf-8")
+    assert perfkit("import", spool).status == 0
+    assert query(perfkit.db, "SELECT status FROM run WHERE id = 2") == [("interrupted",)]
+    spool.write_text("".join(lines), encoding="utf-8")
+    for _ in range(2):
+        assert perfkit("import", spool).status == 0
+        assert query(perfkit.db, "SELECT status FROM run WHERE id = 2") == [("complete",)]
+    whole, imported = (query(perfkit.db, f"SELECT name, metric, variant, n FROM fit WHERE run_id = {run} ORDER BY 1, 2, 3") for run in (1, 2))
+    assert imported == whole
+    assert query(perfkit.db, "SELECT count(*) FROM v_slice WHERE run_id = 1") == query(perfkit.db, "SELECT count(*) FROM v_slice WHERE run_id = 2")
+    perfkit("run", "selftest", "--device", "null", "--resume").refused(2, "no interrupted run")
 
 
 # --- read-only, missing, limited -----------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ static enum pk_code run(struct pk_store *s, struct done *d)
     struct pk_recorder *r = pk_recorder_new(s, run_id, path);
     enum pk_code rc = slices(r, id, &c, d), ended;
     if (!rc)
-        rc = pk_recorder_finish(r, &err);
+        rc = pk_recorder_finish(r, "complete", &err);
     if (pk_recorder_spool(r))
         snprintf(d->spool, sizeof d->spool, "%s", pk_recorder_spool(r));
     pk_recorder_free(r);

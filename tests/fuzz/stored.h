@@ -68,7 +68,7 @@ static inline void pk_fuzz_record(struct pk_store *s)
         code = pk_record_slice(r, ids[i % 2], &info[i % 2], &slice, &err);
     }
     if (!code)
-        code = pk_recorder_finish(r, &err);
+        code = pk_recorder_finish(r, "complete", &err);
     pk_recorder_free(r);
     if (!code)
         code = pk_store_run_end(s, id, "complete", &err);

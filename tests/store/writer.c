@@ -82,7 +82,7 @@ static enum pk_code record(struct job *j, int64_t run, const struct pk_case_info
             if (!code && !pk_recorder_spool(r))
                 printf("%" PRId64 " %d\n", ids[c], j->slice.invocation), fflush(stdout);
         }
-    code = code ? code : pk_recorder_finish(r, err);
+    code = code ? code : pk_recorder_finish(r, "complete", err);
     pk_recorder_free(r);
     return code;
 }

@@ -2,6 +2,7 @@
  * transaction. */
 #include "bench/record/record.h"
 
+#include "base/clock.h"
 #include "base/text/words.h"
 #include "bench/record/spool.h"
 #include "store/table.h"
@@ -36,6 +37,7 @@ struct pk_recorder {
     bool lost; /* a slice that could not be spooled either */
     bool loaded;
     size_t spooled;
+    int64_t since_ns, slices;    /* how many began since then: struct pk_spool_end */
     struct pk_setting *settings; /* not yet in the store */
     size_t n_settings, settings_cap;
     struct pk_err refused; /* why the first slice, or its case, was; code 0 = nothing was */
@@ -50,6 +52,7 @@ struct pk_recorder *pk_recorder_new(struct pk_store *s, int64_t run_id, const ch
     *r = (struct pk_recorder){
         .store = s, .run_id = run_id, .store_path = store_path ? pk_strdup(&a, store_path) : NULL};
     r->arena = a;
+    r->since_ns = (int64_t)pk_wall_ns();
     return r;
 }
 
@@ -255,12 +258,14 @@ enum pk_code pk_record_slice(struct pk_recorder *r, int64_t case_id, const struc
                              const struct pk_slice *s, struct pk_err *err)
 {
     enum pk_code code = case_id ? pk_record_checked(r, case_id, s, err) : PK_E_IO;
+    const bool stored = code == PK_OK;
     if (case_id && unwritten(code))
         refuse(r, err);
     if (unwritten(code))
-        return spool(r, case_id, c, s, err);
-    if (code == PK_OK && r->spooled)
+        code = spool(r, case_id, c, s, err);
+    if (stored && r->spooled)
         pk_store_patience(r->store, PATIENT_MS);
+    r->slices += code == PK_OK && (int64_t)s->started_wall_ns >= r->since_ns;
     return code;
 }
 
@@ -269,12 +274,15 @@ const char *pk_recorder_spool(const struct pk_recorder *r)
     return r->spool;
 }
 
-enum pk_code pk_recorder_finish(struct pk_recorder *r, struct pk_err *err)
+enum pk_code pk_recorder_finish(struct pk_recorder *r, const char *status, struct pk_err *err)
 {
     if (!r->spooled)
         return store_settings(r, err);
     if (!r->spool)
         return *err = r->refused, err->code;
+    const struct pk_spool_end end = {pk_store_begun(r->store), status, r->run_id, r->since_ns, r->slices};
+    if (!r->lost && pk_spool_end(r->spool, &end, err))
+        return err->code;
     pk_fail(err, r->refused.code, "store %s: %s could not be written", r->store_path,
             pk_plural(r->spooled, "slice", &r->arena));
     pk_why(err, "%s", r->refused.why);

@@ -40,9 +40,9 @@ enum pk_code pk_recorded_settings(struct pk_recorder *r, const char *prefix, str
 
 const char *pk_recorder_spool(const struct pk_recorder *r); /* NULL = everything is in the store */
 
-/* Ends the recording. PK_OK when everything is in the store; otherwise the code of the first failed write, with the spool, the reason,
+/* Ends the recording of a run that ended with this status, which its spool gets, too. PK_OK when everything is in the store; otherwise the code of the first failed write, with the spool, the reason,
  * and how to import it. */
-enum pk_code pk_recorder_finish(struct pk_recorder *r, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_recorder_finish(struct pk_recorder *r, const char *status, struct pk_err *err) PK_MUST_CHECK;
 
 /* --- summaries, of a slice and of a case over its invocations (summarize.c) --- */
 

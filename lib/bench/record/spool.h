@@ -24,8 +24,17 @@ struct pk_spool_place {
 enum pk_code pk_spool_append(const struct pk_spool_place *place, const struct pk_slice *s, struct pk_arena *a,
                              const char **path, struct pk_err *err) PK_MUST_CHECK;
 
+/* How the run ended, as the last line of its last spool:
+ * {"type":"run_end","run":"5be1...","run_id":3,"status":"complete","since_ns":...,"slices":12}. The store has all of it when it has this
+ * number of slices that began since then. */
+struct pk_spool_end {
+    const char *run, *status; /* uuid; "complete" */
+    int64_t run_id, since_ns, slices;
+};
+enum pk_code pk_spool_end(const char *path, const struct pk_spool_end *e, struct pk_err *err) PK_MUST_CHECK;
+
 /* spool_import.c: records every slice of a spool in the store its run is in. Slices that exist already are counted, not stored again. An
- * incomplete last slice is ignored. */
+ * incomplete last slice is ignored. When all slices of the run are in the store, it ends as the spool says, and its fits are computed. */
 struct pk_spool_result {
     size_t added, known;
 };

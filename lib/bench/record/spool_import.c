@@ -2,6 +2,7 @@
 #include "bench/record/spool.h"
 
 #include "base/file.h"
+#include "bench/record/fits.h"
 #include "bench/record/record.h"
 #include "store/table.h"
 #include "wire/wire.h"
@@ -62,6 +63,22 @@ static enum pk_code add_case(struct import *im, const json_t *line, struct pk_er
     return pk_store_cases(im->store, im->run_id, &c, 1, &im->case_id, err);
 }
 
+/* The run has what it measured: it ends now, as it would have if the store had been writable. */
+static enum pk_code end_run(const struct import *im, const json_t *line, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_run_end end = {.status = pk_json_str(line, "status", ""),
+                                   .since_ns = pk_json_int(line, "since_ns", 0),
+                                   .slices = pk_json_int(line, "slices", 0)};
+    int64_t run_id, case_id;
+    const char *experiment;
+    enum pk_code code = find_place(im, line, &run_id, &case_id, err);
+    if (!code)
+        code = pk_store_run_end_spooled(im->store, run_id, &end, &a, &experiment, err);
+    const struct pk_probe *probe = code || !experiment ? NULL : pk_probe_find(experiment);
+    return probe ? pk_record_fits(im->store, run_id, probe, &a, err) : code;
+}
+
 static enum pk_code import_message(struct import *im, const struct pk_wire_msg *msg, struct pk_err *err)
 {
     const char *problem;
@@ -94,6 +111,8 @@ static enum pk_code import_message(struct import *im, const struct pk_wire_msg *
         }
         return PK_OK;
     }
+    if (msg->type == PK_WIRE_UNKNOWN && strcmp(pk_json_str(msg->json, "type", ""), "run_end") == 0)
+        return end_run(im, msg->json, err);
     if (!im->case_id)
         return bad_spool(im, "it does not begin with a line of the type \"spool\"", err);
     bool complete = pk_collect(im->slice, msg, &problem);

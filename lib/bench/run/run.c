@@ -156,10 +156,15 @@ enum pk_code pk_run_session(struct pk_run *r, const struct pk_session_events *ev
                           r->done, events, r->stop_flag, &r->result, err);
 }
 
+const char *pk_run_status(const struct pk_run *r)
+{
+    return r->result.interrupted ? "interrupted" : "complete";
+}
+
 /* Fits are rows; the tables read them from the store like everything else. */
 enum pk_code pk_run_finish(struct pk_run *r, struct pk_err *err)
 {
-    const char *status = r->result.interrupted ? "interrupted" : "complete";
+    const char *status = pk_run_status(r);
     static const struct pk_setting counters_missing = {0, "uncounted",
                                                        "a counter pass took too long or failed"};
     enum pk_code rc = pk_record_fits(r->store, r->run_id, r->probe, r->arena, err);
@@ -174,7 +179,7 @@ enum pk_code pk_run_finish(struct pk_run *r, struct pk_err *err)
 enum pk_code pk_run_outcome(const struct pk_run *r, struct pk_err *err)
 {
     const struct pk_session_result *s = &r->result;
-    if (pk_recorder_finish(r->recorder, err))
+    if (pk_recorder_finish(r->recorder, pk_run_status(r), err))
         return err->code;
     if (s->interrupted) {
         if (s->unfinished)

@@ -72,6 +72,8 @@ enum pk_code pk_run_session(struct pk_run *r, const struct pk_session_events *ev
 uint64_t pk_run_order_seed(const struct pk_run *r);
 enum pk_code pk_run_record_order_seed(const struct pk_run *r, uint64_t seed,
                                       struct pk_err *err) PK_MUST_CHECK;
+/* "complete" or "interrupted". */
+const char *pk_run_status(const struct pk_run *r);
 /* Fits, counters, and that it is over. */
 enum pk_code pk_run_finish(struct pk_run *r, struct pk_err *err) PK_MUST_CHECK;
 /* Of a run whose tables were printed: PK_E_INTERRUPTED, PK_E_CHECK when a case failed, PK_E_NOTHING; or why slices were not recorded. */

@@ -16,6 +16,11 @@ VALUES(?, ?, ?, ?, ?, ?, ?, nullif(?, -1), ?, ?, ?, ?, ?, ?, ?, 'running', ?);
 -- statement: end_run
 UPDATE run SET status = ?2, ended_ns = ?3 WHERE id = ?1;
 
+-- statement: end_spooled_run
+UPDATE run SET status = ?2, ended_ns = (SELECT max(l.started_ns + l.elapsed_ns) FROM slice l JOIN run_case c ON c.id = l.case_id WHERE c.run_id = ?1)
+WHERE id = ?1 AND status = 'interrupted' AND ?2 IN ('complete', 'failed')
+  AND ?4 <= (SELECT count(*) FROM slice l JOIN run_case c ON c.id = l.case_id WHERE c.run_id = ?1 AND l.started_ns >= ?3);
+
 -- statement: next_case_ordinal
 SELECT max(ordinal) + 1 FROM run_case WHERE run_id = ?1;
 -- statement: insert_case

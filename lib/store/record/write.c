@@ -64,6 +64,23 @@ enum pk_code pk_store_run_end(struct pk_store *s, int64_t run_id, const char *st
     return pk_db_end(s, code, err);
 }
 
+enum pk_code pk_store_run_end_spooled(struct pk_store *s, int64_t run_id, const struct pk_run_end *end,
+                                      struct pk_arena *a, const char **experiment, struct pk_err *err)
+{
+    struct pk_rows rows = {0};
+    const struct pk_param run = pk_param_int(":run", run_id);
+    *experiment = NULL;
+    if (pk_db_begin(s, "end a run", err))
+        return err->code;
+    enum pk_code code =
+        pk_db_run(s, err, "end_spooled_run", "itii", run_id, end->status, end->since_ns, end->slices);
+    if (!code && sqlite3_changes(s->db) == 1)
+        code = pk_db_query(s, "run_experiment", &run, 1, a, &rows, err);
+    if (rows.n)
+        *experiment = rows.cells[0].s;
+    return pk_db_end(s, code, err);
+}
+
 /* A run may get its cases in several calls (a program that names cases as it goes): ordinals go on. */
 enum pk_code pk_store_cases(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases, size_t n,
                             int64_t *ids, struct pk_err *err)

@@ -135,7 +135,7 @@ static void a_resumed_run_counts_its_earlier_invocations(void **state)
     assert_int_equal(query_int(b.s, "SELECT invocations FROM v_summary"), 3);
     assert_int_equal(
         query_int(b.s, "SELECT median = 1009.5 AND ci_low < median AND ci_high > median FROM v_summary"), 1);
-    OK(pk_recorder_finish(b.r, &err));
+    OK(pk_recorder_finish(b.r, "complete", &err));
     stop(&b);
 }
 
@@ -169,7 +169,7 @@ static void a_locked_store_loses_nothing(void **state)
     assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     s = steady_slice(2, 20);
     OK(pk_record_slice(b.r, b.c, &demo, &s, &err)); /* the lock is gone: into the store */
-    assert_int_equal(pk_recorder_finish(b.r, &err), PK_E_IO);
+    assert_int_equal(pk_recorder_finish(b.r, "complete", &err), PK_E_IO);
     assert_non_null(strstr(err.what, "1 slice could"));
     assert_non_null(strstr(err.why, "another process"));
     assert_non_null(strstr(err.fix, "perfkit import"));
@@ -208,7 +208,7 @@ static void a_case_that_a_locked_store_cannot_take(void **state)
     OK(pk_record_case(b.r, &named, &id, &err));
     s = steady_slice(2, 20);
     OK(pk_record_slice(b.r, id, &named, &s, &err));
-    assert_int_equal(pk_recorder_finish(b.r, &err), PK_E_IO);
+    assert_int_equal(pk_recorder_finish(b.r, "complete", &err), PK_E_IO);
     assert_non_null(strstr(err.why, "another process"));
     OK(pk_spool_import(b.s, pk_recorder_spool(b.r), &result, &err));
     assert_int_equal(result.added, 1);
@@ -234,7 +234,7 @@ static void a_full_disk_is_told_and_what_was_there_stays(void **state)
     assert_int_equal(code, PK_E_IO);
     assert_non_null(strstr(err.why, "ulimit -f"));
     assert_non_null(strstr(err.fix, "--resume"));
-    assert_int_equal(pk_recorder_finish(b.r, &err), PK_E_IO);
+    assert_int_equal(pk_recorder_finish(b.r, "complete", &err), PK_E_IO);
     assert_int_equal(query_int(b.s, "SELECT count(*) FROM v_sample"), 10);
     query_text(b.s, "SELECT integrity_check FROM pragma_integrity_check", "ok");
     stop(&b);
