@@ -18,7 +18,8 @@
 
 /* Options every command has. */
 struct pk_globals {
-    const char *db;       /* --db */
+    const char *db; /* --db */
+    int64_t query_limit_ns;
     const char *format;   /* --format */
     const char *output;   /* -o */
     const char *color;    /* --color auto|always|never */

@@ -69,6 +69,7 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
         pk_output_open(app->globals->output, app->arena, &output, err))
         return err->code;
     struct pk_out_options options = pk_out_options_of(app->globals, format);
+    options.stop_flag = &pk_stop_flag;
     app->out = pk_out_open(output.f, &options);
     app->text = output.f;
     enum pk_code rc = c->run(app, err);

@@ -16,6 +16,8 @@ static const char *const progress[] = {"auto", "plain", "none", NULL};
 const struct pk_opt pk_global_rows[] = {
     {"db", 0, PK_OPT_TEXT, O(db), "FILE", .code = true, .group = "Every command",
      .help = "the store (default: $XDG_DATA_HOME/perfkit/perfkit.db)"},
+    {"db-limit", 0, PK_OPT_DURATION, O(query_limit_ns), "TIME", 1e6, 3.1536e16, .def = "60s",
+     .help = "end a query of the store that gives no row for this long; a valid file needs seconds"},
     {"format", 0, PK_OPT_CHOICE, O(format), "FORMAT", .choices = pk_format_names, .def = "table",
      .help = "output format of results"},
     {"output", 'o', PK_OPT_TEXT, O(output), "FILE", .cli_only = true,

@@ -106,5 +106,5 @@ int main(int argc, const char **argv)
     if (rc && !is_error_of_rank_0(&err))
         pk_print_error(&err);
     pk_arena_free(&arena);
-    return pk_exit_status(rc);
+    return pk_exit_status(!rc && pk_stop_flag ? PK_E_INTERRUPTED : rc);
 }

@@ -3,6 +3,7 @@
 #include "out/text.h"
 
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -40,7 +41,9 @@ struct message {
 
 static void put(struct message *t)
 {
-    fwrite(t->s, 1, t->n, stderr);
+    struct pollfd p = {.fd = fileno(stderr), .events = POLLOUT};
+    if (!pk_stop_flag || poll(&p, 1, 500)) /* after a signal the reader has half a second */
+        fwrite(t->s, 1, t->n, stderr);
     t->n = 0;
 }
 
@@ -53,23 +56,20 @@ static void add(struct message *t, const char *s, size_t n)
     }
 }
 
-/* Names that were typed or stored may hold what would command a terminal, or, at the beginning of a line, GitHub. Lines stay lines. */
+/* Names that were typed or stored may hold what would command a terminal or a CI system. Lines stay lines. */
 static void add_safe(struct message *t, const char *text)
 {
     static const char bad[] = "\xef\xbf\xbd";
-    while (*text) {
-        if (*text == '\n' && !strncmp(text + 1 + strspn(text + 1, " \t\n"), "::", 2)) {
-            add(t, "\n", 1);
-            add(t, bad, sizeof bad - 1);
-            text++;
-            continue;
-        }
+    for (unsigned marker = 0; *text;) {
+        const bool command = pk_ends_marker(&marker, *text);
         uint32_t code;
         const size_t bytes = pk_utf8_next(text, &code);
-        if (code == PK_UTF8_BAD || (pk_utf8_unsafe(code) && code != '\n' && code != '\t'))
+        if (command || code == PK_UTF8_BAD || (pk_utf8_unsafe(code) && code != '\n' && code != '\t'))
             add(t, bad, sizeof bad - 1);
         else
             add(t, text, bytes);
+        if (*text == '\n' && !strncmp(text + 1 + strspn(text + 1, " \t\n"), "::", 2))
+            add(t, bad, sizeof bad - 1);
         text += bytes;
     }
 }

@@ -14,7 +14,7 @@ static void waiting(void *app, const char *path, int64_t patience_ms)
 
 static struct pk_store_wait wait_of(struct pk_app *app)
 {
-    return (struct pk_store_wait){.waiting = waiting, .user = app, .stop_flag = &pk_stop_flag};
+    return (struct pk_store_wait){waiting, app, &pk_stop_flag, app->globals->query_limit_ns};
 }
 
 enum pk_code pk_open_store(struct pk_app *app, const char *path, enum pk_store_mode mode, struct pk_store **s,

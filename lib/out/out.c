@@ -38,6 +38,7 @@ struct pk_out *pk_out_open(FILE *f, const struct pk_out_options *opt)
     o->opt = *opt;
     o->writer = writers[opt->format];
     o->sink.f = f;
+    o->sink.grace.stop_flag = opt->stop_flag;
     o->buf.arena = &o->arena;
     o->locale = newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0);
     if (!o->locale)
@@ -226,9 +227,14 @@ static void release(struct pk_out *o)
     pk_arena_free(&a);
 }
 
+void pk_out_tear(struct pk_out *o)
+{
+    o->torn = true;
+}
+
 bool pk_out_cancel(struct pk_out *o)
 {
-    if (o->n_names || o->n_notes)
+    if ((o->n_names || o->n_notes) && !o->torn)
         return false;
     release(o);
     return true;
@@ -250,6 +256,11 @@ enum pk_code pk_out_close(struct pk_out *o, struct pk_err *err)
     release(o);
     if (!error || error == EPIPE)
         return PK_OK;
+    if (error == EINTR) {
+        pk_fail(err, PK_E_INTERRUPTED, "the output is not complete");
+        pk_why(err, "a signal ended it");
+        return pk_fix(err, "run the command again");
+    }
     pk_fail(err, PK_E_IO, "the output could not be written");
     pk_why_errno(err, error);
     return pk_fix(err, error == ENOSPC ? "free some disk space, or write elsewhere with -o FILE"

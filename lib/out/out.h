@@ -4,7 +4,7 @@
  * Numbers are C-locale always and text is UTF-8, whatever the user's locale; in machine formats reals are the shortest
  * of 15 to 17 digits that read back the same. Control, bidirectional and invisible characters in text are
  * replaced (ASCII controls escaped in JSON), so that nothing recorded by a stranger reaches a terminal as a command; nor does a line begin
- * with "::", a command for GitHub.
+ * with "::", a command for GitHub, or have "##[" or "##vso[" in it, commands for GitHub and Azure Pipelines.
  *
  *   table     title, headings, a rule, rows, notes. Numbers to the right, points below each other, never broken. With a `width`:
  *             texts and headings wrap at blanks, then optional columns are left out and a line says which (layout.h).
@@ -96,6 +96,8 @@ struct pk_out_options {
     bool color;     /* caller has applied --color, NO_COLOR, isatty */
     unsigned width; /* 0 = no limit (not a terminal): never truncate */
     bool csv_safe;  /* a text that a spreadsheet would take for a formula has "'" before it */
+    const volatile int *
+        stop_flag; /* set by a signal handler: printing ends soon after (base/clock.h); NULL = nothing ends it */
 };
 
 struct pk_out;
@@ -160,8 +162,10 @@ void pk_out_note(struct pk_out *o, const char *text);
 size_t pk_out_rows(const struct pk_out *o);
 /* True once a write failed (a reader that left early, too): a producer of many rows may stop. */
 bool pk_out_broken(const struct pk_out *o);
-/* If no table was begun and there is no note: frees it, writes nothing and returns true. */
+/* The rest of a table cannot be had: pk_out_cancel. */
+void pk_out_tear(struct pk_out *o);
+/* If no table was begun and there is no note, or a table is torn: frees it, writes nothing more and returns true. */
 bool pk_out_cancel(struct pk_out *o);
 /* Ends everything, flushes, frees. PK_E_IO when the stream failed (full disk); EPIPE is reported as PK_OK: a reader that left
- * early (| head) is not an error. */
+ * early (| head) is not an error. PK_E_INTERRUPTED when a signal ended it. */
 enum pk_code pk_out_close(struct pk_out *o, struct pk_err *err) PK_MUST_CHECK;

@@ -1,34 +1,65 @@
 /* Sink: a buffer of our own in front of stdio, because a million rows of integers must not cost a printf each. */
+#include "out/text.h"
 #include "out/writer.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void write_out(struct pk_sink *s, const char *bytes, size_t n)
+enum { POLL_MS = 100 };
+
+/* Waits until the stream takes up to PIPE_BUF bytes: a write that blocks would not notice a signal. */
+static bool wait_for_reader(struct pk_sink *s)
 {
-    if (!n || s->error)
-        return;
-    errno = 0;
-    if (fwrite(bytes, 1, n, s->f) != n)
-        s->error = errno ? errno : EIO;
+    struct pollfd p = {.fd = fileno(s->f), .events = POLLOUT};
+    int ready = p.fd < 0;
+    while (!s->error && ready == 0) {
+        ready = poll(&p, 1, POLL_MS);
+        if (ready < 0 && errno == EINTR)
+            ready = 0;
+        if (pk_grace_is_over(&s->grace))
+            s->error = EINTR;
+    }
+    return !s->error;
 }
 
-/* Every byte of every format passes here, so that no text of a case or label can begin a line with "::", which GitHub takes for a command:
- * the second colon is replaced. It looks behind blanks, of which Unicode has many. */
+static void write_out(struct pk_sink *s, const char *bytes, size_t n)
+{
+    while (n && wait_for_reader(s)) {
+        const size_t part = n < PIPE_BUF ? n : PIPE_BUF;
+        errno = 0;
+        if (fwrite(bytes, 1, part, s->f) != part || fflush(s->f))
+            s->error = errno ? errno : EIO;
+        bytes += part;
+        n -= part;
+    }
+}
+
+/* The next byte that can matter behind the beginning of a line; *hash is the next '#'. */
+static size_t next_of_interest(const struct pk_sink *s, size_t i, size_t *hash)
+{
+    if (*hash < i) {
+        const char *at = memchr(s->buf + i, '#', s->n - i);
+        *hash = at ? (size_t)(at - s->buf) : s->n;
+    }
+    const char *end = memchr(s->buf + i, '\n', *hash - i);
+    return end ? (size_t)(end - s->buf) : *hash;
+}
+
+/* Every byte of every format passes here, so that no text of a case or label is taken for a command in the log of a CI system: "::" at the
+ * beginning of a line by GitHub, "##[" and "##vso[" anywhere by GitHub and Azure Pipelines. The last byte of it is replaced. Behind blanks is
+ * still the beginning; Unicode has many. */
 static void drain(struct pk_sink *s)
 {
-    size_t from = 0;
+    size_t from = 0, hash = 0;
     for (size_t i = 0; i < s->n; i++) {
-        if (s->line == PK_LINE_REST) {
-            const char *end = memchr(s->buf + i, '\n', s->n - i);
-            if (!end)
-                break;
-            i = (size_t)(end - s->buf);
-        }
+        if (s->line == PK_LINE_REST && !s->marker && (i = next_of_interest(s, i, &hash)) == s->n)
+            break;
         const unsigned char c = (unsigned char)s->buf[i];
-        if (c == ':' && s->line == PK_LINE_COLON) {
+        if (pk_ends_marker(&s->marker, (char)c) || (c == ':' && s->line == PK_LINE_COLON)) {
             write_out(s, s->buf + from, i - from);
             write_out(s, "\xef\xbf\xbd", 3);
             from = i + 1;
@@ -98,9 +129,6 @@ void pk_sink_int(struct pk_sink *s, int64_t v)
 void pk_sink_flush(struct pk_sink *s)
 {
     drain(s);
-    errno = 0;
-    if (fflush(s->f) && !s->error)
-        s->error = errno ? errno : EIO;
 }
 
 /* --- reals: the shortest of 15, 16 or 17 significant digits that reads back as the same double --------------------------

@@ -3,6 +3,7 @@
 
 #include "json/json.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -50,6 +51,21 @@ bool pk_utf8_unsafe(uint32_t c)
         if (c >= ranges[i].first && c <= ranges[i].last)
             return true;
     return false;
+}
+
+bool pk_ends_marker(unsigned *seen, char byte)
+{
+    static const char longest[] = "##vso[";
+    const bool ends = byte == '[' && (*seen == 2 || *seen == strlen(longest) - 1);
+    if (ends)
+        *seen = 0;
+    else if (tolower((unsigned char)byte) == longest[*seen])
+        ++*seen;
+    else if (byte != '#')
+        *seen = 0;
+    else
+        *seen = *seen == 2 ? 2 : 1;
+    return ends;
 }
 
 void pk_text_safe(struct pk_buf *b, const char *text)

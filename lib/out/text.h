@@ -13,6 +13,10 @@ size_t pk_utf8_next(const char *s, uint32_t *code);
  * marks, zero-width characters, tags, line and paragraph separators. */
 bool pk_utf8_unsafe(uint32_t code);
 
+/* Whether a byte completes "##[" or "##vso[", which begin a command of GitHub and Azure Pipelines anywhere in a line. *seen: how much of it
+ * the bytes before were; at first 0. */
+bool pk_ends_marker(unsigned *seen, char byte);
+
 /* Appends text with unsafe code points and invalid bytes replaced: white space by a blank, others by U+FFFD. */
 void pk_text_safe(struct pk_buf *b, const char *text);
 

@@ -5,6 +5,7 @@
  * pk_writer, and its row of PK_FORMATS. */
 #pragma once
 
+#include "base/clock.h"
 #include "base/text/buf.h"
 #include "out/out.h"
 
@@ -16,8 +17,10 @@ enum { PK_SINK_BYTES = 1 << 16 };
 
 struct pk_sink {
     FILE *f;
-    int error;                                                /* errno of the first failure, 0 = none */
+    int error; /* errno of the first failure, 0 = none; EINTR: a signal */
+    struct pk_grace grace;
     enum { PK_LINE_START, PK_LINE_COLON, PK_LINE_REST } line; /* what is already written of it */
+    unsigned marker;                                          /* pk_ends_marker */
     size_t n;
     char buf[PK_SINK_BYTES];
 };
@@ -62,7 +65,7 @@ struct pk_out {
     struct pk_buf buf; /* one cell's text, reused */
 
     /* the table being written */
-    bool in_table;
+    bool in_table, torn;
     const char *name, *title; /* name: unique in this output, never NULL */
     const char *given_name;   /* the caller's name of it */
     const struct pk_column *cols;

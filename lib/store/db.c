@@ -21,8 +21,6 @@ static const struct sqlite_reason reasons[] = {
     {SQLITE_CORRUPT, "it is damaged",
      "move it elsewhere; `sqlite3 -safe -readonly FILE .recover` may recover rows; start a new store with "
      "--db"},
-    {SQLITE_INTERRUPT, "reading it took longer than for any valid store",
-     "it may be malicious; do not trust it"},
     {SQLITE_TOOBIG, "it has a value larger than perfkit ever writes", "it may be malicious; do not trust it"},
     {SQLITE_NOMEM, "no memory is left", "free some memory and try again"},
     {SQLITE_AUTH, "a statement would have done more than to read or write its tables",
@@ -49,6 +47,19 @@ static enum pk_code explain_io(struct pk_store *s, struct pk_err *err)
                                                   : "check the disk, or record elsewhere with --db");
 }
 
+static enum pk_code explain_end(const struct pk_store *s, struct pk_err *err)
+{
+    if (s->watch.ended == PK_DB_STOPPED) {
+        err->code = PK_E_INTERRUPTED;
+        pk_why(err, "a signal ended it");
+        return pk_fix(err, "run the command again");
+    }
+    pk_why(err, "a query gave no row for %g s", (double)s->wait.query_limit_ns / PK_NS_PER_S);
+    return pk_fix(err, "`perfkit db check` shows whether the file is valid; if you trust it and it is large, "
+                       "give --db-limit "
+                       "a longer time");
+}
+
 enum pk_code pk_db_fail(struct pk_store *s, struct pk_err *err)
 {
     const int result = sqlite3_errcode(s->db) & 0xff;
@@ -62,12 +73,20 @@ enum pk_code pk_db_fail(struct pk_store *s, struct pk_err *err)
             pk_why(err, "another process has kept it locked for %.1f s", (double)s->patience_ms / 1e3);
         }
         return pk_fix(err, "end that process (`fuser %s` shows it), or record elsewhere with --db", s->path);
+    case SQLITE_INTERRUPT:
+        return explain_end(s, err);
     case SQLITE_IOERR:
         return explain_io(s, err);
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
         return pk_db_explain_access(s->path, err);
+    case SQLITE_ERROR: /* the schema was verified when it was opened */
+        if (strncmp(sqlite3_errmsg(s->db), "no such table", strlen("no such table")) == 0) {
+            pk_why(err, "its tables are gone: another program has emptied or replaced the file");
+            return pk_fix(err, "restore the file; then `perfkit import` brings in what was not recorded");
+        }
+        /* fall through */
     default:
         for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
             if (reasons[i].code == result) {
@@ -101,8 +120,8 @@ static bool is_among(const char *name, const char *const *names)
 /* Statements that may: nothing of a file is part of them. */
 static bool may(const char *statement)
 {
-    static const char *const names[] = {"strict_cells", "configure",    "keep_journal", "delete_journal",
-                                        "attach_other", "detach_other", "vacuum",       NULL};
+    static const char *const names[] = {
+        "configure", "keep_journal", "delete_journal", "attach_other", "detach_other", "vacuum", NULL};
     return is_among(statement, names);
 }
 
@@ -130,6 +149,7 @@ void pk_db_deny_effects(struct pk_store *s)
 
 enum pk_code pk_db_stmt(struct pk_store *s, const char *statement, sqlite3_stmt **stmt, struct pk_err *err)
 {
+    pk_db_watch(s);
     for (size_t i = 0; i < s->n_cached; i++)
         if (s->cached[i].name == statement) {
             *stmt = s->cached[i].stmt;
@@ -202,6 +222,7 @@ enum pk_code pk_db_int(struct pk_store *s, struct pk_err *err, int64_t *value, i
 
 enum pk_code pk_db_script(struct pk_store *s, const char *sql, struct pk_err *err)
 {
+    pk_db_watch(s);
     return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? PK_OK : pk_db_fail(s, err);
 }
 

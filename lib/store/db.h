@@ -4,9 +4,11 @@
 
 #include "store/store.h"
 
+#include "base/clock.h"
+
 #include <sqlite3.h>
 
-enum { PK_DB_CACHED = 64, PK_DB_APPLICATION_ID = 0x706b6974 /* "pkit" */ };
+enum { PK_DB_CACHED = 64, PK_DB_VIEWS = 32, PK_DB_APPLICATION_ID = 0x706b6974 /* "pkit" */ };
 
 struct pk_section; /* store/table.h */
 
@@ -26,9 +28,19 @@ struct pk_store {
         bool hurried;   /* *wait.stop_flag was set when it began */
         bool stopped;   /* and when it ended */
     } waiting;
-    uint64_t deadline_ns; /* of a stranger's query; 0 = none */
-    int transactions;     /* begun and not ended: the outermost is SQLite's */
-    bool permitted;       /* a statement runs that may do what others are denied: pk_db_deny_effects */
+    struct {
+        uint64_t deadline_ns; /* of the statement that runs */
+        bool long_task; /* one whose time is in proportion to the size of the file: only a signal ends it */
+        enum { PK_DB_GOES_ON, PK_DB_TOO_LONG, PK_DB_STOPPED } ended;
+        struct pk_grace grace;
+    } watch;          /* limits.c */
+    int transactions; /* begun and not ended: the outermost is SQLite's */
+    bool permitted;   /* a statement runs that may do what others are denied: pk_db_deny_effects */
+    bool narrow;      /* its views show one run: pk_store_narrow */
+    struct {
+        const char *text, *name; /* of a view of a .sql text, the text by address */
+    } made[PK_DB_VIEWS];
+    size_t n_made;
     struct {
         const char *name; /* by address */
         sqlite3_stmt *stmt;
@@ -72,6 +84,11 @@ void pk_db_attempt(struct pk_store *s, const char *statement);
  * tables, functions that load code), whoever wrote them, apart from the few of perfkit's that are named in db.c. */
 void pk_db_deny_effects(struct pk_store *s);
 
+/* limits.c: from now on values have a largest size, and a statement ends after s->wait.query_limit_ns or soon after a signal. */
+void pk_db_limit(struct pk_store *s);
+/* The time of a statement begins, or begins again because it gave a row. */
+void pk_db_watch(struct pk_store *s);
+
 /* A write transaction, taken at once; inside another one a part of it. pk_db_end commits when `code` is PK_OK and rolls back otherwise
  * (keeping err). */
 enum pk_code pk_db_begin(struct pk_store *s, const char *doing, struct pk_err *err) PK_MUST_CHECK;
@@ -98,6 +115,11 @@ bool pk_db_may_write(const char *path);
 /* Adds why and fix to an error: what this user may not do with the file or its directory. */
 enum pk_code pk_db_explain_access(const char *path, struct pk_err *err);
 
+/* Before all of a file is read or written: pages of a damaged one that refer to each other in a circle would be endless work. `of`
+ * is "main" or "other", the attached one. */
+enum pk_code pk_db_refuse_damaged(struct pk_store *s, const char *of, const char *path,
+                                  struct pk_err *err) PK_MUST_CHECK;
+
 /* schema.c: the schemas this program knows, from the first to the newest; brings a writable file up to the newest. */
 int pk_db_first_version(void);
 int pk_db_newest_version(void);
@@ -108,11 +130,13 @@ enum pk_code pk_db_temp_views(struct pk_store *s, struct pk_err *err) PK_MUST_CH
  * perfkit creates for the version. */
 enum pk_code pk_db_verify_schema(struct pk_store *s, bool other, int64_t version, const char *path,
                                  struct pk_err *err) PK_MUST_CHECK;
-/* Creates (or drops) the views of a text, for as long as one of its tables is printed. */
-enum pk_code pk_db_text_views(struct pk_store *s, const struct pk_section *v, size_t n, bool make,
+/* The views of a text, unless they are there. Between pk_store_narrow and pk_store_widen each is a table, which has the rows of one run
+ * and is dropped by the latter; otherwise they are views, dropped by pk_db_drop_views when the tables of the text are printed. */
+enum pk_code pk_db_make_views(struct pk_store *s, const char *text, const struct pk_section *v, size_t n,
                               struct pk_err *err) PK_MUST_CHECK;
+void pk_db_drop_views(struct pk_store *s);
 
-/* reap.c: who records, and marking the runs of dead processes interrupted. */
+/* record/reap.c: who records, and marking the runs of dead processes interrupted. */
 struct pk_recorder_process {
     char host[256], boot_id[64];
     int64_t pid, start_ticks;

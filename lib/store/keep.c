@@ -22,20 +22,22 @@ enum pk_code pk_store_check(struct pk_store *s, struct pk_arena *a, const char *
     struct pk_buf found = {.arena = a};
     s->doing = "check it";
     *problem = NULL;
-    if (add_findings(s, "integrity", &found, err) || add_findings(s, "foreign_keys", &found, err))
-        return err->code;
-    if (found.n)
+    s->watch.long_task = true;
+    enum pk_code code = add_findings(s, "integrity", &found, err);
+    if (!code && !found.n) /* in a damaged file a table can seem to be endless */
+        code = add_findings(s, "foreign_keys", &found, err);
+    s->watch.long_task = false;
+    if (!code && found.n)
         *problem = pk_buf_text(&found);
-    return PK_OK;
+    return code;
 }
 
-enum pk_code pk_store_prune(struct pk_store *s, int64_t keep_newest, bool dry_run, int64_t *runs_removed,
-                            struct pk_err *err)
+/* The rows and, when they are gone, the space that they took. */
+static enum pk_code remove_runs(struct pk_store *s, int64_t keep_newest, int64_t *runs_removed,
+                                struct pk_err *err)
 {
-    s->doing = "count old runs";
-    if (dry_run)
-        return pk_db_int(s, err, runs_removed, 0, "count_old_runs", "i", keep_newest);
-    if (pk_db_begin(s, "remove old runs", err))
+    s->doing = "remove old runs";
+    if (pk_db_refuse_damaged(s, "main", s->path, err) || pk_db_begin(s, "remove old runs", err))
         return err->code;
     enum pk_code code = pk_db_int(s, err, runs_removed, 0, "count_old_runs", "i", keep_newest);
     if (code == PK_OK)
@@ -45,6 +47,18 @@ enum pk_code pk_store_prune(struct pk_store *s, int64_t keep_newest, bool dry_ru
         return code;
     s->doing = "release the space of removed runs";
     return pk_db_run(s, err, "vacuum", "");
+}
+
+enum pk_code pk_store_prune(struct pk_store *s, int64_t keep_newest, bool dry_run, int64_t *runs_removed,
+                            struct pk_err *err)
+{
+    s->doing = "count old runs";
+    if (dry_run)
+        return pk_db_int(s, err, runs_removed, 0, "count_old_runs", "i", keep_newest);
+    s->watch.long_task = true;
+    enum pk_code code = remove_runs(s, keep_newest, runs_removed, err);
+    s->watch.long_task = false;
+    return code;
 }
 
 /* Copies the rows of the attached store that this one does not have. */
@@ -68,14 +82,18 @@ enum pk_code pk_store_merge(struct pk_store *s, const char *other_path, int64_t 
     s->doing = "merge another store";
     *runs_added = 0;
     /* the other file must pass every check of a stranger's; opening it as one does them */
-    enum pk_code code = pk_store_open(other_path, PK_STORE_STRANGER, NULL, &other, err);
+    enum pk_code code = pk_store_open(other_path, PK_STORE_STRANGER, &s->wait, &other, err);
     pk_store_close(other);
+    s->watch.long_task = true;
     if (code == PK_OK)
         code = pk_db_run(s, err, "attach_other", "t", pk_db_stranger_uri(&a, other_path));
     if (code == PK_OK)
         code = pk_db_verify_schema(s, true, pk_db_newest_version(), other_path, err);
     if (code == PK_OK)
+        code = pk_db_refuse_damaged(s, "other", other_path, err);
+    if (code == PK_OK)
         code = copy_runs(s, runs_added, err);
+    s->watch.long_task = false;
     pk_db_attempt(s, "forget_merge");
     pk_db_attempt(s, "detach_other");
     return code;

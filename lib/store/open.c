@@ -9,35 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- a file nobody vouches for ---------------------------------------------------------------------------------------- */
-
-enum { STEPS_PER_CHECK = 100000 };
-
-static const struct {
-    int what, limit;
-} limits[] = {
-    {SQLITE_LIMIT_LENGTH, 64 << 20},
-    {SQLITE_LIMIT_SQL_LENGTH, 1 << 20},
-    {SQLITE_LIMIT_COLUMN, 200},
-    {SQLITE_LIMIT_EXPR_DEPTH, 100},
-    {SQLITE_LIMIT_COMPOUND_SELECT, 60},
-    {SQLITE_LIMIT_VDBE_OP, 250000},
-    {SQLITE_LIMIT_FUNCTION_ARG, 20},
-    {SQLITE_LIMIT_ATTACHED, 1},
-    {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 200},
-    {SQLITE_LIMIT_VARIABLE_NUMBER, 200},
-    {SQLITE_LIMIT_TRIGGER_DEPTH, 10},
-    {SQLITE_LIMIT_WORKER_THREADS, 0},
-};
-
-/* Ends a statement that runs past the deadline: a table of a made-up file can be as large as its author
- * likes. */
-static int too_long(void *store)
-{
-    const struct pk_store *s = store;
-    return s->deadline_ns && pk_clock_ns() > s->deadline_ns;
-}
-
 const char *pk_db_stranger_uri(struct pk_arena *a, const char *path)
 {
     struct pk_buf b = {.arena = a};
@@ -81,6 +52,7 @@ static int wait_for_lock(void *store, int tries)
     }
     uint64_t step = waited_ms < 1000 ? 100000 + now % 400000 : 10 * PK_NS_PER_MS;
     nanosleep(&(struct timespec){.tv_nsec = (long)step}, NULL);
+    pk_db_watch(s);
     return 1;
 }
 
@@ -130,13 +102,7 @@ static enum pk_code configure(struct pk_store *s, struct pk_err *err)
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
     if (pk_db_functions(s, err))
         return err->code;
-    if (s->mode == PK_STORE_STRANGER) {
-        for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-            sqlite3_limit(s->db, limits[i].what, limits[i].limit);
-        sqlite3_progress_handler(s->db, STEPS_PER_CHECK, too_long, s);
-        if (pk_db_exec(s, "strict_cells", err))
-            return err->code;
-    }
+    pk_db_limit(s);
     return pk_db_exec(s, "configure", err);
 }
 
@@ -246,13 +212,16 @@ static enum pk_code prepare(struct pk_store *s, struct pk_err *err)
     return pk_db_temp_views(s, err);
 }
 
-static struct pk_store *new_store(const char *path, enum pk_store_mode mode)
+static struct pk_store *new_store(const char *path, enum pk_store_mode mode, const struct pk_store_wait *wait)
 {
     struct pk_arena a = {0};
     struct pk_store *s = pk_new(&a, struct pk_store);
     s->path = pk_strdup(&a, path);
     s->mode = mode;
     s->patience_ms = PATIENCE_MS;
+    s->wait = wait ? *wait : (struct pk_store_wait){0};
+    if (!s->wait.query_limit_ns)
+        s->wait.query_limit_ns = PK_STORE_QUERY_LIMIT_S * (int64_t)PK_NS_PER_S;
     s->arena = a;
     return s;
 }
@@ -273,7 +242,7 @@ enum pk_code pk_store_try(const char *path, struct pk_err *err)
         return pk_db_may_create(path, err);
     if (pk_db_look(path, PK_STORE_WRITE, err))
         return err->code;
-    struct pk_store *s = new_store(path, PK_STORE_WRITE);
+    struct pk_store *s = new_store(path, PK_STORE_WRITE, NULL);
     s->patience_ms = READER_PATIENCE_MS;
     enum pk_code code = open_file(s, false, err);
     if (!code)
@@ -290,8 +259,7 @@ enum pk_code pk_store_open(const char *path, enum pk_store_mode mode, const stru
     *out = NULL;
     if (pk_db_look(path, mode, err))
         return err->code;
-    struct pk_store *s = new_store(path, mode);
-    s->wait = wait ? *wait : (struct pk_store_wait){0};
+    struct pk_store *s = new_store(path, mode, wait);
     if (open_file(s, true, err) || prepare(s, err)) {
         pk_store_close(s);
         return err->code;

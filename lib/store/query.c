@@ -1,15 +1,12 @@
 /* Query: SQL in; cells, members of structs or printed rows out. */
 #include "store/db.h"
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/text/words.h"
 #include "store/table.h"
 
 #include <stdarg.h>
 #include <string.h>
-
-enum { LONGEST_QUERY_S = 60 };
 
 /* What is no number has several: "2,4". */
 static size_t number_of(sqlite3_value *v)
@@ -59,8 +56,7 @@ enum pk_code pk_db_functions(struct pk_store *s, struct pk_err *err)
 enum pk_code pk_db_prepare(struct pk_store *s, const char *sql, const struct pk_param *params,
                            size_t n_params, sqlite3_stmt **stmt, struct pk_err *err)
 {
-    if (s->mode == PK_STORE_STRANGER)
-        s->deadline_ns = pk_clock_ns() + LONGEST_QUERY_S * PK_NS_PER_S;
+    pk_db_watch(s);
     if (sqlite3_prepare_v2(s->db, sql, -1, stmt, NULL) != SQLITE_OK)
         return pk_db_fail(s, err);
     for (size_t i = 0; i < n_params; i++) {
@@ -182,6 +178,7 @@ enum pk_code pk_db_stream_rows(struct pk_store *s, sqlite3_stmt *stmt, struct pk
         for (int i = 0; i < n; i++)
             pk_db_cell(stmt, i, &cells[i]);
         pk_out_row(out, cells);
+        pk_db_watch(s); /* nor does the time count that a slow reader takes */
     } while (!pk_out_broken(out) && sqlite3_step(stmt) == SQLITE_ROW);
     return sqlite3_reset(stmt) == SQLITE_OK ? PK_OK : pk_db_fail(s, err);
 }

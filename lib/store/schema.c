@@ -100,6 +100,8 @@ static enum pk_code make_temp_views(struct pk_store *s, const int64_t *run, stru
         else
             pk_buf_printf(&sql, "%s;\n", v.select);
     }
+    pk_db_drop_views(s);
+    s->narrow = run != NULL;
     s->doing = "prepare its views";
     return pk_db_script(s, pk_buf_text(&sql), err);
 }
@@ -120,18 +122,45 @@ enum pk_code pk_store_widen(struct pk_store *s, struct pk_err *err)
     return make_temp_views(s, NULL, err);
 }
 
-enum pk_code pk_db_text_views(struct pk_store *s, const struct pk_section *v, size_t n, bool make,
+static bool are_made(const struct pk_store *s, const char *text)
+{
+    size_t i = 0;
+    while (i < s->n_made && s->made[i].text != text)
+        i++;
+    return i < s->n_made;
+}
+
+/* A view of one run is computed once and kept: a table of it is a statement per value of `each`, and its notes are statements, too. */
+enum pk_code pk_db_make_views(struct pk_store *s, const char *text, const struct pk_section *v, size_t n,
                               struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const bool made = are_made(s, text);
     for (size_t i = 0; i < n; i++) {
-        const char *name = identifier(&a, v[i].name);
-        const char *sql = make ? pk_printf(&a, "CREATE TEMP VIEW %s AS %s", name, v[i].sql)
-                               : pk_printf(&a, "DROP VIEW IF EXISTS temp.%s", name);
-        if (v[i].kind == PK_SECTION_VIEW && pk_db_script(s, sql, err))
+        if (made || v[i].kind != PK_SECTION_VIEW)
+            continue;
+        pk_assert(s->n_made < PK_DB_VIEWS);
+        if (pk_db_script(s,
+                         pk_printf(&a, "CREATE TEMP %s %s AS %s", s->narrow ? "TABLE" : "VIEW",
+                                   identifier(&a, v[i].name), v[i].sql),
+                         err))
             return pk_within(err, "view %s", v[i].name);
+        s->made[s->n_made].text = text;
+        s->made[s->n_made++].name = pk_strdup(&s->arena, v[i].name);
     }
     return PK_OK;
+}
+
+void pk_db_drop_views(struct pk_store *s)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_err ignored;
+    while (s->n_made) {
+        const char *name = identifier(&a, s->made[--s->n_made].name);
+        const enum pk_code code = pk_db_script(
+            s, pk_printf(&a, "DROP %s IF EXISTS temp.%s", s->narrow ? "TABLE" : "VIEW", name), &ignored);
+        (void)code;
+    }
 }
 
 /* --- the schema of a file --------------------------------------------------------------------------------------------- */
@@ -250,6 +279,21 @@ enum pk_code pk_db_verify_schema(struct pk_store *s, bool other, int64_t version
     return code;
 }
 
+enum pk_code pk_db_refuse_damaged(struct pk_store *s, const char *of, const char *path, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows rows;
+    const struct pk_param param = pk_param_text(":of", of);
+    if (pk_db_query(s, "quick_integrity", &param, 1, &a, &rows, err))
+        return err->code;
+    if (!rows.n)
+        return PK_OK;
+    pk_fail(err, PK_E_IO, "store %s: cannot %s", path, s->doing);
+    pk_why(err, "it is damaged: %s", rows.cells[0].s);
+    return pk_fix(err,
+                  "`sqlite3 -safe -readonly FILE .recover` may recover rows; `perfkit db check` shows more");
+}
+
 /* --- migration -------------------------------------------------------------------------------------------------------- */
 
 static enum pk_code drop_views(struct pk_store *s, struct pk_err *err)
@@ -280,14 +324,11 @@ static enum pk_code apply_from(struct pk_store *s, int version, struct pk_err *e
 }
 
 /* The version is read again under the lock: another process may have migrated meanwhile. */
-enum pk_code pk_db_migrate(struct pk_store *s, struct pk_err *err)
+static enum pk_code migrate(struct pk_store *s, struct pk_err *err)
 {
     int64_t version, objects;
-    s->doing = "prepare its tables";
-    if (pk_db_int(s, err, &version, 0, "user_version", ""))
+    if (s->mode == PK_STORE_MIGRATE && pk_db_refuse_damaged(s, "main", s->path, err))
         return err->code;
-    if (version == pk_db_newest_version())
-        return PK_OK;
     if (pk_db_begin(s, "prepare its tables", err))
         return err->code;
     enum pk_code code = pk_db_int(s, err, &version, 0, "user_version", "");
@@ -298,4 +339,18 @@ enum pk_code pk_db_migrate(struct pk_store *s, struct pk_err *err)
     if (code == PK_OK && version < pk_db_newest_version())
         code = apply_from(s, (int)version, err);
     return pk_db_end(s, code, err);
+}
+
+enum pk_code pk_db_migrate(struct pk_store *s, struct pk_err *err)
+{
+    int64_t version;
+    s->doing = "prepare its tables";
+    if (pk_db_int(s, err, &version, 0, "user_version", ""))
+        return err->code;
+    if (version == pk_db_newest_version())
+        return PK_OK;
+    s->watch.long_task = true;
+    enum pk_code code = migrate(s, err);
+    s->watch.long_task = false;
+    return code;
 }

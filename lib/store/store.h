@@ -27,14 +27,19 @@ enum pk_store_mode {
 enum pk_code pk_store_path(struct pk_arena *a, const char *option, const char **path,
                            struct pk_err *err) PK_MUST_CHECK;
 
-/* What a call does while it waits for another process's lock. */
+/* What a call does while it waits for another process's lock, and what ends it. */
+enum { PK_STORE_QUERY_LIMIT_S = 60 };
 struct pk_store_wait {
     /* Called once per wait, after 1.5 s; may be NULL. The wait ends after patience_ms. */
     void (*waiting)(void *user, const char *path, int64_t patience_ms);
     void *user;
     /* Set by a signal handler; may be NULL. It ends a wait at once. A wait that begins later ends after one second, so that measured
-     * values can still be written. The call then fails with PK_E_INTERRUPTED. */
+     * values can still be written. Reading that goes on when it is set ends soon after (base/clock.h). The call then fails with
+     * PK_E_INTERRUPTED. */
     const volatile int *stop_flag;
+    /* A query without a new row for so long fails: a small file can have endless work in it. 0 = PK_STORE_QUERY_LIMIT_S. What reads the
+     * whole of a file (check, merge, prune, migrate) has no limit. */
+    int64_t query_limit_ns;
 };
 
 /* In every mode the schema of the file must be exactly the one that perfkit creates, its views and triggers included. An older schema is

@@ -7,10 +7,8 @@ COMMIT;
 -- statement: rollback
 ROLLBACK;
 
--- statement: strict_cells
-PRAGMA cell_size_check = ON;
 -- statement: configure
-PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;
+PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;
 
 -- A journal that persists is zeroed, which costs less than deleting it and waiting for its directory.
 -- statement: keep_journal
@@ -48,6 +46,8 @@ WHERE id = ?1 AND status = 'running';
 
 -- query: integrity
 SELECT integrity_check FROM pragma_integrity_check(20) WHERE integrity_check <> 'ok';
+-- query: quick_integrity
+SELECT replace(quick_check, char(10), ' ') FROM pragma_quick_check(1, coalesce(:of, 'main')) WHERE quick_check <> 'ok';
 -- query: foreign_keys
 SELECT printf('table %s, row %lld: the row that it belongs to is missing', "table", rowid) FROM pragma_foreign_key_check LIMIT 20;
 

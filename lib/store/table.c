@@ -32,18 +32,36 @@ static void split_column(struct pk_arena *a, const char *text, const char *part[
         part[n++] = "";
 }
 
-/* The largest size of a number in the columns of these units, so that they have one; the statement is at its beginning before and after. */
-static double largest(const struct print *p, sqlite3_stmt *stmt, const char *units)
+/* A table whose columns depend on its values is read before it is printed. Others can have millions of rows. */
+struct result {
+    const char *const *names;
+    size_t n_cols, n;
+    const struct pk_cell *cells; /* NULL: not read before */
+};
+
+static const struct pk_cell *cell(const struct result *r, size_t row, size_t column)
 {
-    const char **names = pk_db_names(stmt, p->a), *part[PARTS];
+    return &r->cells[row * r->n_cols + column];
+}
+
+static size_t column_named(const struct result *r, const char *name)
+{
+    size_t i = 0;
+    while (i < r->n_cols && strcmp(r->names[i], name) != 0)
+        i++;
+    return i;
+}
+
+/* The largest size of a number in the columns of these units, so that they have one. */
+static double largest(const struct print *p, const struct result *r, const char *units)
+{
+    const char *part[PARTS];
     double most = 0;
     for (size_t k = 0; k < p->t->n_columns; k++) {
         split_column(p->a, p->t->columns[k], part);
-        for (int i = 0; !strcmp(units, part[UNIT]) && i < sqlite3_column_count(stmt); i++) {
-            while (!strcmp(names[i], part[KEY]) && sqlite3_step(stmt) == SQLITE_ROW)
-                most = fmax(most, fabs(sqlite3_column_double(stmt, i)));
-            sqlite3_reset(stmt);
-        }
+        const size_t i = strcmp(units, part[UNIT]) == 0 ? column_named(r, part[KEY]) : r->n_cols;
+        for (size_t row = 0; i < r->n_cols && row < r->n; row++)
+            most = fmax(most, fabs(pk_cell_number(cell(r, row, i))));
     }
     return most;
 }
@@ -72,7 +90,7 @@ static const char *filled(struct pk_arena *a, const char *text, const char *mark
 }
 
 /* "text", "json", "x" (a plain ratio), "±" (in percent, ">100" above that), or display units. */
-static enum pk_code parse_unit(const struct print *p, sqlite3_stmt *stmt, const char *unit,
+static enum pk_code parse_unit(const struct print *p, const struct result *r, const char *unit,
                                struct pk_column *c, struct pk_err *err)
 {
     bool half_width = strcmp(unit, "±") == 0;
@@ -81,7 +99,7 @@ static enum pk_code parse_unit(const struct print *p, sqlite3_stmt *stmt, const 
     c->most = half_width ? 100 : 0;
     if (!*unit || c->left || strcmp(unit, "x") == 0)
         return PK_OK;
-    const double most = strchr(unit, ' ') ? largest(p, stmt, unit) : 0;
+    const double most = strchr(unit, ' ') ? largest(p, r, unit) : 0;
     const struct pk_unit *u = unit_of(p->a, c->key, half_width ? "%" : unit, most);
     if (!u)
         return pk_fail(err, PK_E_INTERNAL, "column %s: there is no display unit '%s' for it", c->key, unit);
@@ -91,7 +109,7 @@ static enum pk_code parse_unit(const struct print *p, sqlite3_stmt *stmt, const 
 }
 
 /* A column's directive; *hide: for programs only when no row has a value. */
-static enum pk_code parse_column(const struct print *p, sqlite3_stmt *stmt, const char *text,
+static enum pk_code parse_column(const struct print *p, const struct result *r, const char *text,
                                  struct pk_column *c, bool *hide, struct pk_err *err)
 {
     static const char optional[] = "optional";
@@ -101,7 +119,7 @@ static enum pk_code parse_column(const struct print *p, sqlite3_stmt *stmt, cons
     *c = (struct pk_column){
         .key = part[KEY], .heading = *part[HEADING] ? part[HEADING] : part[KEY], .decimals = -1};
     *hide = false;
-    if (parse_unit(p, stmt, part[UNIT], c, err))
+    if (parse_unit(p, r, part[UNIT], c, err))
         return err->code;
     for (const char *rest = part[ATTRIBUTES], *word; (word = pk_next_part(&rest, ' ', p->a));) {
         const bool is_optional = strncmp(word, optional, strlen(optional)) == 0;
@@ -123,51 +141,103 @@ static enum pk_code parse_column(const struct print *p, sqlite3_stmt *stmt, cons
     return PK_OK;
 }
 
-/* The columns of a statement: declared ones as declared, others as they are. */
-static enum pk_code columns_of(const struct print *p, sqlite3_stmt *stmt, struct pk_column **cols, size_t *n,
+static bool has_value(const struct result *r, size_t column)
+{
+    size_t row = 0;
+    while (row < r->n && cell(r, row, column)->type == PK_CELL_NULL)
+        row++;
+    return row < r->n;
+}
+
+/* Declared columns as declared, others as they are. */
+static enum pk_code columns_of(const struct print *p, const struct result *r, struct pk_column **cols,
                                struct pk_err *err)
 {
-    const char **names = pk_db_names(stmt, p->a);
-    *n = (size_t)sqlite3_column_count(stmt);
-    *cols = pk_new_n(p->a, struct pk_column, *n);
-    for (size_t i = 0; i < *n; i++)
-        (*cols)[i] = (struct pk_column){.key = names[i], .heading = names[i], .decimals = -1};
+    *cols = pk_new_n(p->a, struct pk_column, r->n_cols);
+    for (size_t i = 0; i < r->n_cols; i++)
+        (*cols)[i] = (struct pk_column){.key = r->names[i], .heading = r->names[i], .decimals = -1};
     for (size_t k = 0; k < p->t->n_columns; k++) {
         struct pk_column c;
         bool hide;
-        if (parse_column(p, stmt, p->t->columns[k], &c, &hide, err))
+        if (parse_column(p, r, p->t->columns[k], &c, &hide, err))
             return err->code;
-        for (size_t i = 0; i < *n; i++)
-            if (strcmp(names[i], c.key) == 0) {
-                /* a value in some row; the statement is at its beginning before and after */
-                bool has = false;
-                while (hide && !has && sqlite3_step(stmt) == SQLITE_ROW)
-                    has = sqlite3_column_type(stmt, (int)i) != SQLITE_NULL;
-                sqlite3_reset(stmt);
-                (*cols)[i] = c;
-                (*cols)[i].machine |= hide && !has;
-            }
+        const size_t i = column_named(r, c.key);
+        if (i == r->n_cols)
+            continue;
+        (*cols)[i] = c;
+        (*cols)[i].machine |= hide && !has_value(r, i);
     }
     return PK_OK;
 }
 
-static enum pk_code print_rows(const struct print *p, sqlite3_stmt *stmt, const char *each,
-                               struct pk_err *err)
+/* Some of the columns: those with several units to choose from, and those that are left out when they are empty. */
+static bool depend_on_values(const struct print *p)
+{
+    const char *part[PARTS];
+    for (size_t k = 0; k < p->t->n_columns; k++) {
+        split_column(p->a, p->t->columns[k], part);
+        if (strchr(part[UNIT], ' ') || strstr(part[ATTRIBUTES], "hide"))
+            return true;
+    }
+    return false;
+}
+
+static enum pk_code begin_table(const struct print *p, const struct result *r, const char *each,
+                                struct pk_err *err)
 {
     struct pk_column *cols;
-    size_t n;
-    if (columns_of(p, stmt, &cols, &n, err))
+    if (columns_of(p, r, &cols, err))
         return err->code;
-    int rc = sqlite3_step(stmt);
+    const char *title = p->t->title && each ? filled(p->a, p->t->title, "{each}", each) : p->t->title;
+    pk_out_table(p->out, p->t->name, title, cols, r->n_cols);
+    return PK_OK;
+}
+
+/* *printed: there are rows, or a table without them is printed, too. */
+static enum pk_code print_read(const struct print *p, const char *each, bool *printed, struct pk_err *err)
+{
+    struct pk_rows rows;
+    if (pk_store_query(p->s, p->t->sql, p->params, p->n_params, p->a, &rows, err))
+        return err->code;
+    const struct result r = {rows.names, rows.n_cols, rows.n, rows.cells};
+    *printed = rows.n || p->t->keep_empty;
+    if (*printed && begin_table(p, &r, each, err))
+        return err->code;
+    for (size_t i = 0; i < rows.n && !pk_out_broken(p->out); i++)
+        pk_out_row(p->out, &rows.cells[i * rows.n_cols]);
+    return PK_OK;
+}
+
+static enum pk_code stream(const struct print *p, sqlite3_stmt *stmt, const char *each, bool *printed,
+                           struct pk_err *err)
+{
+    const int rc = sqlite3_step(stmt);
+    const struct result r = {pk_db_names(stmt, p->a), (size_t)sqlite3_column_count(stmt), 0, NULL};
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return pk_db_fail(p->s, err);
-    if (rc == SQLITE_DONE && !p->t->keep_empty)
-        return PK_OK;
-    const char *title = p->t->title && each ? filled(p->a, p->t->title, "{each}", each) : p->t->title;
-    pk_out_table(p->out, p->t->name, title, cols, n);
-    if (rc == SQLITE_ROW && pk_db_stream_rows(p->s, stmt, p->out, err))
+    *printed = rc == SQLITE_ROW || p->t->keep_empty;
+    if (*printed && begin_table(p, &r, each, err))
         return err->code;
-    for (size_t i = 0; i < p->t->n_notes; i++) {
+    return rc == SQLITE_ROW ? pk_db_stream_rows(p->s, stmt, p->out, err) : PK_OK;
+}
+
+static enum pk_code print_streamed(const struct print *p, const char *each, bool *printed, struct pk_err *err)
+{
+    sqlite3_stmt *stmt;
+    p->s->doing = "read it";
+    if (pk_db_prepare(p->s, p->t->sql, p->params, p->n_params, &stmt, err))
+        return err->code;
+    enum pk_code code = stream(p, stmt, each, printed, err);
+    sqlite3_finalize(stmt);
+    return code;
+}
+
+static enum pk_code print_one(const struct print *p, const char *each, struct pk_err *err)
+{
+    bool printed;
+    if (depend_on_values(p) ? print_read(p, each, &printed, err) : print_streamed(p, each, &printed, err))
+        return err->code;
+    for (size_t i = 0; i < p->t->n_notes && printed; i++) {
         struct pk_rows rows;
         if (pk_store_query(p->s, p->t->notes[i], p->params, p->n_params, p->a, &rows, err))
             return err->code;
@@ -176,17 +246,6 @@ static enum pk_code print_rows(const struct print *p, sqlite3_stmt *stmt, const 
                 pk_out_note(p->out, rows.cells[k * rows.n_cols].s);
     }
     return PK_OK;
-}
-
-static enum pk_code print_one(const struct print *p, const char *each, struct pk_err *err)
-{
-    sqlite3_stmt *stmt;
-    p->s->doing = "read it";
-    if (pk_db_prepare(p->s, p->t->sql, p->params, p->n_params, &stmt, err))
-        return err->code;
-    enum pk_code code = print_rows(p, stmt, each, err);
-    sqlite3_finalize(stmt);
-    return code;
 }
 
 static enum pk_code print_each(struct print *p, struct pk_err *err)
@@ -214,18 +273,19 @@ static enum pk_code print_each(struct print *p, struct pk_err *err)
 }
 
 /* Section `at` of a text, or every table of it. */
-static enum pk_code print_tables(struct print *p, const struct pk_section *v, size_t n, const size_t *at,
-                                 struct pk_err *err)
+static enum pk_code print_tables(struct print *p, const char *text, const struct pk_section *v, size_t n,
+                                 const size_t *at, struct pk_err *err)
 {
-    struct pk_err ignored;
-    enum pk_code code = pk_db_text_views(p->s, v, n, true, err);
+    enum pk_code code = pk_db_make_views(p->s, text, v, n, err);
     for (size_t i = at ? *at : 0; !code && i < (at ? *at + 1 : n); i++) {
         p->t = &v[i];
         if (v[i].kind == PK_SECTION_TABLE && print_each(p, err))
             code = pk_within(err, "table %s", v[i].name);
     }
-    enum pk_code dropped = pk_db_text_views(p->s, v, n, false, &ignored);
-    pk_assert(code || !dropped);
+    if (code)
+        pk_out_tear(p->out);
+    if (!p->s->narrow)
+        pk_db_drop_views(p->s);
     return code;
 }
 
@@ -246,7 +306,7 @@ enum pk_code pk_table_print(struct pk_store *s, const char *text, const char *ta
         i++;
     if (i == n)
         return pk_fail(err, PK_E_INTERNAL, "there is no table '%s'", table);
-    return print_tables(&p, v, n, &i, err);
+    return print_tables(&p, text, v, n, &i, err);
 }
 
 enum pk_code pk_tables_print(struct pk_store *s, const char *text, const struct pk_param *params,
@@ -257,5 +317,5 @@ enum pk_code pk_tables_print(struct pk_store *s, const char *text, const struct 
     struct pk_section *v;
     size_t n;
     s->doing = "print a table";
-    return pk_sections(text, &a, &v, &n, err) ? err->code : print_tables(&p, v, n, NULL, err);
+    return pk_sections(text, &a, &v, &n, err) ? err->code : print_tables(&p, text, v, n, NULL, err);
 }

@@ -255,18 +255,20 @@ static enum pk_code read_slices(struct pk_store *s, struct figure_reader *r, str
 
 /* --- the answer ----------------------------------------------------------------------------------------------------- */
 
-/* In the order of the invocations: nearly always they come in it. */
+static int by_invocation(const void *x, const void *y)
+{
+    const struct process_figure *const *a = x, *const *b = y;
+    return ((*a)->invocation > (*b)->invocation) - ((*a)->invocation < (*b)->invocation);
+}
+
 static const struct process_figure **in_order_of_invocations(struct figure_reader *r,
                                                              const struct gathered *g)
 {
     const struct process_figure **v = pk_new_n(&r->own, const struct process_figure *, g->n + 1);
     size_t n = 0;
-    for (const struct process_figure *p = g->first; p; p = p->next, n++) {
-        size_t i = n;
-        for (; i && v[i - 1]->invocation > p->invocation; i--)
-            v[i] = v[i - 1];
-        v[i] = p;
-    }
+    for (const struct process_figure *p = g->first; p; p = p->next)
+        v[n++] = p;
+    qsort(v, n, sizeof *v, by_invocation);
     return v;
 }
 

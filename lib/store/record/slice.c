@@ -32,6 +32,7 @@ static enum pk_code insert_rows(struct pk_store *s, const char *statement, size_
         }
         rc = sqlite3_step(stmt);
         sqlite3_reset(stmt);
+        pk_db_watch(s);
     }
     return rc == SQLITE_DONE ? PK_OK : pk_db_fail(s, err);
 }

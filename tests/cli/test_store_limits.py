@@ -1,0 +1,178 @@
+"""Stores that would keep perfkit busy, and signals while it reads or prints: how long a command may take. The time of a test is that of a
+hang or none."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+from stored import query
+
+WRITER = os.environ["PK_STORE_WRITER"]
+ENDS_S = 2  # after a signal
+
+
+def record(path, *numbers):
+    subprocess.run([WRITER, str(path), *map(str, numbers)], check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+
+@contextlib.contextmanager
+def changed(path):
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        yield db
+
+
+def wait_until(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def cpu_s(p):
+    """What the process has used: more than a start takes, so that it is in the query."""
+    fields = pathlib.Path(f"/proc/{p.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def waits(p):
+    """In poll(): perfkit waits for nothing else here."""
+    return pathlib.Path(f"/proc/{p.pid}/syscall").read_text(encoding="utf-8").split()[0] in POLL
+
+
+POLL = {"x86_64": ("7", "271"), "aarch64": ("73",)}.get(os.uname().machine, ())
+
+
+@pytest.fixture
+def endless(perfkit):
+    """A store whose trace has 100,000 regions of one name: a query of its tables pairs each with each."""
+    record(perfkit.db, 1, 1, 1, 1)
+    part = json.dumps({"region": "forward", "family": "gemm", "calls": 1, "time_ns": 1, "busy_ns": 1, "gap_ns": 1})
+    many = "[" + ",".join([part] * 100000) + "]"
+    with changed(perfkit.db) as db:
+        db.execute("INSERT INTO slice(case_id, invocation, pass, status, message, started_ns, elapsed_ns, notes)"
+                   " SELECT id, 1, 'trace', 'ok', '', 1, 1, ? FROM run_case", ['{"breakdown":{"whole":true,"regions":%s,"families":%s}}' % (many, many)])
+    return perfkit
+
+
+@pytest.mark.parametrize("stranger", [False, True])
+@pytest.mark.parametrize("args", [("show",), ("export", "csv", "--what", "breakdown")])
+def test_an_endless_query_ends(endless, args, stranger):
+    """In the store of --db as in that of FILE.db:RUN, after the time that the user gives."""
+    run = [f"{endless.db}:@"] if stranger else ["@"]
+    args = [args[0], *run] if args[0] == "show" else [*args[:2], *run, *args[2:]]
+    began = time.monotonic()
+    done = endless(*args, "--db-limit", "300ms", timeout=30, stdout=subprocess.DEVNULL)
+    if args[0] == "show":
+        assert done.status == 1 and "gave no row for 0.3 s" in done.stderr and "--db-limit" in done.stderr, done
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_query(endless, sig):
+    p = endless.start("show")
+    wait_until(lambda: cpu_s(p) > 0.4)
+    began = time.monotonic()
+    p.send_signal(sig)
+    _, err = p.communicate(timeout=20)
+    assert p.returncode == 130 and "a signal ended it" in err.decode(), err
+    assert time.monotonic() - began < ENDS_S
+
+
+def fill(fd):
+    os.set_blocking(fd, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(fd, b"x" * 4096)
+    os.set_blocking(fd, True)
+
+
+@pytest.mark.parametrize("errors_too", [False, True])
+@pytest.mark.parametrize("args", [("export", "csv"), ("show",), ("list", "runs"), ("export", "json", "--what", "summary")])
+def test_a_signal_ends_a_write_that_nobody_reads(perfkit, args, errors_too):
+    """The pipe is full before perfkit begins, and its messages may go into the same one."""
+    record(perfkit.db, 2, 3, 3, 200)
+    reader, writer = os.pipe()
+    fill(writer)
+    p = perfkit.start(*args, stdout=writer, stderr=writer if errors_too else subprocess.PIPE)
+    wait_until(lambda: waits(p))
+    began = time.monotonic()
+    p.send_signal(signal.SIGTERM)
+    assert p.wait(timeout=20) == 130
+    assert time.monotonic() - began < ENDS_S
+    os.close(reader)
+    os.close(writer)
+    if not errors_too:
+        assert "a signal ended it" in p.stderr.read().decode()
+        p.stderr.close()
+
+
+def test_an_interrupted_export_leaves_no_file(endless, tmp_path):
+    out = tmp_path / "out.csv"
+    p = endless.start("export", "csv", "--what", "breakdown", "-o", out)
+    wait_until(lambda: cpu_s(p) > 0.4)
+    p.send_signal(signal.SIGINT)
+    p.communicate(timeout=20)
+    assert p.returncode == 130 and list(tmp_path.glob("out*")) == []
+
+
+# --- pages in a circle ---------------------------------------------------------------------------------------------------
+
+
+def root_of(path, table):
+    return query(path, f"SELECT rootpage FROM sqlite_schema WHERE name = '{table}'")[0][0]
+
+
+def in_a_circle(path, table):
+    """Every page that the table's root names becomes one of ten levels that all name the next one alone: a scan visits 100^10 leaves."""
+    image = bytearray(path.read_bytes())
+    size, first = int.from_bytes(image[16:18], "big"), len(image) // int.from_bytes(image[16:18], "big") + 1
+    leaf = first + 10
+    for level in range(11):
+        page = bytearray(size)
+        if level < 10:
+            n, child = 100, first + level + 1
+            page[0:1] = b"\x05"
+            page[3:5] = n.to_bytes(2, "big")
+            page[5:7] = (size - 5 * n).to_bytes(2, "big")
+            page[8:12] = child.to_bytes(4, "big")
+            for i in range(n):
+                at = size - 5 * (i + 1)
+                page[12 + 2 * i:14 + 2 * i] = at.to_bytes(2, "big")
+                page[at:at + 5] = child.to_bytes(4, "big") + b"\x01"
+        else:
+            page[0:1], page[5:7] = b"\x0d", size.to_bytes(2, "big")
+        if level == 0:
+            root = root_of(path, table)
+            image[(root - 1) * size:root * size] = page
+        image += page
+    assert leaf == len(image) // size
+    image[28:32] = (len(image) // size).to_bytes(4, "big")
+    path.write_bytes(image)
+
+
+@pytest.mark.parametrize("args", [("show",), ("list", "runs"), ("export", "csv", "--what", "summary"), ("db", "check"), ("db", "info"),
+                                  ("db", "prune", "--keep", "0"), ("history", "--metric", "forward_ns", "demo"), ("compare", "@~1", "@")])
+@pytest.mark.parametrize("table", ["run", "run_case", "slice", "summary"])
+def test_pages_in_a_circle_do_not_hang(perfkit, table, args):
+    record(perfkit.db, 2, 2, 2, 2)
+    in_a_circle(perfkit.db, table)
+    began = time.monotonic()
+    done = perfkit(*args, "--db-limit", "200ms", timeout=60)
+    assert done.status != 0 or args[0] in ("list", "export", "history", "compare", "show", "db"), done
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("table", ["run", "slice", "summary"])
+def test_damaged_pages_are_not_merged(perfkit, tmp_path, table):
+    other = tmp_path / "other.db"
+    record(perfkit.db, 1, 1, 1, 1)
+    record(other, 1, 2, 2, 2)
+    in_a_circle(other, table)
+    began = time.monotonic()
+    perfkit("db", "merge", other, "--db-limit", "200ms", timeout=60).refused(1, "store")
+    assert time.monotonic() - began < 20 and query(perfkit.db, "SELECT count(*) FROM run") == [(1,)]
