@@ -342,7 +342,7 @@ static struct losses losses(size_t cell, const struct timings *t, size_t rounds,
 /* A median that a busy machine has spoilt gets better with more rounds, a ratio that is lost does not. */
 static struct losses check_cell(size_t cell, const struct bench *b)
 {
-    enum { ROUNDS_LEAST = 5, PATIENCE_S = 18 };
+    enum { ROUNDS_LEAST = 3, PATIENCE_S = 18 };
     static struct timings t;
     const uint64_t end = pk_clock_ns() + PATIENCE_S * PK_NS_PER_S;
     const struct pk_attention_step in = inputs(&checked[cell]);
