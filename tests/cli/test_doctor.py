@@ -1,6 +1,7 @@
 """doctor: a screen of rows, --require as an exit status, --ceilings stored for % of floor."""
 import os
 import re
+import signal
 import sqlite3
 
 import pytest
@@ -17,9 +18,31 @@ def found(r):
 
 
 @pytest.fixture(scope="module")
-def looked(tmp_path_factory):
-    """What one call found, for tests that only read it: it takes a second or two."""
-    return Perfkit(tmp_path_factory.mktemp("looked"))("doctor", "--format", "json")
+def looking(tmp_path_factory):
+    """A home, and what one call found there, for tests that only read it: it takes a second or two."""
+    one = Perfkit(tmp_path_factory.mktemp("looked"))
+    return one, one("doctor", "--format", "json")
+
+
+@pytest.fixture(scope="module")
+def looked(looking):
+    return looking[1]
+
+
+WITHOUT_PYTHON = {"PERFKIT_PYTHON": "/bin/false"}
+
+
+@pytest.fixture(scope="module")
+def without_python(tmp_path_factory):
+    """What a call found that has no Python."""
+    return Perfkit(tmp_path_factory.mktemp("without"))("doctor", "--format", "json", env=WITHOUT_PYTHON)
+
+
+@pytest.fixture(scope="module")
+def rated(tmp_path_factory):
+    """A store into which doctor measured the ceilings of a thread, and what it printed: it takes ten seconds."""
+    one = Perfkit(tmp_path_factory.mktemp("rated"))
+    return one, one("doctor", "--ceilings", "--threads", "1", "--format", "json")
 
 
 def test_every_row_has_a_state_and_says_what_it_found(looked):
@@ -60,9 +83,9 @@ def test_a_source_can_be_required(perfkit):
     perfkit("doctor", "--require", "cpu-event").refused(2, "did you mean 'cpu-events'?")
 
 
-def test_onednn_is_looked_for(perfkit):
+def test_onednn_is_looked_for(perfkit, looked):
     """The build may know of it and the machine not have it: the row says what runs."""
-    rows = found(perfkit("doctor", "--format", "json"))
+    rows = found(looked)
     row, blas = rows["onednn"], rows["blas"]["found"]
     assert (row["state"] == "ok") == ("oneDNN was not found" not in blas and bool(re.match(r"onednn \d+\.\d+", row["found"]))), (row, blas)
     if row["state"] == "no":
@@ -102,8 +125,9 @@ def test_peak_memory_is_tried(looked):
         assert re.search(r"32 MiB touched raised the peak by 3[0-4]\.\d MiB", row["found"]), row
 
 
-def test_looking_creates_no_store(perfkit):
-    rows = found(perfkit("doctor", "--format", "json"))
+def test_looking_creates_no_store(looking):
+    perfkit, r = looking
+    rows = found(r)
     assert str(perfkit.db) in rows["store"]["found"]
     assert rows["store"]["state"] == "ok" and list(perfkit.db.parent.glob(".perfkit*")) == [] and not perfkit.db.exists()
 
@@ -161,10 +185,9 @@ def test_required_and_missing(perfkit):
     assert "cuda" in r.error()["what"]
 
 
-def test_everything_required_and_missing_is_named(perfkit):
-    gone = {"PERFKIT_PYTHON": "/bin/false"}
-    rows = found(perfkit("doctor", "--format", "json", env=gone))
-    r = perfkit("doctor", "--require", "numpy", "--require", "cpu", "--require", "cuda", env=gone)
+def test_everything_required_and_missing_is_named(perfkit, without_python):
+    rows = found(without_python)
+    r = perfkit("doctor", "--require", "numpy", "--require", "cpu", "--require", "cuda", env=WITHOUT_PYTHON)
     error = r.error()
     assert r.status == 6 and error["what"] == "--require numpy, cuda: they are not ok on this machine"
     assert error["why"] == f"numpy: {rows['numpy']['found']}; cuda: {rows['cuda']['found']}"
@@ -190,13 +213,13 @@ def test_required_and_unknown(perfkit):
     perfkit("doctor", "--require", "cudda").refused(2, "--require cudda", "did you mean 'cuda'?")
 
 
-def test_a_python_without_numpy(perfkit):
-    rows = found(perfkit("doctor", "--format", "json", env={"PERFKIT_PYTHON": "/bin/false"}))
+def test_a_python_without_numpy(without_python):
+    rows = found(without_python)
     assert rows["numpy"]["state"] == "no" and "/bin/false" in rows["numpy"]["found"]
 
 
-def test_ceilings_are_measured_and_stored(perfkit):
-    r = perfkit("doctor", "--ceilings", "--threads", "1", "--format", "json")
+def test_ceilings_are_measured_and_stored(rated):
+    perfkit, r = rated
     assert r.status == 0, r
     (row,) = r.rows("ceilings")
     assert row["device"] == "cpu 1 thread"
@@ -252,10 +275,14 @@ def test_ceilings_into_a_store_that_cannot_be_written(perfkit):
 
 
 @not_sanitized
-def test_a_run_takes_the_ceilings_that_doctor_stored(perfkit):
+def test_a_run_takes_the_ceilings_that_doctor_stored(perfkit, rated):
     again = "measuring the ceilings of cpu 1 thread"
     one = ("run", "selftest", "--device", "cpu", "--threads", "1", "--variant", "ok", "--invocations", "1")
-    assert again in perfkit(*one, db=perfkit.root / "other.db").stderr
-    assert perfkit("doctor", "--ceilings", "--threads", "1").status == 0
-    r = perfkit(*one)
+    p = perfkit.start(*one)
+    try:
+        assert any(again in line.decode() for line in iter(p.stderr.readline, b""))
+    finally:
+        p.send_signal(signal.SIGINT)
+        p.communicate(timeout=60)
+    r = perfkit(*one, db=rated[0].db)
     assert r.status == 0 and again not in r.stderr, r
