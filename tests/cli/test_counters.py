@@ -7,6 +7,7 @@ import sqlite3
 import time
 
 import pytest
+from conftest import not_sanitized
 
 FAST = ["--min-time", "0s", "--max-time", "20ms", "--min-samples", "3", "--invocations", "2"]
 
@@ -132,6 +133,7 @@ def test_not_with_once(perfkit):
     perfkit("run", "selftest", "--variant", "ok", "--device", "null", "--once", "--counters", "fake").refused(2, "--counters", "--once")
 
 
+@not_sanitized
 def test_resume_counts_what_was_left(perfkit, db):
     done(counted(perfkit))  # the ceilings
     p = perfkit.start("run", "selftest", "--variant", "ok", "--device", "null", *FAST, "--counters", "fake",
@@ -147,6 +149,7 @@ def test_resume_counts_what_was_left(perfkit, db):
     assert cases == 195
 
 
+@not_sanitized
 def test_resume_makes_the_passes_that_a_budget_left_out(perfkit, db):
     """The times fit into the budget, passes beside them do not: which budget that is depends on how fast this machine starts processes."""
     done(counted(perfkit))  # the ceilings
@@ -173,6 +176,7 @@ def test_resume_makes_the_passes_that_a_budget_left_out(perfkit, db):
     perfkit("run", "selftest", "--resume").refused(2, "no interrupted run of selftest")
 
 
+@not_sanitized
 def test_where_the_time_went(perfkit, db, measured):
     done(perfkit("run", "attention-scaling", "--device", "cpu", "--seq-len", "256", "--d-model", "64", "--batch", "1",
                  "--variant", "vanilla,flash", "--breakdown", *FAST))
@@ -305,6 +309,7 @@ def test_a_saved_run_says_that_the_budget_ended_counting(perfkit):
         assert "Some cases were not counted: the budget was spent" in perfkit("show").stdout
 
 
+@not_sanitized
 def test_products_are_counted_as_declared(perfkit, db, measured):
     """Where the processor counts FLOPs: those of two products and a softmax, within what a library pads and an exponential takes."""
     done(perfkit("run", "attention-scaling", "--variant", "vanilla", "-a", "d_model=128", "-a", "seq_len=512", "--counters", "cpu-flops-sp", *FAST))

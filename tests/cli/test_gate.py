@@ -13,11 +13,12 @@ import time
 
 import junit
 import pytest
-from conftest import BINARY
+from conftest import BINARY, not_sanitized
 from stored import query
 
 NULL = ("--device", "null", "--variant", "ok", "--max-samples", "5", "--min-samples", "5", "--min-time", "0")
 SLOWER = ("--a", "busy_ns=100000", "--b", "busy_ns=105000")
+BRIEF = (*SLOWER, "--max-pairs", "8")  # where it matters that the gate is red, and not how it became so
 EQUAL = ("--a", "busy_ns=100000 memory=4KiB", "--b", "busy_ns=100000 memory=8KiB")  # in time
 
 
@@ -78,6 +79,7 @@ def test_an_injected_slowdown_is_red_and_equal_sides_are_green(perfkit):
     assert "gate: 1 row: 1 same; 6 pairs" in r.stderr
 
 
+@not_sanitized
 def test_noise_of_one_percent(perfkit):
     base = reporter(perfkit, "base.sh", noisy(1, 1e6))
     for name, seed, factor, status, verdicts in (("equal.sh", 2, 1, 0, ("same", "undecided")), ("slow.sh", 3, 1.06, 3, ("slower",)),
@@ -112,6 +114,7 @@ def test_a_slowdown_of_some_processes_is_red(perfkit):
     assert "slower-in-some" in perfkit("show", "x-b").stdout and re.search(counts + power, perfkit("compare", "x-a", "x-b").stdout)
 
 
+@not_sanitized
 def test_two_modes_of_both_sides_are_named(perfkit):
     """Where one side is slow, the other is fast, so no pair is without a slow process."""
     base = reporter(perfkit, "base.sh", [x * (1 + i % 2) for i, x in enumerate(noisy(1, 1e6, 0.003))])
@@ -126,6 +129,7 @@ def test_two_modes_of_both_sides_are_named(perfkit):
 
 
 
+@not_sanitized
 def test_slow_processes_on_one_side_are_never_the_same(perfkit):
     base = reporter(perfkit, "base.sh", noisy(1, 1e6, 0.003))
     figures = noisy(2, 1e6, 0.003)
@@ -154,7 +158,7 @@ def test_both_sides_are_runs_and_compare_judges_them_as_the_gate_did(perfkit):
 
 def test_verdicts_are_kept_and_printed_again(perfkit):
     """show and compare print what the gate concluded; other criteria judge the samples again."""
-    first, = selftest(perfkit, *SLOWER, "--threshold", "work_ns=3%", "--format", "json").rows("compare_ns")
+    first, = selftest(perfkit, *BRIEF, "--threshold", "work_ns=3%", "--format", "json").rows("compare_ns")
     row, = query(perfkit, """SELECT base_run_id, run_id, base_axes ->> 'busy_ns', axes ->> 'busy_ns', metric, verdict, reason, ratio, ratio_low,
         p_adjusted, mde, margin, criteria ->> 'alpha', criteria ->> 'threshold' FROM v_verdict""")
     assert row == (1, 2, 100000, 105000, "work_ns", "slower", "proved", first["ratio"], first["ratio_low"], first["p_adjusted"], first["mde"],
@@ -176,6 +180,7 @@ def test_verdicts_are_kept_and_printed_again(perfkit):
     assert again.status == judged.status == 3 and again.stdout == judged.stdout
 
 
+@not_sanitized
 def test_a_red_gate_is_red_in_show_compare_and_history(perfkit):
     """All print the row that the gate stored: a row that is changed there changes in all of them."""
     base, new = reporter(perfkit, "base.sh", noisy(1, 1e6)), reporter(perfkit, "slow.sh", noisy(3, 1.06e6))
@@ -201,7 +206,7 @@ def test_verdicts_go_with_their_runs(perfkit):
     selftest(perfkit, *EQUAL, "--no-save")
     selftest(perfkit, "--a", "busy_ns=100000", "--b", "busy_ns=100000")  # a calibration: nothing is judged
     assert query(perfkit, "SELECT count(*) FROM v_verdict") == [(0,)]
-    selftest(perfkit, *SLOWER)
+    selftest(perfkit, *BRIEF)
     other = str(perfkit.cwd / "other.db")
     assert perfkit("run", "selftest", *NULL, "--db", other).status == 0 == perfkit("db", "merge", str(perfkit.db), "--db", other).status
     with sqlite3.connect(other) as db:
@@ -211,13 +216,14 @@ def test_verdicts_go_with_their_runs(perfkit):
     assert query(perfkit, "SELECT count(*) FROM v_run") == [(2,)] and query(perfkit, "SELECT count(*) FROM v_verdict") == [(0,)]
 
 
+@not_sanitized
 @pytest.mark.parametrize("asked", [("--threshold", "work_ns=10%"), ("-m", "work_ns", "-m", "peak_bytes", "--threshold", "*=10%"), ("--all-metrics",)])
 def test_compare_judges_by_what_the_gate_was_asked(perfkit, asked):
     """Its metrics and thresholds, unless there are others now."""
     def rows(r):
         return [(t["metric"], t["verdict"]) for name in r.json()["tables"] if name.startswith("compare_")
                 for t in r.rows(name) if t.get("row") == "case"]
-    r = selftest(perfkit, *SLOWER, *asked, "--format", "json")
+    r = selftest(perfkit, *BRIEF, *asked, "--format", "json")
     again = perfkit("compare", "1", "2", "--format", "json")
     assert sorted(rows(r)) == sorted(rows(again)) and ("work_ns", "slower" if "--all-metrics" in asked else "same") in rows(again), again
     now = perfkit("compare", "1", "2", "-m", "work_ns", "--threshold", "work_ns=3%", "--format", "json")
@@ -232,6 +238,7 @@ def order_of(perfkit, gate):
         WHERE run_id IN ({2 * gate - 1}, {2 * gate}) ORDER BY l.started_ns"""))
 
 
+@not_sanitized
 def test_pairs_run_in_turns_in_an_order_that_a_seed_repeats(perfkit):
     seeds = []
     for gate in range(1, 4):
@@ -244,10 +251,13 @@ def test_pairs_run_in_turns_in_an_order_that_a_seed_repeats(perfkit):
         assert f"order seed {seeds[-1]}" in perfkit("show", 2 * gate).stdout
         assert f"--seed {seeds[-1]} repeats it" in r.stdout
     assert len(set(seeds)) == 3
-    for again, seed in enumerate(seeds):
+    for again, seed in enumerate(seeds[:2]):
         selftest(perfkit, *EQUAL, "--seed", seed)
         assert order_of(perfkit, 4 + again) == order_of(perfkit, 1 + again)
-    assert len({order_of(perfkit, 7 + n) for n in range(8) if selftest(perfkit, *EQUAL).status == 0}) > 1
+    runs = 5
+    while len({order_of(perfkit, 1 + n) for n in range(runs)}) == 1:  # four blocks in turn: a gate in sixteen has the same order
+        assert runs < 13 and selftest(perfkit, *EQUAL).status == 0
+        runs += 1
 
 
 def test_a_seed_is_checked(perfkit):
@@ -257,6 +267,7 @@ def test_a_seed_is_checked(perfkit):
     perfkit("gate", "--against", "main", "--seed", "3").refused(2, "--seed", "nothing is measured")
 
 
+@not_sanitized
 @pytest.mark.parametrize("base_first, new_first", [(1.3, 1.3), (1.3, 1)])
 def test_the_first_process_of_a_side_is_not_judged(perfkit, base_first, new_first):
     """A cold first process, of both sides or of the base alone, changes no verdict, no ratio and no count."""
@@ -286,8 +297,9 @@ def test_two_builds(perfkit):
     assert (mean["ratio"], mean["ratio_low"], mean["ratio_high"], mean["cases"]) == (1, 1, 1, 2)
 
 
+@not_sanitized
 def test_no_fail_is_a_gate_whose_verdicts_fail_nothing(perfkit):
-    r = selftest(perfkit, *SLOWER, "--no-fail", "--format", "json")
+    r = selftest(perfkit, *BRIEF, "--no-fail", "--format", "json")
     row, = r.rows("compare_ns")
     gate, = r.rows("gate")
     assert r.status == 0 and row["verdict"] == "slower" and row["ratio"] == pytest.approx(1.05, rel=1e-3) and gate["answer"] == "slower"
@@ -340,6 +352,7 @@ with os.fdopen(int(os.environ["PERFKIT_WIRE_FD"]), "w") as wire:
     assert r.status == 0 and r.rows("gate")[0]["rows"] == r.rows("gate")[0]["same"] == 600, r
 
 
+@not_sanitized
 def test_few_fresh_pairs_are_said_to_see_little(perfkit):
     r = selftest(perfkit, *SLOWER, "--max-pairs", "8")
     assert "--max-pairs 8 leaves 2 fresh pairs" in r.stdout and "--max-pairs 12 leaves 6" in r.stdout, r
@@ -347,6 +360,7 @@ def test_few_fresh_pairs_are_said_to_see_little(perfkit):
     assert help.index("For others") < help.index("  --junit") < help.index("The record")
 
 
+@not_sanitized
 def test_until_clear_stops_early(perfkit):
     r = selftest(perfkit, *SLOWER, "--until-clear", "--format", "json")
     assert r.status == 3 and r.rows("gate")[0]["pairs"] <= 8
@@ -369,6 +383,7 @@ def test_equal_sides_are_green_whatever_is_known_of_their_noise(perfkit):
         assert r.status == 0 and r.rows("gate")[0]["answer"] == "equal", r
 
 
+@not_sanitized
 def test_undecided_fails_on_request_only(perfkit):
     r = random.Random(5)
     a = reporter(perfkit, "a.sh", [round(1e6 * r.uniform(0.8, 1.25)) for _ in range(60)])
@@ -409,10 +424,11 @@ def test_ctrl_c_keeps_what_was_measured(perfkit):
 
 
 def test_no_save(perfkit):
-    assert selftest(perfkit, *SLOWER, "--no-save").status == 3
+    assert selftest(perfkit, *BRIEF, "--no-save").status == 3
     assert not perfkit.db.exists() or query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
 
 
+@not_sanitized
 def test_against_the_store(perfkit):
     for _ in range(5):
         perfkit("run", "selftest", *NULL, "-i", "2", "--label", "main")
@@ -462,6 +478,7 @@ def test_verdicts_against_the_store_are_kept(perfkit):
     assert query(perfkit, "SELECT count(*) FROM v_verdict") == [(3,)]
 
 
+@not_sanitized
 def test_verdicts_against_the_store_stay_in_the_own_store(perfkit):
     other = perfkit.cwd / "other.db"
     for label in ["main"] * 5 + ["new"]:
@@ -483,6 +500,7 @@ def test_verdicts_against_the_store_stay_in_the_own_store(perfkit):
     assert query(perfkit, "SELECT base, verdict FROM v_verdict") == [("main", "same")]
 
 
+@not_sanitized
 def test_verdicts_that_cannot_be_kept_are_a_warning(perfkit):
     for label in ["main"] * 5 + ["new"]:
         perfkit("run", "selftest", *NULL, "-i", "2", "--label", label)
@@ -493,15 +511,16 @@ def test_verdicts_that_cannot_be_kept_are_a_warning(perfkit):
     assert r.status == 0 and (os.getuid() == 0 or "the verdicts are not recorded" in r.stderr), r
 
 
+@not_sanitized
 def test_exact_figures_of_stored_runs_are_equal_to_the_last_digit(perfkit):
     """A run of several processes is one figure, which is theirs where they agree: their mean was a digit off."""
-    for memory in "4KiB", "5KiB", "7KiB":
-        for label in ["main"] * 5 + ["new"]:
-            perfkit("run", "selftest", *NULL, "-i", "3", "-a", f"memory={memory}", "--label", f"{label}-{memory}")
-        r = perfkit("gate", "--against", f"main-{memory}", f"new-{memory}", "-m", "peak_bytes", "--format", "json")
-        assert r.status == 0 and r.rows("compare_bytes")[0]["verdict"] == "same", r
+    for label in ["main"] * 5 + ["new"]:
+        perfkit("run", "selftest", *NULL, "-i", "3", "-a", "memory=4KiB,5KiB,7KiB", "--label", label)
+    r = perfkit("gate", "--against", "main", "new", "-m", "peak_bytes", "--format", "json")
+    assert r.status == 0 and [row["verdict"] for row in r.rows("compare_bytes") if row["row"] == "case"] == ["same"] * 3, r
 
 
+@not_sanitized
 def test_compare_of_two_commands_has_the_rows_of_their_gate(perfkit):
     script(perfkit, "c.sh", "sleep 0.002\n")
     reporter(perfkit, "d.sh", [5] * 99)
@@ -528,7 +547,7 @@ def test_a_side_of_a_gate_is_compared_with_what_exec_measured(perfkit):
 
 
 def test_reports(perfkit):
-    r = perfkit("gate", "selftest", "--device", "null", "--max-samples", "5", "--min-time", "0", "-v", "ok,instances,exit", *SLOWER,
+    r = perfkit("gate", "selftest", "--device", "null", "--max-samples", "5", "--min-time", "0", "-v", "ok,instances,exit", *BRIEF,
                 "--junit", "j.xml", "--summary", "s.md", "--json", "j.json", "--gab", "g.json", "--gab-bigger", "none.json",
                 env={"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": perfkit.cwd / "step.md"})
     assert r.status == 1, r
@@ -563,7 +582,7 @@ def test_a_report_that_cannot_be_written_is_said_before_measuring(perfkit):
 
 def test_a_report_that_turns_out_not_to_be_writable_hides_nothing(perfkit):
     full = ("--json", "/dev/full", "--junit", "/dev/full", "--gab", "g.json", "--summary", "/dev/full")
-    r = selftest(perfkit, *SLOWER, *full, "--no-save")
+    r = selftest(perfkit, *BRIEF, *full, "--no-save")
     assert r.status == 3 and "b (busy_ns=" in r.error()["what"], r
     for option in "--json", "--junit", "--summary":
         assert f"perfkit: {option}: cannot write the file '/dev/full'\n  why: No space left on device\n" in r.stderr, r
@@ -614,7 +633,7 @@ def test_an_end_without_an_answer_is_red_in_reports(perfkit, args, status, word,
 def test_no_fail_reports_errors_all_the_same(perfkit):
     r = perfkit("gate", "--no-fail", "--a", "true", "--b", "sh -c true", "--threshold", "wark_ns=5%", "--junit", "j.xml")
     assert r.status == 2 and "wark_ns" in junit.read(perfkit.cwd / "j.xml").find("testcase/error").get("message"), r
-    r = selftest(perfkit, *SLOWER, "--no-fail", "--junit", "/dev/full", "--no-save")  # slower, which is no failure here
+    r = selftest(perfkit, *BRIEF, "--no-fail", "--junit", "/dev/full", "--no-save")  # slower, which is no failure here
     assert r.status == 1 and r.error()["what"] == "--junit: cannot write the file '/dev/full'", r
 
 
@@ -666,6 +685,7 @@ def test_bad_input(perfkit, args, status, words):
     perfkit("gate", *args).refused(status, *words)
 
 
+@not_sanitized
 @pytest.mark.parametrize("option, asked, words", [
     ("--threshold", "wark_ns=5%", ("matches no metric", "did you mean 'work_ns'?")),
     ("--threshold", "work_host_ns=5%", ("matches no metric", "add --metric work_host_ns to compare it, or one of: work_ns")),
@@ -706,6 +726,7 @@ def test_a_case_that_fails_is_said_before_what_is_asked_of_it(perfkit):
     assert r.status == 1 and "ended 'failed' in crash" in r.error()["what"], r
 
 
+@not_sanitized
 def test_so_much_of_any_metric_is_in_one_unit(perfkit):
     """20 us are no 20000 bytes."""
     twice = "--a", "busy_ns=100000 memory=4KiB", "--b", "busy_ns=101000 memory=8KiB", "-m", "work_ns", "-m", "peak_bytes"
@@ -796,6 +817,7 @@ def test_units_that_differ(perfkit):
     assert r.status in (0, 4) and re.search(r"without a counterpart: latency of .* \(other unit\)", r.stdout), r  # another one is chosen
 
 
+@not_sanitized
 def test_directions_that_are_opposite(perfkit):
     """Whatever is measured, nobody can say which side is better: neither now nor from the store."""
     a = reporter(perfkit, "a.sh", [5] * 9, direction="lower", metric="m")
@@ -830,6 +852,7 @@ def test_huge_figures_have_an_exponent(perfkit):
     assert all(" 1e+29" in text and not re.search(r"\d{20}", text) for text in texts), texts
 
 
+@not_sanitized
 def test_a_gate_that_judges_nothing_is_not_green(perfkit):
     a = reporter(perfkit, "a.sh", [1000] * 9, direction="none", metric="x_ns")
     b = reporter(perfkit, "b.sh", [1050] * 9, direction="none", metric="x_ns")
@@ -842,6 +865,7 @@ def test_a_gate_that_judges_nothing_is_not_green(perfkit):
     assert r.status == 6 and "[one] nothing was judged: x_ns" in r.error()["what"], r
 
 
+@not_sanitized
 @pytest.mark.parametrize("values, status, reason", [
     ([0] * 40, 4, "absolute threshold"), ([-5] * 40, 4, "absolute threshold")])
 def test_values_that_are_no_times(perfkit, values, status, reason):
@@ -854,6 +878,7 @@ def test_values_that_are_no_times(perfkit, values, status, reason):
     assert perfkit("gate", *sides, "--threshold", "made_up_ns=3ns").status == 0
 
 
+@not_sanitized
 def test_values_that_are_no_numbers(perfkit):
     """They are said to be that, and no other metric is judged in their place."""
     good, bad = reporter(perfkit, "good.sh", [5] * 20), reporter(perfkit, "bad.sh", ["NaN"] * 20)
@@ -871,6 +896,7 @@ def test_values_that_are_no_numbers(perfkit):
 P99 = ("--metric", "made_up_ns:p99")
 
 
+@not_sanitized
 def test_a_tail_that_moved_is_said_and_can_be_a_row(perfkit):
     """The median is the same, the p99 of each process is 1.5 times as long: a note, and red as a row of its own."""
     base, new = sampler(perfkit, "base.sh", 1.4), sampler(perfkit, "new.sh", 2.1)
@@ -896,6 +922,7 @@ def test_a_tail_that_moved_is_said_and_can_be_a_row(perfkit):
     assert len(stored) >= 6 and all(p90 < 1.1 * median and p99 > 1.9 * median for p90, p99, median in stored)
 
 
+@not_sanitized
 def test_the_threshold_of_a_tail_is_its_own(perfkit):
     base, new = (sampler(perfkit, name, slow, processes=160) for name, slow in (("base.sh", 1.4), ("new.sh", 1.6)))  # + 14 %
     for size, status in (("10%", 3), ("40%", 0), ("900us", 0)):
@@ -926,19 +953,21 @@ def test_a_tail_that_cannot_be_judged(perfkit, metric, samples, status, words):
     perfkit("compare", "@~1", "@", "--metric", metric).refused(status, *words[:-1])
 
 
+@not_sanitized
 def test_tails_of_an_experiment(perfkit):
     """What an experiment has is known: a wrong name is refused before anything is measured."""
     many = ("--max-samples", "100", "--min-samples", "100")
     for metric, words in (("work_ns:p50", "'p50' is not a quantile"), ("wark_ns:p99", "unknown")):
         selftest(perfkit, *SLOWER, "--metric", metric, "--dry-run").refused(2, words)
-    selftest(perfkit, *SLOWER, "--metric", "work_ns:p99").refused(5, "a p99 needs 100 samples in each process", "--min-samples 100")
-    r = selftest(perfkit, *SLOWER, *many, "--metric", "work_ns:p99", "--format", "json")
+    selftest(perfkit, *BRIEF, "--metric", "work_ns:p99").refused(5, "a p99 needs 100 samples in each process", "--min-samples 100")
+    r = selftest(perfkit, *BRIEF, *many, "--metric", "work_ns:p99", "--format", "json")
     row, = r.rows("compare_ns")
     assert r.status == 3 and (row["metric"], row["verdict"]) == ("work_ns:p99", "slower")
-    r = selftest(perfkit, *SLOWER, *many, "--metric", "work_ns:p90", "--threshold", "work_ns:p90=10%")
+    r = selftest(perfkit, *BRIEF, *many, "--metric", "work_ns:p90", "--threshold", "work_ns:p90=10%")
     assert r.status == 0, r
 
 
+@not_sanitized
 def test_tails_against_stored_runs(perfkit):
     """Runs of a label are one side; each gives the p99 of its processes. What was recorded without quantiles is said."""
     many = ("--max-samples", "100", "--min-samples", "100", "--invocations", "3")

@@ -2,12 +2,13 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import sqlite3
 import time
 
 import pytest
-from conftest import not_sanitized, on_one_cpu
+from conftest import Perfkit, not_sanitized, on_one_cpu
 from stored import query
 
 pytestmark = pytest.mark.usefixtures("measured")
@@ -19,8 +20,23 @@ def run(perfkit, *args, **kw):
     return perfkit("run", "attention-scaling", *NULL, *args, **kw)
 
 
-def test_the_report_s_table(perfkit):
-    r = run(perfkit, *SMALL)
+@pytest.fixture(scope="module")
+def small(tmp_path_factory, ceilings):
+    """A recorded run, and what it printed, for tests that only read: it takes 27 processes."""
+    one = Perfkit(tmp_path_factory.mktemp("small"))
+    shutil.copy(ceilings, one.db)
+    return one, run(one, *SMALL)
+
+
+@pytest.fixture
+def shown(perfkit, measured, small):
+    """Gives perfkit a store of its own in which that run is, and what the run printed."""
+    shutil.copy(small[0].db, perfkit.db)
+    return small[1]
+
+
+def test_the_report_s_table(small):
+    perfkit, r = small
     assert r.status == 0, r
     lines = r.stdout.splitlines()
     at = lines.index("Attention scaling, vanilla")
@@ -33,8 +49,8 @@ def test_the_report_s_table(perfkit):
     assert "on null, preset quick" in r.stderr and str(perfkit.db) in r.stderr
 
 
-def test_exact_on_the_null_device(perfkit):
-    rows = run(perfkit, *SMALL, "--format", "json").rows("scaling")
+def test_exact_on_the_null_device(perfkit, shown):
+    rows = perfkit("show", "--format", "json").rows("scaling")
     flash = {(r["variant"], r["seq_len"]): r for r in rows}["flash", 1024]
     flops = 4 * 8 * 1024 * 1024 * 64
     assert flash["forward_ns"] == flops / 1024  # the null device's rate
@@ -45,13 +61,14 @@ def test_exact_on_the_null_device(perfkit):
     assert flash["before_backward_bytes"] == 5 * tokens + 8 * 1024 * 4
 
 
-def test_the_same_twice_on_the_null_device(perfkit):
-    first, second = (run(perfkit, *SMALL, "--format", "csv").stdout for _ in range(2))
+@not_sanitized
+def test_the_same_twice_on_the_null_device(perfkit, shown):
+    first, second = perfkit("show", "--format", "csv").stdout, run(perfkit, *SMALL, "--format", "csv").stdout
     assert first == second and first.count("\n") > 20
 
 
-def test_fitted_exponents(perfkit):
-    fits = run(perfkit, *SMALL, "--format", "json").rows("exponents")
+def test_fitted_exponents(perfkit, shown):
+    fits = perfkit("show", "--format", "json").rows("exponents")
     by = {(f["variant"], f["metric"]): f["exponent"] for f in fits}
     for variant in ("vanilla", "fused", "flash"):
         assert by[variant, "forward_ns"] == pytest.approx(2, abs=0.01)
@@ -152,6 +169,7 @@ def test_once_is_once(perfkit, option):
     run(perfkit, "--once", *option).refused(2, f"--once and {option[0]} do not go together", "one iteration")
 
 
+@not_sanitized
 def test_threads_are_at_most_the_cpus_to_use(perfkit):
     one = ("run", "selftest", "-d", "cpu", "-v", "ok", "--max-time", "1ms", "-i", "1")
     perfkit(*one, "--threads", "2", preexec_fn=on_one_cpu).refused(
@@ -206,6 +224,7 @@ def test_cpu_0_is_cpu(perfkit):
 HUGE = ("run", "attention-scaling", "-d", "cpu", "-v", "flash", "-a", "batch=1", "-a", "d_model=16", "-a", "seq_len=1000000")
 
 
+@not_sanitized
 def test_what_cannot_end_in_time_is_skipped(perfkit):
     r = perfkit(*HUGE, "--timeout", "10s", "--format", "json")
     assert r.status == 6 and "1 skipped" in r.error()["what"], r
@@ -217,6 +236,7 @@ def test_what_cannot_end_in_time_is_skipped(perfkit):
     assert query(perfkit, "SELECT status FROM v_case WHERE run_id = 2 ORDER BY ordinal") == [("ok",), ("skipped",)]
 
 
+@not_sanitized
 def test_a_long_case_is_announced(perfkit):
     p = perfkit.start(*HUGE, "--timeout", "8760h")
     try:
@@ -328,13 +348,15 @@ def slices(perfkit):
         return 0
 
 
-LONG = ("run", "selftest", "-d", "cpu", "-v", "ok", "-a", "busy_ns=1000000", "-a", "memory=4KiB,8KiB,16KiB,32KiB", "--min-time", "200ms",
-        "--max-time", "300ms")
+def long(least="100ms", most="120ms"):
+    """Twelve slices, each of so much time."""
+    return ("run", "selftest", "-d", "cpu", "-v", "ok", "-a", "busy_ns=1000000", "-a", "memory=4KiB,8KiB,16KiB,32KiB", "--min-time", least,
+            "--max-time", most)
 
 
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_then_resumed(perfkit, sig):
-    p = perfkit.start(*LONG)
+    p = perfkit.start(*long())
     assert wait_for(lambda: slices(perfkit) >= 2)
     p.send_signal(sig)
     out, err = p.communicate(timeout=20)
@@ -349,9 +371,10 @@ def test_interrupted_then_resumed(perfkit, sig):
     assert query(perfkit, "SELECT DISTINCT invocations FROM v_summary WHERE metric = 'work_ns'") == [(3,)]
 
 
+@not_sanitized
 def test_resumed_as_it_was_begun(perfkit):
     """Settings come back, a case that failed before still counts, and an invocation that waits in a spool is no obstacle."""
-    p = perfkit.start(*LONG, "-v", "unmarked", "--threads", "1", "--bind", "none", "--max-noise", "7%", "--warmup", "4", "--seed", "7")
+    p = perfkit.start(*long("200ms", "300ms"), "-v", "unmarked", "--threads", "1", "--bind", "none", "--max-noise", "7%", "--warmup", "4", "--seed", "7")
     assert wait_for(lambda: slices(perfkit) >= 10)
     p.send_signal(signal.SIGINT)
     p.communicate(timeout=20)
@@ -389,6 +412,7 @@ def test_what_a_budget_left_out_is_resumed(perfkit):
             db.execute("DELETE FROM slice WHERE invocation = 3")
 
 
+@not_sanitized
 def test_a_labelled_run_is_resumed_beside_newer_ones(perfkit):
     """Runs of one experiment that a script has begun in turn: each can be gone on with by its label."""
     grid = (*NULL, "-v", "ok", "-a", "busy_ns=1000,2000")
@@ -401,9 +425,10 @@ def test_a_labelled_run_is_resumed_beside_newer_ones(perfkit):
     perfkit("run", "selftest", "--resume", "--label", "third").refused(2, "no interrupted run of selftest")
 
 
+@not_sanitized
 def test_interrupted_and_not_saved(perfkit):
     """Nothing is promised that was not kept."""
-    p = perfkit.start(*LONG, "--no-save", "--progress", "plain")
+    p = perfkit.start(*long(), "--no-save", "--progress", "plain")
     assert any(b"[1/" in line for line in iter(p.stderr.readline, b""))
     p.send_signal(signal.SIGINT)
     out, err = p.communicate(timeout=20)
@@ -426,8 +451,9 @@ def test_nothing_to_resume(perfkit):
     perfkit("run", "selftest", "--resume").refused(2, "no interrupted run of selftest")
 
 
+@not_sanitized
 def test_killed_parent_leaves_no_worker_and_a_sound_store(perfkit):
-    p = perfkit.start(*LONG)
+    p = perfkit.start(*long())
     assert wait_for(lambda: slices(perfkit) >= 1)
     workers = [pid for pid in os.listdir("/proc") if pid.isdigit() and parent_of(pid) == p.pid]
     assert workers
@@ -446,8 +472,9 @@ def parent_of(pid):
         return -1
 
 
+@not_sanitized
 def test_a_killed_worker_fails_one_case_only(perfkit):
-    p = perfkit.start(*LONG)
+    p = perfkit.start(*long())
     assert wait_for(lambda: slices(perfkit) >= 1)
     worker = next(pid for pid in os.listdir("/proc") if pid.isdigit() and parent_of(pid) == p.pid)
     os.kill(int(worker), signal.SIGKILL)
@@ -458,6 +485,7 @@ def test_a_killed_worker_fails_one_case_only(perfkit):
     assert "signal 9" in query(perfkit, "SELECT message FROM v_case WHERE status = 'failed'")[0][0]
 
 
+@not_sanitized
 def test_budget_is_kept_and_said(perfkit):
     begin = time.monotonic()
     r = perfkit("run", "selftest", "-d", "cpu", "-v", "ok", "-a", "busy_ns=50000000", "-a", "memory=4KiB:64KiB:*2", "--min-samples", "50",
@@ -466,13 +494,15 @@ def test_budget_is_kept_and_said(perfkit):
     assert r.status in (0, 6) and "budget" in r.stderr
 
 
+@not_sanitized
 def test_progress_only_on_request_without_a_terminal(perfkit):
     assert "[1/" not in run(perfkit, *SMALL, "-v", "flash").stderr
     assert "[1/" in run(perfkit, *SMALL, "-v", "flash", "--progress", "plain").stderr
 
 
-def test_numbers_do_not_follow_the_locale(perfkit):
-    here = run(perfkit, *SMALL).stdout
+@not_sanitized
+def test_numbers_do_not_follow_the_locale(perfkit, shown):
+    here = shown.stdout
     there = run(perfkit, *SMALL, env={"LC_ALL": "fr_FR.UTF-8", "LC_NUMERIC": "fr_FR.UTF-8"}).stdout
     assert here.encode().replace(b"\xc2\xb1", b"") and there.replace("\\xc2\\xb1", "±") == here or "," not in there.split("\n")[3]
 
@@ -482,16 +512,16 @@ def scaling_lines(text):
     return text.split("\n\n")[1].splitlines()[1:]
 
 
-def test_a_pipe_gets_every_column(perfkit):
-    heading = scaling_lines(run(perfkit, *SMALL).stdout)[0]
+def test_a_pipe_gets_every_column(perfkit, shown):
+    heading = scaling_lines(shown.stdout)[0]
     for column in ("Fwd ± %", "Bwd ± %", "Fwd % floor", "Bwd % floor", "Predicted (GB)", "Lives in"):
         assert column in heading
     assert scaling_lines(perfkit("show", "--width", "0").stdout)[0] == heading
 
 
+@not_sanitized
 @pytest.mark.parametrize("width", [80, 120, 200])
-def test_tables_fit_the_width(perfkit, width):
-    run(perfkit, *SMALL)
+def test_tables_fit_the_width(perfkit, shown, width):
     r = perfkit("show", "--width", width)
     assert r.status == 0 and max(len(line) for line in r.stdout.splitlines()) <= width
     headings = " ".join(" ".join(scaling_lines(r.stdout)[:3]).split())
@@ -521,6 +551,7 @@ def test_two_processes_give_no_interval(perfkit):
     assert row["forward_ci_low_ns"] is None and row["forward_uncertainty"] is None
 
 
+@not_sanitized
 def test_the_interval_of_few_processes_is_approximate(perfkit):
     for processes, level in (("3", None), ("6", 0.96875)):
         r = run(perfkit, *SMALL, "-v", "flash", "--invocations", processes)
@@ -575,6 +606,7 @@ def test_an_estimate_follows_stored_times(perfkit):
     assert 1e8 < before < 2e10 and after == pytest.approx(3 * 12 * 2e9 + 3 * 2e9, rel=0.02)
 
 
+@not_sanitized
 def test_cold_caches(perfkit):
     """Nothing is repeated within a sample, which would find its data in the caches; the record and the table say so."""
     case = ("run", "attention-scaling", "-d", "cpu", "-v", "flash", "-a", "d_model=16", "-a", "seq_len=64", "-i", "1", "--max-time", "20ms")
