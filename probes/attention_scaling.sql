@@ -15,6 +15,8 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes,
        -- the rate of products is that of fp32: those of tensor cores have no floor
        CASE WHEN c.axes ->> 'dtype' = 'fp32' AND coalesce(c.axes ->> 'math', 'ieee') = 'ieee' THEN max(fw.flops / k.flops, fw.bytes / l.bytes_per_s) * 1e9 END AS forward_floor_ns,
        CASE WHEN c.axes ->> 'dtype' = 'fp32' AND coalesce(c.axes ->> 'math', 'ieee') = 'ieee' THEN max(bw.flops / k.flops, bw.bytes / l.bytes_per_s) * 1e9 END AS backward_floor_ns,
+       iif(fw.flops / k.flops > fw.bytes / l.bytes_per_s, 'fp32', l.level) AS forward_limit,
+       iif(bw.flops / k.flops > bw.bytes / l.bytes_per_s, 'fp32', l.level) AS backward_limit,
        fw.flops AS forward_flops, fw.bytes AS forward_bytes, bw.flops AS backward_flops, bw.bytes AS backward_bytes,
        l.level AS lives_in
 FROM v_case c
@@ -73,10 +75,13 @@ LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 --   WHERE k.run_id = :run AND NOT k.confirmed AND k.key IN ('fp32_flops_per_s', 'memory_bytes_per_s')
 --   AND k.device IN (SELECT coalesce(r.settings ->> 'ceilings_of', c.device) FROM attention_case c WHERE c.run_id = :run)
 --   AND :each = (SELECT variant FROM attention_case WHERE run_id = :run ORDER BY ordinal LIMIT 1) HAVING count(*) > 0
--- note: SELECT '! above 100 % of the floor: the work was faster than the measured ceilings allow (' || group_concat(DISTINCT lives_in) || '). '
---   || 'The ceilings are too low (`perfkit doctor --ceilings` on an idle machine), or most of the bytes stayed in a faster level than that of the whole case, or were updated in place.'
---   FROM attention_case WHERE run_id = :run AND variant = :each
---   AND (forward_floor_ns / forward_ns > 1.000000001 OR backward_floor_ns / backward_ns > 1.000000001) HAVING count(*) > 0
+-- note: SELECT '! above 100 % of the floor: the work was faster than the measured ceilings allow (' || group_concat(ceiling, ', ') || '). '
+--   || 'The ceilings are too low (`perfkit doctor --ceilings` on an idle machine)'
+--   || iif(max(ceiling <> 'fp32'), ', or most of the bytes stayed in a faster level than that of the whole case, or were updated in place.', '.')
+--   FROM (SELECT forward_limit AS ceiling FROM attention_case
+--         WHERE run_id = :run AND variant = :each AND forward_floor_ns / forward_ns > 1.000000001
+--         UNION SELECT backward_limit FROM attention_case
+--         WHERE run_id = :run AND variant = :each AND backward_floor_ns / backward_ns > 1.000000001) HAVING count(*) > 0
 -- note: SELECT 'The rate of memory is not proved flat: it may be too high, and % of floor with it (perfkit doctor --ceilings).'
 --   FROM attention_case c JOIN v_run r ON r.run_id = c.run_id JOIN v_ceiling k ON k.run_id = c.run_id AND k.key = 'memory_bytes_per_s'
 --   AND k.device = coalesce(r.settings ->> 'ceilings_of', c.device)

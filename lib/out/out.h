@@ -81,7 +81,8 @@ struct pk_column {
     double scale;        /* shown = value / scale; 0 = print as it is */
     int decimals; /* of shown numbers, more where only zeros would be left; -1 = integers as they are, reals with up to 6
                      significant digits */
-    double most;        /* a larger shown number is written ">most"; 0 = there is none */
+    double most,
+        least; /* a larger shown number is written ">most", a smaller one "<least"; 0 = there is none */
     double over, under; /* a shown number above or below it is marked: "!104"; 0 = none is */
     bool left;          /* text: left-aligned, may wrap; numbers are right-aligned */
     bool

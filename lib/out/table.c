@@ -141,6 +141,8 @@ static struct pk_layout_column *measured_columns(struct pk_out *o, const struct 
         c[i].optional = b->cols[i]->optional;
         for (size_t k = i; k < b->n_cells; k += b->n) {
             size_t width = pk_screen_width(b->cells[k], strlen(b->cells[k]));
+            if (*b->cells[k] == '!' && !b->cols[i]->left) /* over or under what can be: never left out */
+                c[i].optional = 0;
             size_t word = c[i].wraps ? pk_longest_word(b->cells[k], false) : width;
             c[i].widest = width > c[i].widest ? width : c[i].widest;
             c[i].longest_word = word > c[i].longest_word ? word : c[i].longest_word;

@@ -138,6 +138,8 @@ static void put_number(struct pk_buf *b, const struct pk_column *col, double v)
         pk_buf_char(b, '!');
     if (col->most > 0 && v > col->most)
         pk_buf_printf(b, ">%.0f", col->most);
+    else if (col->least > 0 && v < col->least)
+        pk_buf_printf(b, "<%g", col->least);
     else if (col->exponent)
         pk_buf_printf(b, v == 0 ? "0" : "%.*e", col->decimals, v);
     else if (col->decimals < 0 ||

@@ -89,7 +89,7 @@ static const char *filled(struct pk_arena *a, const char *text, const char *mark
     return at ? pk_printf(a, "%.*s%s%s", (int)(at - text), text, with, at + strlen(mark)) : text;
 }
 
-/* "text", "json", "x" (a plain ratio), "±" (in percent, ">100" above that), or display units. */
+/* "text", "json", "x" (a plain ratio), "±" (in percent, ">100" above that), "p" ("<0.0001" below that), or display units. */
 static enum pk_code parse_unit(const struct print *p, const struct result *r, const char *unit,
                                struct pk_column *c, struct pk_err *err)
 {
@@ -97,7 +97,8 @@ static enum pk_code parse_unit(const struct print *p, const struct result *r, co
     c->json = strcmp(unit, "json") == 0;
     c->left = c->json || strcmp(unit, "text") == 0;
     c->most = half_width ? 100 : 0;
-    if (!*unit || c->left || strcmp(unit, "x") == 0)
+    c->least = strcmp(unit, "p") == 0 ? 0.0001 : 0;
+    if (!*unit || c->left || c->least > 0 || strcmp(unit, "x") == 0)
         return PK_OK;
     const double most = strchr(unit, ' ') ? largest(p, r, unit) : 0;
     const struct pk_unit *u = unit_of(p->a, c->key, half_width ? "%" : unit, most);

@@ -25,8 +25,8 @@
  *
  * A display unit is a row of base/text/units.h: its base is what the key ends with ("_ns", "_bytes"), or is
  * written before a '>' ("ns>ms"); of several, blanks between, the first that suits the table's numbers, which {unit} in the heading
- * becomes. Also: "%" (a ratio times 100), "x" (a ratio), "±" ("%", ">100" above that), "text" (left-aligned), "json"
- * (embedded in JSON formats). A comment line that begins with two spaces after the dashes continues the
+ * becomes. Also: "%" (a ratio times 100), "x" (a ratio), "±" ("%", ">100" above that), "p" ("<0.0001" below that), "text"
+ * (left-aligned), "json" (embedded in JSON formats). A comment line that begins with two spaces after the dashes continues the
  * directive above it. */
 #pragma once
 

@@ -465,7 +465,7 @@ SELECT * FROM v_setting WHERE run_id = :run ORDER BY invocation, key;
 -- column: within_cv | Within one ± % | % | 2 hide
 -- column: pair_sd | Pairs ± % | % | 2
 -- column: ratio | b / a | | 4
--- column: p | p | | 3 optional1
+-- column: p | p | p | 3 optional1
 -- column: pairs | Pairs
 -- column: disturbed | Left out | | hide
 -- column: floor | Noise floor (%) | % | 2
@@ -497,7 +497,7 @@ FROM v_calibration WHERE run_id = :run AND (experiment = :experiment OR :experim
 -- column: ratio_high | to | | 3 optional2
 -- column: difference | Difference | | 4 hide
 -- column: margin | Margin (%) | % | 2
--- column: p_adjusted | p adjusted | | 4 hide
+-- column: p_adjusted | p adjusted | p | 4 hide
 -- column: verdict | Verdict | text
 -- column: slow_base | Slow base | | 0 optional2
 -- column: slow_new | Slow new | | 0 optional2

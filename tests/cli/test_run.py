@@ -556,6 +556,9 @@ def test_the_interval_of_few_processes_is_approximate(perfkit):
     for processes, level in (("3", None), ("6", 0.96875)):
         r = run(perfkit, *SMALL, "-v", "flash", "--invocations", processes)
         assert ("± is approximate" in r.stdout) == (level is None)
+        said = "± is the distance from the median of the processes' medians to the farther end of its "
+        said += "interval, which contains the true median with a probability of 96.9 % (6 processes)." if level else "approximate 95 % interval."
+        assert said in r.stdout and said in perfkit("show", "--format", "markdown").stdout, r
         assert {v for v, in query(perfkit, "SELECT ci_level FROM v_summary WHERE run_id = (SELECT max(run_id) FROM v_run)")} == {level}
 
 

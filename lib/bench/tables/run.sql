@@ -30,6 +30,17 @@ FROM (SELECT c.variant, max(l.notes ->> '$.startup.start_ns') AS start_ns, max(l
       WHERE c.run_id = :run AND c.experiment = :experiment AND l.notes ->> '$.startup.start_ns' > 0
       GROUP BY c.variant ORDER BY min(c.ordinal));
 
+-- What ± is: of processes enough for an exact level, and of fewer.
+
+-- query: interval_notes
+SELECT '± is the distance from the median of the processes'' medians to the farther end of its ' ||
+       CASE WHEN max(ci_level) IS NULL THEN 'approximate 95 % interval.'
+            ELSE printf('interval, which contains the true median with a probability of %s%.1f %% (%s%s).',
+                        iif(min(ci_level) < max(ci_level), 'at least ', ''), 100 * min(ci_level),
+                        iif(min(invocations) < max(invocations), min(invocations) || ' to ', ''), plural(max(invocations), 'process')) END
+FROM (SELECT ci_level, iif(ci_level IS NULL, NULL, invocations) AS invocations FROM v_summary
+      WHERE run_id = :run AND experiment = :experiment AND ci_low IS NOT NULL) HAVING count(*) > 0;
+
 -- For each reason of v_doubt: how many cases and slices, and the first cases by variant and the axes that differ.
 
 -- query: doubt_notes

@@ -58,6 +58,7 @@ static enum pk_code print_experiment(struct pk_store *s, const char *experiment,
     const struct pk_param run = pk_param_int(":run", run_id);
     if ((*own ? pk_tables_print(s, own, &run, 1, out, err)
               : print(s, built_in, experiment, run_id, out, err)) ||
+        print_notes(s, "interval_notes", experiment, run_id, out, err) ||
         print_notes(s, "startup_notes", experiment, run_id, out, err) ||
         print_notes(s, "doubt_notes", experiment, run_id, out, err) ||
         (!usual_counters(s, run_id, experiment) && pk_counter_table(s, run_id, experiment, out, err)))
