@@ -31,7 +31,7 @@ static const struct pk_column level_columns[] = {
     {.key = "level", .heading = "Level", .left = true},
     {.key = "above_bytes", .machine = true},
     {.key = "to_bytes", .heading = "Up to (KiB)", .scale = 1 << 10, .decimals = 0},
-    {.key = "bytes_per_s", .heading = "GB/s", .scale = 1e9, .decimals = 1},
+    {.key = "bytes_per_s", .heading = "Fastest (GB/s)", .scale = 1e9, .decimals = 1},
     {.key = "copy_bytes_per_s", .heading = "Copy (GB/s)", .scale = 1e9, .decimals = 1},
 };
 
@@ -40,7 +40,7 @@ static const struct pk_column curve_columns[] = {
     {.key = "lanes", .heading = "Lanes"},
     {.key = "bytes", .heading = "Size (KiB)", .scale = 1 << 10, .decimals = 0},
     {.key = "level", .heading = "Level", .left = true},
-    {.key = "bytes_per_s", .heading = "GB/s", .scale = 1e9, .decimals = 1},
+    {.key = "bytes_per_s", .heading = "Fastest (GB/s)", .scale = 1e9, .decimals = 1},
     {.key = "update_bytes_per_s", .heading = "In place (GB/s)", .scale = 1e9, .decimals = 1, .optional = 4},
     {.key = "copy_bytes_per_s", .heading = "Copy (GB/s)", .scale = 1e9, .decimals = 1, .optional = 3},
     {.key = "triad_bytes_per_s", .heading = "Triad (GB/s)", .scale = 1e9, .decimals = 1, .optional = 2},
@@ -84,7 +84,7 @@ static void ceilings_row(struct pk_out *out, const char *key, const struct pk_st
     put_positive(row, "sheet_fp32_flops_per_s", sheet->fp32_flops_per_s);
     put_positive(row, "sheet_tf32_flops_per_s", sheet->tf32_flops_per_s);
     put_positive(row, "sheet_bf16_flops_per_s", sheet->bf16_flops_per_s);
-    pk_put_text(row, "doubtful", stored->doubtful);
+    pk_put_nonempty(row, "doubtful", stored->doubtful);
     pk_put_text(row, "memory_flat", stored->evidence == PK_EVIDENCE_FLAT ? "true" : "false");
     pk_row_end(row);
 }
@@ -189,9 +189,9 @@ static enum pk_code print_curve(struct doctor *d, struct pk_store *s, const char
                 out, pk_printf(a, "The rate of memory with %s is not proved flat, so it may be too high: %s.",
                                pk_plural((size_t)lanes, "lane", a), limit));
     }
-    pk_out_note(
-        out, "Bytes are read + written by the program, as STREAM counts them: the lines that a copy or triad "
-             "of large arrays also reads before it writes them are not counted.");
+    pk_out_note(out, "Fastest: of copy, triad and read. Bytes are read + written by the program, as STREAM "
+                     "counts them: the lines that a copy or triad "
+                     "of large arrays also reads before it writes them are not counted.");
     return PK_OK;
 }
 
@@ -212,7 +212,7 @@ enum pk_code pk_doctor_ceilings(struct doctor *d, struct pk_err *err)
     note_sheet(d, &stored);
     if (stored.late)
         pk_out_note(d->app->out, "Not measured again: the worker did not end in 2 min. These are stored.");
-    if (stored.doubtful)
+    if (*stored.doubtful)
         pk_out_note(d->app->out, pk_printf(a,
                                            "Measured on a busy host: no second repetition came within 5 %% "
                                            "of the highest %s. Repetitions are kept; the next run adds one.",

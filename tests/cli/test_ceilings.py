@@ -61,6 +61,10 @@ def test_a_lone_highest_is_told_and_measured_again(perfkit, one):
     assert BUSY in r.stderr and "fp32_flops_per_s" in r.stderr
     assert "Measured on a busy host: fp32_flops_per_s" in perfkit("show", "@").stdout
     assert "Measured on a busy host" in perfkit("doctor", "--ceilings", "--device", "null").stdout
+    add(perfkit, 2, RATES)
+    busy, = perfkit("doctor", "--ceilings", "--device", "null", "--format", "json").rows("ceilings")
+    assert busy["doubtful"] == ", ".join(RATES), "each of them"
+    query(perfkit, "DELETE FROM ceiling WHERE value IN (SELECT max(value) FROM ceiling GROUP BY key HAVING key IN ('fp32_flops_per_s', 'memory_bytes_per_s'))")
     add(perfkit, 1.05)
     before = repeats(perfkit)
     r = one()
@@ -95,7 +99,7 @@ LEVELS = {"l1": (64 << 10, 400 * GB), "l2": (2 * MIB, 300 * GB), "l3": (32 * MIB
 FLAT, LIMITED = 63, 29
 
 
-def store_with(perfkit, bytes_of_cases, evidence, seconds=1.0):
+def store_with(perfkit, bytes_of_cases, evidence, seconds=1.0, flops=1):
     """A run of attention-scaling with a case for each peak memory, all of which move 40 GB in `seconds`, and ceilings of a CPU."""
     store = Stored(perfkit.db)
     run = store.run([("flash", {"d_model": 16, "seq_len": i + 1, "dtype": "fp32"},
@@ -104,7 +108,7 @@ def store_with(perfkit, bytes_of_cases, evidence, seconds=1.0):
     machine, = store.db.execute("SELECT machine_id FROM run").fetchone()
     for case, in store.db.execute("SELECT id FROM run_case").fetchall():
         for metric in ("forward_ns", "backward_ns"):
-            store.insert("work", case_id=case, metric=metric, flops=1, bytes=40 * GB)
+            store.insert("work", case_id=case, metric=metric, flops=flops, bytes=40 * GB)
     values = {"fp32_flops_per_s": 1e12, "cache_bytes": 32 * MIB, "memory_bytes_per_s": 40 * GB, "copy_bytes_per_s": 30 * GB}
     if evidence:
         for name, (size, rate) in LEVELS.items():
@@ -145,6 +149,24 @@ def test_a_share_above_100_is_marked_in_its_row(perfkit, form):
     else:
         assert r.stdout.count("!125") == 2 and " 17 " in r.stdout, r
         assert "! above 100 % of the floor: the work was faster than the measured ceilings allow (memory)" in r.stdout
+
+
+@pytest.mark.parametrize("size, seconds, flops, ceiling, bytes_moved", [
+    (MIB, 0.8, 1e12, "fp32", False),  # 40 GB take 0.13 s from L2, 1 TFLOP takes 1 s
+    (MIB, 0.1, 1, "L2", True),
+    (512 * MIB, 0.8, 1, "memory", True),
+])
+def test_the_ceiling_that_was_exceeded_is_named(perfkit, size, seconds, flops, ceiling, bytes_moved):
+    store_with(perfkit, [size], FLAT, seconds, flops)
+    note = [line for line in perfkit("show", "@").stdout.splitlines() if line.startswith("! above 100 %")]
+    assert len(note) == 1 and f"allow ({ceiling}). " in note[0] and ("most of the bytes" in note[0]) == bytes_moved, note
+
+
+def test_several_ceilings_are_a_list_and_the_mark_stays_where_it_is_narrow(perfkit):
+    store_with(perfkit, [MIB, 3 * MIB], FLAT, seconds=0.1)
+    r = perfkit("show", "@", "--width", "90")
+    assert "allow (L2, L3). " in r.stdout.replace("\n", " ") and "!133" in r.stdout and "!200" in r.stdout, r
+    assert "Left out at 90 columns: " in r.stdout and all(len(line) <= 90 for line in r.stdout.splitlines()), r
 
 
 def test_a_rate_that_is_not_proved_flat_is_said(perfkit):

@@ -255,7 +255,7 @@ def test_rates_over_size(perfkit, measured):
         assert sizes == [n * (16 << 10) << i for i in range(len(sizes))] and rows[-1]["stop"] in ("flat", "room", "time")
         assert all(row["bytes_per_s"] == max(row[k + "_bytes_per_s"] for k in ("copy", "triad", "read")) and row["update_bytes_per_s"] > 0 for row in rows)
     notes = " ".join(r.json()["tables"]["curve"]["notes"])
-    assert "as STREAM counts them" in notes
+    assert "as STREAM counts them" in notes and "Fastest: of copy, triad and read." in notes
     assert top["memory_flat"] is (f"with {max(lanes)} lane" not in notes), "what is not proved flat is said"
     shown = perfkit("doctor", "--ceilings").stdout
     assert "Rates of memory, all lanes" in shown and "Rates over size" in shown

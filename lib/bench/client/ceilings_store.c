@@ -8,6 +8,7 @@
 #include "device/device.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,15 +38,17 @@ enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const c
             out->evidence = c.evidence;
         out->found &= c.repeats > 0;
         out->newest_ns = c.newest_ns < out->newest_ns ? c.newest_ns : out->newest_ns;
-        if (!c.confirmed && !out->doubtful)
-            out->doubtful = pk_ceiling_rows[i].key;
+        const size_t n = strlen(out->doubtful);
+        if (!c.confirmed)
+            snprintf(out->doubtful + n, sizeof out->doubtful - n, "%s%s", n ? ", " : "",
+                     pk_ceiling_rows[i].key);
     }
     return PK_OK;
 }
 
 bool pk_ceilings_wanting(const struct pk_stored_ceilings *stored, int64_t now_ns)
 {
-    return stored->doubtful || stored->evidence == PK_EVIDENCE_ONE_SIZE ||
+    return *stored->doubtful || stored->evidence == PK_EVIDENCE_ONE_SIZE ||
            now_ns - stored->newest_ns > (int64_t)(FRESH_S * PK_NS_PER_S);
 }
 
@@ -188,7 +191,7 @@ enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, cons
             rc = pk_ceilings_stored(s, machine, key, out, err);
         const uint64_t spent = pk_clock_ns() - begin; /* and one more would take spent / n */
         const bool may = n < REPEATS_MOST && spent + spent / n <= CALIBRATE_S * PK_NS_PER_S;
-        enough = n >= REPEATS && !(out->doubtful && may);
+        enough = n >= REPEATS && !(*out->doubtful && may);
     }
     struct pk_err unread;
     if (rc == PK_E_TIMEOUT && !pk_ceilings_stored(s, machine, key, out, &unread) && out->found) {

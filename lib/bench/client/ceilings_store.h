@@ -12,8 +12,8 @@ const char *pk_ceilings_key(const char *device, const struct pk_device_options *
 /* The stored ceilings of this machine and key: the highest of all repetitions of each rate. */
 struct pk_stored_ceilings {
     struct pk_ceilings top;
-    bool found;           /* every rate was measured at least once */
-    const char *doubtful; /* the first rate that no second repeat confirmed within 5 %; NULL = none */
+    bool found;         /* every rate was measured at least once */
+    char doubtful[160]; /* the rates that no second repeat confirmed within 5 %: "a, b"; "" = none */
     bool
         late; /* of pk_ceilings_calibrate: the time limit was reached; these are the ones that the store has */
     int64_t newest_ns; /* wall clock: since when some rate was not measured again */

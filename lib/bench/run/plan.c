@@ -89,7 +89,7 @@ enum pk_code pk_run_measure_ceilings(struct pk_run *r, struct pk_err *err)
                     "not all repetitions of the ceilings of %s ended in time; %% of floor uses those of the "
                     "store",
                     r->ceilings_key);
-    else if (r->ceilings.doubtful)
+    else if (*r->ceilings.doubtful)
         pk_run_warn(r,
                     "the ceilings of %s were measured on a busy host (%s: no second repetition confirms the "
                     "best); %% of floor may be too high",
