@@ -5,56 +5,13 @@
 #include "bench/probe.h"
 #include "cmd/cmd.h"
 #include "cmd/compare/compare.h"
+#include "out/text.h"
 #include "store/store.h"
 
 #include <inttypes.h>
-#include <langinfo.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
-
-/* --- numbers as bars and sparklines: blocks where the locale is UTF-8, else ASCII ------------------------ */
-
-static bool plot_blocks(void)
-{
-    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-}
-
-/* Where v is between lo and hi, 0 to 1; in the middle when they are one. */
-static double place(double v, double lo, double hi)
-{
-    return hi > lo ? fmin(fmax((v - lo) / (hi - lo), 0), 1) : 0.5;
-}
-
-static const char *plot_bar(double v, double lo, double hi, unsigned width, bool blocks, struct pk_arena *a)
-{
-    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    struct pk_buf b = {.arena = a};
-    if (!isfinite(v))
-        return "";
-    unsigned n = (unsigned)lround(8 * (1 + (width - 1) * place(v, lo, hi)));
-    for (unsigned i = 0; i < n / 8; i++)
-        pk_buf_str(&b, blocks ? "█" : "#");
-    if (blocks)
-        pk_buf_str(&b, eighths[n % 8]);
-    return pk_buf_text(&b);
-}
-
-static const char *plot_spark(const double *v, size_t n, double lo, double hi, bool blocks,
-                              struct pk_arena *a)
-{
-    static const char *const heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    static const char ascii[] = "_.,-~=*#";
-    struct pk_buf b = {.arena = a};
-    for (size_t i = 0; i < n; i++) {
-        size_t k = (size_t)lround(7 * place(v[i], lo, hi));
-        if (blocks)
-            pk_buf_str(&b, heights[k]);
-        else
-            pk_buf_char(&b, ascii[k]);
-    }
-    return pk_buf_text(&b);
-}
 
 /* --- tables ---------------------------------------------------------------------------------------------- */
 
@@ -123,7 +80,7 @@ static const char *sparkline(const struct pk_history_series *s, double min_effec
     for (size_t i = from; i < s->n; i++)
         v[i - from] = s->points[i].f->median;
     const struct range r = range_of(s, from, min_effect);
-    return plot_spark(v, s->n - from, r.lo, r.hi, plot_blocks(), a);
+    return pk_text_spark(v, s->n - from, r.lo, r.hi, a);
 }
 
 static void series_row(struct pk_out *out, const struct pk_history_series *s, const struct view *view,
@@ -240,7 +197,7 @@ static void run_row(struct pk_out *out, const struct pk_history_series *s, size_
     if (view->gates)
         pk_put_nonempty(row, "verdict", p->verdict);
     if (view->people)
-        pk_put_nonempty(row, "plot", plot_bar(p->f->median, r.lo, r.hi, BAR, plot_blocks(), a));
+        pk_put_nonempty(row, "plot", pk_text_bar(p->f->median, r.lo, r.hi, BAR, a));
     pk_row_end(row);
 }
 

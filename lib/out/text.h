@@ -25,3 +25,7 @@ void pk_text_safe(struct pk_buf *b, const char *text);
  * never 0.000. Below 1e-9 is rounding noise and stays zero. From 1e15 on there is an exponent, 1e+300,
  * whatever decimals the column has. */
 void pk_text_cell(struct pk_buf *b, const struct pk_column *col, const struct pk_cell *cell);
+
+/* plot.c: numbers between lo and hi as a bar of up to `width` characters ("" when not finite), or n of them as a sparkline. */
+const char *pk_text_bar(double v, double lo, double hi, unsigned width, struct pk_arena *a);
+const char *pk_text_spark(const double *v, size_t n, double lo, double hi, struct pk_arena *a);
