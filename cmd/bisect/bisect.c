@@ -118,6 +118,12 @@ static enum pk_code ends_failed(const struct search *s, const char *end, const c
 /* NEW is slower than BASE, or there is nothing to find. Steps then need half of that: no commit lies between. */
 static enum pk_code compare_ends(struct search *s, struct pk_err *err)
 {
+    if (pk_bisect_gate(s, pk_bisect_text(s, "new"), true, err) == 2) { /* before anything is built */
+        pk_fail(err, PK_E_USAGE, "--gate %s: a gate does not take that", pk_bisect_text(s, "gate"));
+        pk_why(err, "%s", pk_bisect_gate_error(s));
+        remove_trees(s);
+        return pk_fix(err, "perfkit gate --help lists its options");
+    }
     if (PK_BISECT_GIT(s, "tree", "checkout", "--quiet", "--detach", pk_bisect_text(s, "new")))
         return pk_bisect_git_failed(s, "git checkout", err);
     static const char *const trees[] = {"base", "tree"}, *const names[] = {"base", "new"};
@@ -130,7 +136,7 @@ static enum pk_code compare_ends(struct search *s, struct pk_err *err)
                                pk_printf(s->a, "the build ended with %d", built),
                                pk_bisect_last_line(s, "build.log"), err);
     }
-    const int status = pk_bisect_gate(s, pk_bisect_text(s, "new"), err);
+    const int status = pk_bisect_gate(s, pk_bisect_text(s, "new"), false, err);
     if (status < 0)
         return err->code;
     if (pk_stop_flag || status == 130)

@@ -36,8 +36,8 @@ const char *pk_bisect_text(const struct search *s, const char *key); /* of the s
 enum pk_code pk_bisect_save(const struct search *s, struct pk_err *err) PK_MUST_CHECK;
 const char *pk_bisect_short(const struct search *s, const char *commit);
 int pk_bisect_build(const struct search *s, const char *tree);
-/* A gate of tree/ against base/: its exit status; -1 and an error for options that are none. */
-int pk_bisect_gate(const struct search *s, const char *commit, struct pk_err *err);
+/* A gate of tree/ against base/, or its dry run: its exit status; -1 and an error for options that are none. */
+int pk_bisect_gate(const struct search *s, const char *commit, bool dry_run, struct pk_err *err);
 /* The ratio of the row that moved most in that gate, of the slower ones if there are any; worse is above 1. NaN without one. */
 double pk_bisect_ratio(const struct search *s);
 double pk_bisect_change(double ratio); /* in per cent, as it is printed: never -0.0 */

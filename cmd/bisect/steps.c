@@ -85,7 +85,7 @@ double pk_bisect_change(double ratio)
 }
 
 /* A gate of the tree against the base: its exit status. */
-int pk_bisect_gate(const struct search *s, const char *commit, struct pk_err *err)
+int pk_bisect_gate(const struct search *s, const char *commit, bool dry_run, struct pk_err *err)
 {
     const double min_effect = pk_json_num(s->state, "min_effect", 0);
     const char *label = pk_printf(s->a, "bisect-%s", pk_bisect_short(s, commit));
@@ -105,7 +105,7 @@ int pk_bisect_gate(const struct search *s, const char *commit, struct pk_err *er
         return -1;
     while (more[n_more])
         n_more++;
-    const char **argv = pk_new_n(s->a, const char *, n + n_more + 4);
+    const char **argv = pk_new_n(s->a, const char *, n + n_more + 5);
     memcpy(argv, own, sizeof own);
     if (s->app->globals->db) {
         argv[n++] = "--db";
@@ -113,6 +113,8 @@ int pk_bisect_gate(const struct search *s, const char *commit, struct pk_err *er
     }
     if (min_effect > 0)
         argv[n++] = pk_printf(s->a, "--min-effect=%.4f", min_effect);
+    if (dry_run)
+        argv[n++] = "--dry-run";
     memcpy(argv + n, more, n_more * sizeof *more);
     unlink(pk_bisect_path(s, "gate.json"));
     return pk_bisect_run(s, NULL, "gate.log", argv);
@@ -141,7 +143,7 @@ enum pk_code pk_bisect_decide(const struct search *s, const char *commit, struct
             s, commit, "skip",
             pk_printf(s->a, "the build ended with %d: %s", built, pk_bisect_last_line(s, "build.log")), NAN,
             err);
-    const int status = pk_bisect_gate(s, commit, err);
+    const int status = pk_bisect_gate(s, commit, false, err);
     if (status < 0)
         return err->code;
     if (pk_stop_flag || status == 130)
