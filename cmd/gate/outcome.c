@@ -14,35 +14,39 @@
 
 static const struct pk_column gate_columns[] = {
     {.key = "answer", .heading = "Answer", .left = true},
-    {.key = "rows", .heading = "Rows", .decimals = -1},
+    {.key = "rows", .heading = "Rows", .decimals = -1, .optional = 5},
     {.key = "slower", .heading = "Slower", .decimals = -1},
     {.key = "slower_in_some", .heading = "Slower in some", .decimals = -1},
     {.key = "faster", .heading = "Faster", .decimals = -1},
     {.key = "same", .heading = "Same", .decimals = -1},
     {.key = "undecided", .heading = "Undecided", .decimals = -1},
-    {.key = "unstable", .heading = "Unstable", .decimals = -1, .optional = 3},
-    {.key = "unreplicated", .heading = "Unreplicated", .decimals = -1, .optional = 2},
+    {.key = "unstable", .heading = "Unstable", .decimals = -1},
+    {.key = "unreplicated", .heading = "Unreplicated", .decimals = -1},
     {.key = "missing", .heading = "Missing", .decimals = -1, .machine = true},
-    {.key = "pairs", .heading = "Pairs", .decimals = -1},
-    {.key = "elapsed_ns", .heading = "Took (s)", .scale = 1e9, .decimals = 1},
+    {.key = "pairs", .heading = "Pairs", .decimals = -1, .optional = 4},
+    {.key = "elapsed_ns", .heading = "Took (s)", .scale = 1e9, .decimals = 1, .optional = 3},
     {.key = "warmup_pairs", .heading = "Warm-up pairs", .decimals = -1, .optional = 1},
     {.key = "seed", .heading = "Seed", .decimals = -1, .optional = 1},
 };
 
+static const char *verdict_key(int v)
+{
+    return v == PK_SLOWER_IN_SOME ? "slower_in_some" : pk_verdict_name((enum pk_verdict)v);
+}
+
 static void print_outcome(const struct gate *g, struct pk_out *out)
 {
+    const size_t n = sizeof gate_columns / sizeof *gate_columns;
     const struct pk_verdicts v = pk_compare_count(&g->result.comparison);
-    pk_out_table(out, "gate", "Gate", PK_COLUMNS(gate_columns));
+    struct pk_column *columns = pk_columns_copy(g->app->arena, gate_columns, n);
+    for (int i = PK_FASTER; i <= PK_UNSTABLE; i++) /* what no row has may be left out, and nothing else */
+        pk_column_of(columns, n, verdict_key(i))->optional = v.of[i] ? 0 : 2;
+    pk_out_table(out, "gate", "Gate", columns, n);
     struct pk_row *row = pk_row_begin(out);
     pk_put_nonempty(row, "answer", g->outcome);
     pk_put_int(row, "rows", (int64_t)v.rows);
-    pk_put_int(row, "slower", (int64_t)v.of[PK_SLOWER]);
-    pk_put_int(row, "slower_in_some", (int64_t)v.of[PK_SLOWER_IN_SOME]);
-    pk_put_int(row, "faster", (int64_t)v.of[PK_FASTER]);
-    pk_put_int(row, "same", (int64_t)v.of[PK_SAME]);
-    pk_put_int(row, "undecided", (int64_t)v.of[PK_UNDECIDED]);
-    pk_put_int(row, "unstable", (int64_t)v.of[PK_UNSTABLE]);
-    pk_put_int(row, "unreplicated", (int64_t)v.of[PK_UNREPLICATED]);
+    for (int i = PK_FASTER; i <= PK_UNSTABLE; i++)
+        pk_put_int(row, verdict_key(i), (int64_t)v.of[i]);
     pk_put_int(row, "missing", (int64_t)pk_count_missing(&g->result.comparison));
     pk_put_int(row, "pairs", (int64_t)g->result.pairs);
     pk_put_int(row, "elapsed_ns", (int64_t)g->elapsed_ns);
@@ -175,6 +179,7 @@ enum pk_code pk_gate_outcome(struct gate *g, struct pk_err *err)
 static void plan_row(struct pk_out *out, const struct gate_entry *e, const char *experiment,
                      const char *variant, const char *axes)
 {
+    const struct pk_rule rule = pk_gate_rule(e->o);
     struct pk_row *row = pk_row_begin(out);
     pk_put_nonempty(row, "entry", e->of->name);
     pk_put_nonempty(row, "experiment", experiment);
@@ -182,6 +187,12 @@ static void plan_row(struct pk_out *out, const struct gate_entry *e, const char 
     pk_put_nonempty(row, "axes", axes);
     pk_put_nonempty(row, "a", e->o->a);
     pk_put_nonempty(row, "b", e->o->b);
+    pk_put_int(row, "pairs",
+               (int64_t)(e->equal           ? pk_rule_default.screen_pairs
+                         : rule.until_clear ? rule.max_pairs
+                                            : rule.screen_pairs));
+    if (!e->equal && !rule.until_clear)
+        pk_put_int(row, "confirm_pairs", (int64_t)rule.confirm_pairs);
     pk_row_end(row);
 }
 
@@ -194,6 +205,8 @@ void pk_gate_print_plan(const struct gate *g)
         {.key = "axes", .heading = "Case", .left = true, .json = true},
         {.key = "a", .heading = "Base", .left = true},
         {.key = "b", .heading = "New", .left = true},
+        {.key = "pairs", .heading = g->o->until_clear ? "Pairs at most" : "Pairs", .decimals = -1},
+        {.key = "confirm_pairs", .heading = "More if suspicious", .decimals = -1},
     };
     struct pk_out *out = g->app->out;
     pk_out_table(out, "gate_plan", "Both sides of each case would be measured", PK_COLUMNS(columns));
@@ -207,5 +220,10 @@ void pk_gate_print_plan(const struct gate *g)
                 plan_row(out, e, info->experiment, info->variant, info->axes);
             }
     }
+    pk_out_note(out, pk_printf(g->app->arena,
+                               "Before them one pair for warm-up, which is not judged. Order of turns: %s.",
+                               pk_opt_source_of(&g->app->tables[1], "seed") == PK_OPT_DEFAULT
+                                   ? "a new seed, of the id of the base run"
+                                   : pk_printf(g->app->arena, "--seed %lld", (long long)g->o->run.seed)));
     pk_gate_note_unknown(g, out);
 }

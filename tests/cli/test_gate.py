@@ -736,6 +736,40 @@ def test_so_much_of_any_metric_is_in_one_unit(perfkit):
     selftest(perfkit, *twice[:4], "-m", "peak_bytes", "--threshold", "*=20us").refused(2, "its unit is not the metric's, which is in bytes")
 
 
+@pytest.mark.parametrize("options, heading, pairs, turns", [
+    ((), "Pairs", (6, 14), "a new seed, of the id of the base run."),
+    (("--max-pairs", "60", "--seed", "7"), "Pairs", (18, 42), "--seed 7."),
+    (("--until-clear",), "Pairs at most", (30, None), "a new seed"),
+])
+def test_a_dry_run_says_what_would_be_measured(perfkit, options, heading, pairs, turns):
+    r = selftest(perfkit, *SLOWER, *options, "--dry-run")
+    assert r.status == 0 and heading in r.stdout and "Before them one pair for warm-up, which is not judged." in r.stdout, r
+    assert f"Order of turns: {turns}" in r.stdout, r
+    row, = selftest(perfkit, *SLOWER, *options, "--dry-run", "--format", "json").rows("gate_plan")
+    assert (row["pairs"], row["confirm_pairs"]) == pairs
+    row, = selftest(perfkit, "--a", SLOWER[1], "--b", SLOWER[1], "--dry-run", "--format", "json").rows("gate_plan")
+    assert (row["pairs"], row["confirm_pairs"]) == (6, None), "both sides are equal"
+
+
+def test_a_gate_is_read_in_80_columns(perfkit):
+    """What any row has is shown: the columns of other verdicts may be left out, and no cell is cut."""
+    values = noisy(3, 1e6)
+    base, slow = reporter(perfkit, "base.sh", values), reporter(perfkit, "slow.sh", [v * 2 if i % 2 else v for i, v in enumerate(values)])
+    r = commands(perfkit, base, slow, "--width", "80")
+    assert r.status == 3 and "slower-in-some" in r.stdout and all(len(line) <= 80 for line in r.stdout.splitlines()), r
+    heading, left_out = r.stdout.split("\nGate\n")[1].split("---")[0], r.stdout.split("Left out at 80 columns: ")[-1].split(".")[0]
+    assert "Slower" in heading and "some" in heading and "Answer" in heading, r
+    assert "Slower in some" not in left_out and "Unreplicated" in left_out.replace("\n", " ") and "Unstable" in left_out.replace("\n", " "), r
+
+
+def test_a_small_p_is_short(perfkit):
+    assert selftest(perfkit, *SLOWER).status == 3
+    line, = [line for line in perfkit("show", "@").stdout.splitlines() if " slower" in line and line.strip().startswith("1")]
+    assert " <0.0001 " in line, line
+    row, = perfkit("show", "@", "--format", "json").rows("verdicts")
+    assert 0 <= row["p_adjusted"] < 1e-4
+
+
 def test_what_a_command_will_report_is_not_known(perfkit):
     sides = ("--a", "true", "--b", "sh -c true")
     said = "What a command reports is not known in advance"
