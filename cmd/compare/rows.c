@@ -167,6 +167,7 @@ static void begin_table(struct pk_out *out, const struct pk_comparison *c, const
         same++;
     if (strcmp(unit, "ns") != 0)
         pk_column_of(cols, n, "speedup")->heading = "Gain"; /* of bytes nothing becomes faster */
+    pk_column_of(cols, n, "ratio_low")->heading = pk_printf(a, "%.4g %% from", 100 * c->level);
     pk_column_of(cols, n, "entry")->machine = !c->v[0].entry;
     pk_column_of(cols, n, "experiment")->machine = same == c->n;
     const char *title = by ? pk_printf(a, "Each %s against %s", by, c->base_value) : "New against base";

@@ -196,6 +196,39 @@ def test_a_chosen_metric_that_is_missing(perfkit):
         assert r.status == 5 and [t["metric"] for t in r.rows("not_compared")] == ["y_ns"], r
 
 
+# A metric, or the metric of a threshold, that the base alone has is missing (5); one that no side has is a usage error (2).
+ASKED = [
+    (("-m", "nosuch_ns"), 2, "metric 'nosuch_ns' is unknown"),
+    (("-m", "nosuch_ns", "-m", "y_ns"), 2, "metric 'nosuch_ns' is unknown"),
+    (("--threshold", "nosuch_ns=5%"), 2, "--threshold 'nosuch_ns=5%' matches no metric"),
+    (("--threshold", "y_ns=5KiB"), 2, "its unit is not the metric's"),
+    (("--threshold", "y_ns=5%"), 5, "y_ns"),
+    (("--threshold", "y_ns=20us", "--threshold", "*=5%"), 5, "y_ns"),
+    (("-m", "y_ns"), 5, "y_ns"),
+]
+
+
+@pytest.mark.parametrize("asked, status, words", ASKED)
+@pytest.mark.parametrize("new", [X, [], metric("renamed_ns", 5)])
+def test_what_is_asked_of_a_metric_that_is_missing(perfkit, new, asked, status, words):
+    program(perfkit, "a", X + metric("y_ns", 5))
+    program(perfkit, "b", new)
+    r = gate(perfkit, *asked)
+    assert r.status == status and words in r.stderr + r.stdout, r
+
+
+@pytest.mark.parametrize("asked, status, words", ASKED)
+@pytest.mark.parametrize("new", [{"x_ns": [1e6]}, {"renamed_ns": [1e6]}])
+def test_what_is_asked_of_a_metric_that_stored_runs_lack(perfkit, new, asked, status, words):
+    stored = Stored(perfkit.db)
+    for _ in range(5):
+        stored.run([("flash", {"n": 1}, {"x_ns": [1e6], "y_ns": [1e6]})], label="main")
+    stored.run([("flash", {"n": 1}, new)])
+    for command in ("gate", "--against", "main", "@"), ("compare", "main", "@", "--exit-code"):
+        r = perfkit(*command, *asked)
+        assert r.status == status and words in r.stderr + r.stdout, r
+
+
 def test_a_metric_that_is_missing_on_both_sides_alike_is_no_finding(perfkit):
     for name in "a", "b":
         program(perfkit, name, X + metric("y_ns", 5), X)

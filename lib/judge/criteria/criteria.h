@@ -47,9 +47,9 @@ struct pk_expected_rows {
     const struct pk_compare_side *side; /* all rows that could be compared, for advice; NULL = not known */
     const struct pk_compare_options
         *what; /* metrics to judge: each must be in `side` and have a direction; NULL = checked before */
-    const struct pk_compared *rows;
-    size_t n;                    /* 0: nothing is known of thresholds */
-    struct pk_criteria criteria; /* their own thresholds, and those of all parts */
+    const struct pk_compared *rows, *missing; /* missing: those of base that new lacks */
+    size_t n, n_missing;                      /* both 0: nothing is known of thresholds */
+    struct pk_criteria criteria;              /* their own thresholds, and those of all parts */
 };
 
 /* Adds PK_E_USAGE, with its place, for each metric that cannot be judged, for each threshold of a part that matches none of its rows or

@@ -270,7 +270,11 @@ static size_t add_parts(const struct pk_compare_family *f, bool refused, struct 
             rows[k].entry = p->name;
         }
         pk_criteria_apply(&p->criteria, rows, p->of->n);
-        parts[n++] = (struct pk_expected_rows){.rows = rows, .n = p->of->n, .criteria = p->criteria};
+        parts[n++] = (struct pk_expected_rows){.rows = rows,
+                                               .n = p->of->n,
+                                               .missing = p->of->missing,
+                                               .n_missing = p->of->n_missing,
+                                               .criteria = p->criteria};
         all->n += p->of->n;
     }
     return n;

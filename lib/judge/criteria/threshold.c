@@ -195,26 +195,32 @@ static void check_all(const struct pk_threshold *t, size_t n, const struct pk_co
     }
 }
 
+/* Appends the rows of a part, and those that the new side lacks. */
+static void add_rows(const struct pk_expected_rows *p, struct pk_compared **v, size_t *n, size_t *cap,
+                     struct pk_arena *a)
+{
+    for (size_t i = 0; i < p->n + p->n_missing; i++) {
+        *v = pk_grow(a, *v, sizeof **v, *n, cap);
+        (*v)[(*n)++] = i < p->n ? p->rows[i] : p->missing[i - p->n];
+    }
+}
+
 enum pk_code pk_expected_rows_check(const struct pk_expected_rows *parts, size_t n, bool all_parts,
                                     struct pk_errs *wrong, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_compared *v = NULL;
+    size_t rows = 0, cap = 0;
     for (size_t i = 0; i < n; i++) {
         const struct pk_expected_rows *p = &parts[i];
+        const size_t first = rows;
         if (p->what)
             pk_compare_metrics_to_judge(p->side, p->what, p->place, &a, wrong);
-        check_all(p->criteria.own, p->criteria.n_own, p->rows, p->n, p->side, wrong);
+        add_rows(p, &v, &rows, &cap, &a);
+        check_all(p->criteria.own, p->criteria.n_own, v + first, rows - first, p->side, wrong);
     }
-    if (n && all_parts) {
-        struct pk_compared *v = NULL;
-        size_t rows = 0, cap = 0;
-        for (size_t i = 0; i < n; i++)
-            for (size_t k = 0; k < parts[i].n; k++) {
-                v = pk_grow(&a, v, sizeof *v, rows, &cap);
-                v[rows++] = parts[i].rows[k];
-            }
+    if (n && all_parts)
         check_all(parts->criteria.all, parts->criteria.n_all, v, rows, n == 1 ? parts[0].side : NULL, wrong);
-    }
     if (wrong->n)
         *err = wrong->v[wrong->n - 1];
     return wrong->n ? err->code : PK_OK;

@@ -194,7 +194,7 @@ static enum pk_code measure_round(struct gate_run *g, const size_t *pairs, struc
     return PK_OK;
 }
 
-/* What the new side reported in a part, compared or not. */
+/* What either side reported in a part, compared or not. */
 static struct pk_compare_side measured(const struct gate_run *g, size_t part, struct pk_arena *a)
 {
     const struct pk_gate_samples *l = g->samples;
@@ -202,7 +202,7 @@ static struct pk_compare_side measured(const struct gate_run *g, size_t part, st
     struct pk_compare_side side = {.name = "what was measured", .v = all};
     for (size_t i = 0; i < l->n_rows; i++)
         if (l->cases[l->rows[i].c].part == part)
-            all[side.n++] = l->rows[i].f[PK_NEW];
+            all[side.n++] = l->rows[i].f[l->rows[i].f[PK_NEW].n ? PK_NEW : PK_BASE];
     return pk_compare_with_tails(&side, &g->parts[part].what, a);
 }
 
@@ -219,11 +219,6 @@ static bool has_cases(const struct gate_run *g, size_t part)
     for (size_t i = 0; i < g->samples->n_cases; i++)
         if (g->samples->cases[i].part == part && g->samples->cases[i].closed)
             return false; /* what it would have had */
-    for (size_t i = 0; i < g->samples->n_rows; i++) {
-        const struct pk_gate_row *r = &g->samples->rows[i];
-        if (g->samples->cases[r->c].part == part && r->f[PK_BASE].n && !r->f[PK_NEW].n)
-            return false; /* it is missing, which will be the outcome */
-    }
     return true;
 }
 
@@ -239,12 +234,18 @@ static enum pk_code check_criteria(struct gate_run *g, struct pk_err *err)
         if (!has_cases(g, i))
             continue;
         struct pk_compared *rows = pk_new_n(&a, struct pk_compared, pk_gate_samples_most(g->samples));
+        struct pk_comparison lacking = {0};
+        pk_gate_samples_unmatched(g->samples, i, &p->what, p->commands,
+                                  (const char *const[]){p->arms[PK_BASE].option, p->arms[PK_NEW].option}, &a,
+                                  &lacking);
         sides[n] = measured(g, i, &a);
         parts[n] = (struct pk_expected_rows){.place = p->name ? pk_printf(&a, "[%s]", p->name) : NULL,
                                              .side = &sides[n],
                                              .what = &p->what,
                                              .rows = rows,
                                              .n = rows_of(g, i, &a, rows, case_of),
+                                             .missing = lacking.missing,
+                                             .n_missing = lacking.n_missing,
                                              .criteria = p->criteria};
         n++;
     }

@@ -110,10 +110,15 @@ enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *bas
         out->base.figures = without_own_times(&out->base.figures, &out->base.figures, from->arena);
     }
     what.design = j.design;
+    what.level = 1 - j.rule.alpha;
     if (pair_up(from, &what, of_one_gate, o->allow_host_mismatch, out, err))
         return err->code;
-    const struct pk_expected_rows rows = {
-        .side = &out->new_.figures, .rows = c->v, .n = c->n, .criteria = criteria_now};
+    const struct pk_expected_rows rows = {.side = &out->new_.figures,
+                                          .rows = c->v,
+                                          .n = c->n,
+                                          .missing = c->missing,
+                                          .n_missing = c->n_missing,
+                                          .criteria = criteria_now};
     if (pk_expected_rows_check(&rows, 1, true, &out->wrong, err))
         return err->code;
     pk_compare_counters(&out->base.counters, &out->new_.counters, &what, from->arena, &out->counters);

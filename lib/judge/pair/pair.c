@@ -60,7 +60,7 @@ static const char *const *unpaired_cases(const struct keyed *k, struct pk_arena 
 void pk_compare_finish(struct pk_compared *v, size_t n, const struct pk_compare_options *o,
                        struct pk_arena *a, struct pk_comparison *out)
 {
-    *out = (struct pk_comparison){.design = o->design, .common = "", .v = v, .n = n};
+    *out = (struct pk_comparison){.design = o->design, .level = o->level, .common = "", .v = v, .n = n};
     if (!n)
         return;
     out->common = pk_compare_places(v, n, o->by, a);

@@ -94,6 +94,7 @@ struct pk_failure {
 
 struct pk_comparison {
     enum pk_design design;
+    double level;           /* of intervals */
     const char *base_value; /* of the axis compared by; NULL between runs */
     const char *common;     /* "batch=8 causal=off": the axes in which the compared cases agree; "" = none */
     struct pk_compared *v;
@@ -115,6 +116,9 @@ struct pk_comparison {
     /* Between two sides: what base has and new lacks: it must not count as the same. */
     const struct pk_failure *unmatched;
     size_t n_unmatched;
+    const struct pk_compared
+        *missing; /* its figures as rows, whose new_ is base's, too: thresholds may name them */
+    size_t n_missing;
 };
 /* The first of them that the side tried (PK_FAILED), or of the other kinds, and that is not allowed; NULL = none. */
 const struct pk_failure *pk_first_unmatched(const struct pk_comparison *c, bool failed);

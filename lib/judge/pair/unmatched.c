@@ -21,6 +21,8 @@ struct sorting {
     struct pk_match unfinished; /* cases of new */
     struct pk_failure *unmatched;
     size_t n_unmatched, cap;
+    struct pk_compared *missing;
+    size_t n_missing, missing_cap;
     struct pk_comparison *out;
 };
 
@@ -97,6 +99,12 @@ static void add_failure(struct sorting *s, enum pk_failure_kind kind, const stru
                             .metric = metric,
                             .status = allowed ? pk_printf(s->a, "%s (allowed)", status) : status,
                             .message = message};
+}
+
+static void add_missing(struct sorting *s, const struct pk_figures *f)
+{
+    s->missing = pk_grow(s->a, s->missing, sizeof *s->missing, s->n_missing, &s->missing_cap);
+    s->missing[s->n_missing++] = (struct pk_compared){.base = f, .new_ = f};
 }
 
 /* Adds unfinished cases of new that base has. A run that goes on, or that was ended early, does not count for a case that another run of
@@ -191,23 +199,28 @@ static void sort_base(struct sorting *s, struct others *cases, struct others *me
             continue;
         key = case_key(s, f);
         const int64_t newest = newest_run(s, key);
+        const bool counted = counts(s, s->base, f),
+                   unfinished = pk_match_find(&s->unfinished, key, true) != SIZE_MAX;
         if (find_figure(&s->new_cases, key)) {
             const char *status = why_unmatched(s, f, w, &sentence);
-            if (!counts(s, s->base, f) || is_other_work(s, f, key) || f->invocation[f->n - 1] < newest ||
-                gives_own_peak(f, w))
+            if (!counted || is_other_work(s, f, key) || f->invocation[f->n - 1] < newest ||
+                gives_own_peak(f, w)) {
                 metrics->v[metrics->n++] = f;
-            else
-                add_failure(s, PK_MISSING, f, f->metric, status, sentence);
-        } else if (pk_match_find(&s->unfinished, key, true) != SIZE_MAX || !counts(s, s->base, f)) {
-            continue; /* added, or another metric of the case is */
-        } else if (newest && newest < (int64_t)s->base->n_runs) {
+                continue;
+            }
+            add_failure(s, PK_MISSING, f, f->metric, status, sentence);
+        } else if (!counted) {
+            continue; /* another metric of the case is added */
+        } else if (!unfinished && newest && newest < (int64_t)s->base->n_runs) {
             cases->v[cases->n++] = f;
-        } else if (!missing || strcmp(missing, key) != 0) {
+            continue;
+        } else if (!unfinished && (!missing || strcmp(missing, key) != 0)) { /* an unfinished one is added */
             missing = key;
             add_failure(
                 s, PK_MISSING, f, NULL, "missing",
                 pk_printf(s->a, "%s does not have this case, which %s has", s->new_->name, s->base->name));
         }
+        add_missing(s, f);
     }
 }
 
@@ -316,6 +329,8 @@ void pk_compare_unmatched(const struct pk_compare_side *base, const struct pk_co
     find_not_judged(&s);
     out->unmatched = s.unmatched;
     out->n_unmatched = s.n_unmatched;
+    out->missing = s.missing;
+    out->n_missing = s.n_missing;
 }
 
 const struct pk_failure *pk_first_unmatched(const struct pk_comparison *c, bool failed)
