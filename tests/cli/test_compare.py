@@ -9,7 +9,7 @@ import junit
 import pytest
 from scipy import stats
 
-from stored import Stored
+from stored import Stored, query
 
 SLOW, FAST, OTHER = [2.0e6, 2.1e6, 1.9e6], [1.0e6, 1.02e6, 0.98e6], [4.0e6, 4.1e6, 4.2e6]
 
@@ -349,6 +349,34 @@ def test_a_baseline_of_five_runs_gives_verdicts(perfkit, store):
     assert row["verdict"] == "same" or row["needed"] > 0
     assert row_of(perfkit, "1,2,3,4", "slow", "--exit-code", status=4)["verdict"] == "unreplicated"
     assert row_of(perfkit, "1,2,3,4,5", "6")["verdict"] == "slower"
+    for alpha, level in ((), "95 %"), (("--alpha", "0.1%"), "99.9 %"):
+        assert f"{level} from" in perfkit("compare", "main", "slow", *alpha).stdout
+
+
+def six(level, slow=0, size=1.3):
+    """Figures of six processes about a level, some of them slow."""
+    return [level * (1 + 0.0005 * (i - 3)) * (size if i < slow else 1) for i in range(6)]
+
+
+@pytest.mark.parametrize("slow, size, verdict, status", [
+    (0, 1, "same", 0),
+    (1, 1.3, "undecided", 0),  # the mean of the run is within the margin, and one process of 36 proves nothing
+    (1, 2, "undecided", 0),    # or far beyond it
+    (3, 2, "slower-in-some", 3),
+    (6, 1.3, "slower", 3),
+])
+def test_slow_processes_of_a_stored_run_are_not_the_same(perfkit, store, slow, size, verdict, status):
+    for level in 1.00e6, 1.01e6, 0.99e6, 1.005e6, 0.995e6:
+        store.run([case("vanilla", 256, six(level))], label="main")
+    store.run([case("vanilla", 256, six(1e6, slow, size))], label="new")
+    row = row_of(perfkit, "main", "new", "--exit-code", "--min-effect", "10%", status=status)
+    assert row["verdict"] == verdict, row
+    shown = perfkit("compare", "main", "new", "--min-effect", "10%").stdout
+    assert (f"in {slow} of 6 processes, in the base in 0 of 30, by" in shown) == (0 < slow < 6), shown
+    if verdict == "undecided":
+        assert row["reason"].startswith("processes of one side alone lie apart") and row["ratio"] == pytest.approx(1, abs=0.01) and not row["needed"]
+    against = perfkit("gate", "--against", "main", "new", "--min-effect", "10%")
+    assert against.status == status, against
 
 
 def test_failing_on_undecided_needs_no_other_option(perfkit, store):
@@ -403,6 +431,27 @@ def test_by_an_axis_gives_verdicts_from_pairs(perfkit, store):
                case("flash", 256, [1.0e6, 1.05e6, 0.95e6, 1.0e6, 1.025e6, 0.975e6])])
     row, = perfkit("compare", "--by", "variant", "@", "--format", "json").rows("compare_ns")
     assert row["verdict"] == "faster" and row["ratio"] == pytest.approx(0.5) and row["ratio_high"] == pytest.approx(0.5)
+
+
+def test_by_an_axis_judges_tails(perfkit):
+    """The median of the second value is the same, the p90 of each of its processes is not: made-up samples of one exec run."""
+    values = ",".join(["1000000"] * 100)
+    slow = ",".join(["1000000"] * 80 + ["1500000"] * 20)
+    lines = "".join(f"""{{"type":"case","axes":{{"size":{size}}}}}
+{{"type":"metric","name":"x_ns","unit":"ns","direction":"lower"}}
+{{"type":"samples","metric":"x_ns","values":[{v}]}}
+""" for size, v in ((1, values), (2, slow)))
+    (perfkit.cwd / "said").write_text(lines)
+    assert perfkit("exec", "--runs", "6", "--", "sh", "-c", "cat said >&$PERFKIT_WIRE_FD").status == 0
+    for tail, ratio, verdict in (("", 1, "same"), (":p90", 1.5, "slower"), (":p99", 1.5, "slower")):
+        r = perfkit("compare", "--by", "size", "@", "--metric", f"x_ns{tail}", "--format", "json", "--exit-code")
+        row, = r.rows("compare_ns")
+        assert (row["metric"], row["value"], row["verdict"]) == (f"x_ns{tail}", "2", verdict) and row["ratio"] == pytest.approx(ratio), r
+        assert r.status == (3 if tail else 0)
+    assert "The slow samples changed and the median did not" not in r.stdout
+    perfkit("compare", "--by", "size", "@", "--metric", "x_ns:p50").refused(2, "'p50' is not a quantile")
+    assert query(perfkit, "UPDATE slice_summary SET p99 = NULL") == []
+    perfkit("compare", "--by", "size", "@", "--metric", "x_ns:p99").refused(5, "kept no quantiles")
 
 
 def test_times_that_all_change_alike_are_pointed_out(perfkit, store):

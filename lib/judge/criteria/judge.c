@@ -56,14 +56,19 @@ struct pk_pairs pk_compare_pairs(const struct pk_compared *c, struct pk_arena *a
 
 /* --- runs ------------------------------------------------------------------------------------------------------- */
 
-/* What a side says run by run: its figures when they are runs', else one of all processes. */
-static const double *runs_of(const struct pk_figures *f, bool of_runs, size_t *n, struct pk_arena *a)
+/* What a side says run by run, and what these runs are means of: its figures when they are runs', else one of all processes. */
+static const double *runs_of(const struct pk_figures *f, bool of_runs, size_t *n,
+                             const struct pk_run_processes **of, struct pk_arena *a)
 {
     *n = f->n;
+    *of = f->runs;
     if (of_runs)
         return f->figure;
     double *one = pk_new(a, double);
+    struct pk_run_processes *processes = pk_new(a, struct pk_run_processes);
     *one = pk_figures_centre(f);
+    *processes = (struct pk_run_processes){f->figure, f->n};
+    *of = processes;
     *n = 1;
     return one;
 }
@@ -106,8 +111,8 @@ static void decide_random(struct pk_compared **v, size_t n, const struct pk_judg
                                       .min_effect = c->min_effect,
                                       .min_change = c->min_change,
                                       .unstable = c->unstable};
-            s[i].base = runs_of(c->base, c->base_runs > 1, &s[i].n_base, a);
-            s[i].new_ = runs_of(c->new_, c->new_runs > 1, &s[i].n_new, a);
+            s[i].base = runs_of(c->base, c->base_runs > 1, &s[i].n_base, &s[i].base_of, a);
+            s[i].new_ = runs_of(c->new_, c->new_runs > 1, &s[i].n_new, &s[i].new_of, a);
             continue;
         }
         const struct paired p = pair_up(c->base, c->new_, j->screened, a);

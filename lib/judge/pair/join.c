@@ -11,6 +11,7 @@ struct joined {
     struct pk_figures f;
     double *figure, *tail[PK_TAILS];
     int64_t *invocation;
+    struct pk_run_processes *runs;
     size_t unstable; /* runs */
 };
 
@@ -50,7 +51,13 @@ static struct joined *joined_row(struct joining *j, struct pk_index *x, const st
     if (row < j->n)
         return &j->v[row];
     j->v = pk_grow(a, j->v, sizeof *j->v, j->n, &j->cap);
-    j->v[j->n] = (struct joined){key, *f, pk_new_n(a, double, runs), {0}, pk_new_n(a, int64_t, runs), 0};
+    j->v[j->n] = (struct joined){key,
+                                 *f,
+                                 pk_new_n(a, double, runs),
+                                 {0},
+                                 pk_new_n(a, int64_t, runs),
+                                 pk_new_n(a, struct pk_run_processes, runs),
+                                 0};
     for (int t = 0; t < PK_TAILS; t++)
         j->v[j->n].tail[t] = pk_new_n(a, double, runs);
     j->v[j->n].f.n = j->v[j->n].f.processes = j->v[j->n].f.measured = 0;
@@ -79,6 +86,7 @@ struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_
             if (runs[r].v[i].samples < row->f.samples)
                 row->f.samples = runs[r].v[i].samples;
             row->figure[row->f.n] = pk_figures_centre(&runs[r].v[i]);
+            row->runs[row->f.n] = (struct pk_run_processes){runs[r].v[i].figure, runs[r].v[i].n};
             row->invocation[row->f.n++] = (int64_t)r + 1;
         }
         for (size_t i = 0; i < runs[r].n_unfinished; i++) {
@@ -92,6 +100,7 @@ struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_
         all[i].figure = j.v[i].figure;
         memcpy(all[i].tail, j.v[i].tail, sizeof all[i].tail);
         all[i].invocation = j.v[i].invocation;
+        all[i].runs = j.v[i].runs;
         all[i].unstable = 2 * j.v[i].unstable > all[i].n;
         all[i].median = pk_figures_median(&all[i], a);
     }

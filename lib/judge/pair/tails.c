@@ -20,6 +20,7 @@ const struct pk_figures *pk_figures_tail(const struct pk_figures *f, enum pk_tai
     *of = *f;
     of->metric = pk_printf(a, "%s:%s", f->metric, pk_tail_kinds[t].name);
     of->figure = f->tail[t];
+    of->runs = NULL;
     memset(of->tail, 0, sizeof of->tail);
     if (f->n)
         of->median = pk_figures_median(of, a);

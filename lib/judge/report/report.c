@@ -66,17 +66,21 @@ static const char *value(const struct pk_compared *r, double v, struct pk_arena 
 const char *pk_report_slow(const struct pk_compared *r, struct pk_arena *a)
 {
     const struct pk_decision *d = &r->decision;
-    const size_t n = d->pairs + d->disturbed;
-    const char *found = isnan(d->slow_found) ? "too few pairs to find any share"
-                                             : pk_printf(a, "%zu pairs find a share of %.0f %% 8 times in 10",
-                                                         n, 100 * d->slow_found);
+    const size_t n = d->of_new;
+    const bool pairs = r->base_runs < 2; /* else no number of pairs finds a share */
+    const char *of_base = pairs ? "" : pk_printf(a, " of %zu", d->of_base);
+    const char *found =
+        !pairs ? ""
+        : isnan(d->slow_found)
+            ? " (too few pairs to find any share)"
+            : pk_printf(a, " (%zu pairs find a share of %.0f %% 8 times in 10)", n, 100 * d->slow_found);
     const char *centres =
         d->slow_centre == d->other_centre
             ? ""
             : pk_printf(a, ": %s, others %s", value(r, d->slow_centre, a), value(r, d->other_centre, a));
-    return pk_printf(a, "%s in %zu of %zu processes, in the base in %zu, by %s%s (%s)",
+    return pk_printf(a, "%s in %zu of %zu processes, in the base in %zu%s, by %s%s%s",
                      d->verdict == PK_SLOWER_IN_SOME ? "slower" : "slow", d->slow_new, n, d->slow_base,
-                     slow_size(r, a), centres, found);
+                     of_base, slow_size(r, a), centres, found);
 }
 
 const char *pk_report_row(const struct pk_compared *r, struct pk_arena *a)

@@ -39,7 +39,7 @@ static void decide_case(const struct pk_pair_series *t, size_t cases, const stru
     pk_report_effect(o, &r->test, &r->scale, sqrt(pk_moments(d, n).variance));
     pk_report_modes(o, &r->modes, &r->scale);
     if (r->modes.apart)
-        o->slow_found = pk_slow_found(all.n, share / pk_risk_shares, rule->power);
+        o->slow_found = pk_slow_found(all.n, share / pk_slow_share, rule->power);
     if (n < 2)
         return;
     double least = rule->strict ? r->scale.min_effect : 0, luck = pk_t_quantile(rule->power, (double)(n - 1));

@@ -103,7 +103,7 @@ static void adjust(const struct row *rows, size_t n, int towards, const struct p
         struct pk_mean_test t = r->fresh;
         t.estimate *= towards * r->scale.worse;
         const double above = pk_test_above(&t, rule->strict ? r->scale.min_effect : 0);
-        p[i] = r->confirmed ? fmin(1, pk_risk_shares * above) : 1;
+        p[i] = r->confirmed ? fmin(1, pk_mean_share * above) : 1;
         out[i].p = r->confirmed ? fmin(1, 2 * above) : NAN; /* two-sided */
     }
     pk_adjust_holm(p, n, p);
@@ -132,7 +132,7 @@ static void adjust_slow(struct row *rows, size_t n, int towards, const struct pk
 struct pk_gate_limits pk_gate_limits(size_t n, size_t m, const struct pk_rule *rule)
 {
     return (struct pk_gate_limits){pk_t_quantile(1 - screen_p / 2, (double)(n - 1)),
-                                   pk_t_quantile(1 - rule->alpha / pk_risk_shares, (double)(m - 1))};
+                                   pk_t_quantile(1 - rule->alpha / pk_mean_share, (double)(m - 1))};
 }
 
 /* In units of differences: the smallest worsening that is suspected after n pairs, confirmed by m fresh ones and as large as the
@@ -144,7 +144,7 @@ static double reach(size_t n, size_t m, double sd, double margin, const struct p
     double luck = pk_t_quantile(rule->power, (double)(n + m - 1)) * sd / sqrt((double)(n + m));
     double seen = pk_mde_quick(n, sd, screen_p, rule->power);
     double confirmed =
-        pk_mde_quick(m, sd, 2 * rule->alpha / pk_risk_shares, rule->power) + (rule->strict ? margin : 0);
+        pk_mde_quick(m, sd, 2 * rule->alpha / pk_mean_share, rule->power) + (rule->strict ? margin : 0);
     return fmax(fmax(seen, confirmed), margin + luck);
 }
 
@@ -167,7 +167,7 @@ static void settle(const struct pk_pair_series *t, const struct pk_rule *rule, s
                                       .modes = &r->modes};
     pk_settle(o, &f, &r->all, &r->scale, rule->alpha, rule);
     if (f.more_slow && (o->verdict == PK_SLOWER_IN_SOME || isnan(o->p_adjusted))) {
-        o->p = fmin(1, pk_modes_p(&r->modes, f.more_slow) * 2 / pk_risk_shares); /* two-sided */
+        o->p = fmin(1, pk_modes_p(&r->modes, f.more_slow) * 2 / pk_slow_share); /* two-sided */
         o->p_adjusted = r->p_slow;
     }
 }
@@ -190,9 +190,9 @@ void pk_decide_gate(const struct pk_pair_series *t, size_t n, const struct pk_ru
         settle(&t[i], rule, &rows[i], &out[i]);
         if (!rows[i].modes.apart)
             continue;
-        if (rows[i].modes.pairs != pairs)
-            found = pk_slow_found(rows[i].modes.pairs, rule->alpha / pk_risk_shares, rule->power);
-        pairs = rows[i].modes.pairs;
+        if (rows[i].modes.n_new != pairs)
+            found = pk_slow_found(rows[i].modes.n_new, rule->alpha / pk_slow_share, rule->power);
+        pairs = rows[i].modes.n_new;
         out[i].slow_found = found;
     }
 }

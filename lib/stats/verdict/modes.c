@@ -72,45 +72,44 @@ static struct window main_mode(const double *v, size_t n, double least, const st
     return w;
 }
 
-static void count_apart(struct pk_modes *m, const signed char *class, size_t n)
+static void count_apart(struct pk_modes *m, const signed char *class)
 {
     size_t below = 0, above = 0;
-    for (size_t i = 0; i < 2 * n; i++) {
+    for (size_t i = 0; i < m->n_base + m->n_new; i++) {
         below += class[i] < 0;
         above += class[i] > 0;
     }
     m->apart = above >= below ? (above > 0) : -1;
-    for (size_t i = 0; i < n && m->apart; i++) {
-        m->slow_base += pk_is_slow(m, class[i]);
-        m->slow_new += pk_is_slow(m, class[n + i]);
-    }
+    for (size_t i = 0; i < m->n_base + m->n_new && m->apart; i++)
+        *(i < m->n_base ? &m->slow_base : &m->slow_new) += pk_is_slow(m, class[i]);
 }
 
-struct pk_modes pk_find_modes(const double *v, size_t n, double least, int worse, const struct pk_rule *rule,
-                              signed char *class)
+struct pk_modes pk_find_modes(const double *v, size_t n_base, size_t n_new, double least, int worse,
+                              const struct pk_rule *rule, signed char *class)
 {
     enum { FEWEST = 3 };
-    struct pk_modes m = {.pairs = n};
-    memset(class, 0, 2 * n);
-    if (n < FEWEST)
+    const size_t n = n_base + n_new;
+    struct pk_modes m = {.n_base = n_base, .n_new = n_new};
+    memset(class, 0, n);
+    if (n_base < FEWEST || n_new < FEWEST)
         return m;
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    double *sorted = pk_new_n(&a, double, 2 * n);
-    memcpy(sorted, v, 2 * n * sizeof *v);
-    qsort(sorted, 2 * n, sizeof *sorted, ascending);
-    const struct window w = main_mode(sorted, 2 * n, least, rule);
+    double *sorted = pk_new_n(&a, double, n);
+    memcpy(sorted, v, n * sizeof *v);
+    qsort(sorted, n, sizeof *sorted, ascending);
+    const struct window w = main_mode(sorted, n, least, rule);
     const double lo = sorted[w.from], hi = sorted[w.until - 1];
     if (hi == lo && !(least > 0)) /* ticks: no measure of what is far */
         return m;
-    for (size_t i = 0; i < 2 * n; i++)
+    for (size_t i = 0; i < n; i++)
         class[i] = (signed char)(worse * ((v[i] > hi) - (v[i] < lo)));
-    count_apart(&m, class, n);
+    count_apart(&m, class);
     if (!m.apart)
         return m;
     const bool above = m.apart * worse > 0;
     const double *rest = above ? sorted + w.until : sorted;
-    const size_t n_rest = above ? 2 * n - w.until : w.from;
-    double *scratch = pk_new_n(&a, double, 2 * n);
+    const size_t n_rest = above ? n - w.until : w.from;
+    double *scratch = pk_new_n(&a, double, n);
     const double apart = pk_median_copy(rest, n_rest, scratch),
                  others = pk_median_copy(sorted + w.from, w.until - w.from, scratch);
     m.slow = m.apart > 0 ? apart : others;
@@ -125,12 +124,12 @@ bool pk_is_slow(const struct pk_modes *m, signed char class)
 
 bool pk_modes_shifted(const struct pk_modes *m)
 {
-    return m->apart && (2 * m->slow_base > m->pairs) != (2 * m->slow_new > m->pairs);
+    return m->apart && (2 * m->slow_base > m->n_base) != (2 * m->slow_new > m->n_new);
 }
 
 static bool are_sides(const struct pk_modes *m)
 {
-    return m->slow_base + m->slow_new == m->pairs && (!m->slow_base || !m->slow_new);
+    return (!m->slow_base && m->slow_new == m->n_new) || (!m->slow_new && m->slow_base == m->n_base);
 }
 
 bool pk_modes_divided(const struct pk_modes *m)
@@ -141,28 +140,28 @@ bool pk_modes_divided(const struct pk_modes *m)
 /* Of the processes that lie apart, all are on one side. */
 bool pk_modes_one_sided(const struct pk_modes *m)
 {
-    const size_t base = m->apart > 0 ? m->slow_base : m->pairs - m->slow_base,
-                 new_ = m->apart > 0 ? m->slow_new : m->pairs - m->slow_new;
+    const size_t base = m->apart > 0 ? m->slow_base : m->n_base - m->slow_base,
+                 new_ = m->apart > 0 ? m->slow_new : m->n_new - m->slow_new;
     return m->apart && (base == 0) != (new_ == 0);
 }
 
-static double p_more(size_t base, size_t new_, size_t n)
+/* One-sided p of the hypothesis that `more` of m is no larger a share than `fewer` of n. */
+static double p_more(size_t more, size_t m, size_t fewer, size_t n)
 {
-    return new_ > base ? pk_fisher_above(new_, n - new_, base, n - base) : 1;
+    return more * n > fewer * m ? pk_fisher_above(more, m - more, fewer, n - fewer) : 1;
 }
 
 bool pk_modes_may_differ(const struct pk_modes *m)
 {
     static const double alike = 0.2;
-    return m->slow_new > m->slow_base || pk_modes_one_sided(m) ||
-           p_more(m->slow_new, m->slow_base, m->pairs) < alike;
+    return m->slow_new * m->n_base > m->slow_base * m->n_new || pk_modes_one_sided(m) ||
+           p_more(m->slow_base, m->n_base, m->slow_new, m->n_new) < alike;
 }
 
 double pk_modes_p(const struct pk_modes *m, int towards)
 {
-    const size_t more = towards > 0 ? m->slow_new : m->slow_base,
-                 fewer = towards > 0 ? m->slow_base : m->slow_new;
-    return fmin(1, pk_risk_shares * p_more(fewer, more, m->pairs));
+    return fmin(1, pk_slow_share * (towards > 0 ? p_more(m->slow_new, m->n_new, m->slow_base, m->n_base)
+                                                : p_more(m->slow_base, m->n_base, m->slow_new, m->n_new)));
 }
 
 double pk_modes_p_anytime(const struct pk_modes *m)
@@ -171,13 +170,13 @@ double pk_modes_p_anytime(const struct pk_modes *m)
     const double k = (double)m->slow_new + 1, others = (double)m->slow_base + 1,
                  above = 1 - pk_beta_inc(0.5, 0.5, k, others, &below);
     const double evidence = exp(pk_log_beta(k, others) + (k + others - 1) * M_LN2) * above;
-    return fmin(1, pk_risk_shares / evidence);
+    return fmin(1, pk_slow_share / evidence);
 }
 
 double pk_slow_found(size_t n, double alpha, double power)
 {
     size_t k = 1;
-    while (k <= n && p_more(0, k, n) >= alpha)
+    while (k <= n && p_more(k, n, 0, n) >= alpha)
         k++;
     if (k > n)
         return NAN;
@@ -193,7 +192,7 @@ size_t pk_slow_needed(const struct pk_modes *m, double alpha, double power)
 {
     /* all of k are of one side: about 1 in 2^k */
     const double k = ceil(log2(1 / alpha)),
-                 share = fabs((double)m->slow_new - (double)m->slow_base) / (double)m->pairs,
+                 share = fabs((double)m->slow_new - (double)m->slow_base) / (double)m->n_new,
                  n = (k + pk_normal_quantile(power) * sqrt(k)) / share;
-    return n > (double)m->pairs ? (size_t)n - m->pairs + 1 : 1;
+    return n > (double)m->n_new ? (size_t)n - m->n_new + 1 : 1;
 }

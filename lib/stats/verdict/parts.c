@@ -37,7 +37,7 @@ struct pk_processes pk_processes_of(const struct pk_pairs *screen, const struct 
         p.v[i] = s->logs ? log(from->base[at]) : from->base[at];
         p.v[n + i] = s->logs ? log(from->new_[at]) : from->new_[at];
     }
-    p.modes = pk_find_modes(p.v, n, s->min_effect, s->worse, rule, p.class);
+    p.modes = pk_find_modes(p.v, n, n, s->min_effect, s->worse, rule, p.class);
     return p;
 }
 
@@ -57,6 +57,8 @@ void pk_report_modes(struct pk_decision *out, const struct pk_modes *m, const st
         return;
     out->slow_base = m->slow_base;
     out->slow_new = m->slow_new;
+    out->of_base = m->n_base;
+    out->of_new = m->n_new;
     out->slow_centre = s->logs ? exp(m->slow) : m->slow;
     out->other_centre = s->logs ? exp(m->fast) : m->fast;
     out->slow_size = s->logs ? exp(fabs(m->slow - m->fast)) : fabs(m->slow - m->fast);
@@ -143,7 +145,7 @@ void pk_settle(struct pk_decision *o, const struct pk_test_results *f, const str
     }
     if (o->verdict == PK_UNDECIDED && o->reason != PK_REASON_MORE_PAIRS && s->min_effect > 0 && o->pairs > 1)
         o->needed = o->reason == PK_REASON_ONE_SIDED
-                        ? pk_slow_needed(f->modes, alpha / pk_risk_shares, rule->power)
+                        ? pk_slow_needed(f->modes, alpha / pk_slow_share, rule->power)
                         : needed(t->estimate, o->sd, o->pairs, s, alpha, rule);
 }
 

@@ -43,18 +43,18 @@ bool pk_modes_one_sided(const struct pk_modes *m); /* those that lie apart are o
 /* Whether they leave it open that the sides are the same: they are on one side alone, the new side has more slow ones, or so many fewer
  * that its share is probably smaller. */
 bool pk_modes_may_differ(const struct pk_modes *m);
-/* One-sided p of a gate are multiplied by this: alpha is for false alarms in both directions, of the test of means and of that of slow
- * processes. */
-static const double pk_risk_shares = 4;
+/* The shares of alpha: one-sided p of a gate are multiplied by these. Of each direction the test of means has a sixth, so that gates of
+ * many noisy rows that do not differ are red in less than 1 %, and that of slow processes a fourth, which Fisher's test seldom uses up. */
+static const double pk_mean_share = 6, pk_slow_share = 4;
 /* p of the hypothesis that the new side has no more slow processes than the base (towards 1), or no fewer (-1): Fisher's, one-sided, times
- * pk_risk_shares. */
+ * pk_slow_share. */
 double pk_modes_p(const struct pk_modes *m, int towards);
 /* The same, valid if it is looked at after every pair: the inverse of the evidence of a mixture, uniform over the shares above one half of
  * slow processes that are of the new side. */
 double pk_modes_p_anytime(const struct pk_modes *m);
 /* The share of slow processes on the new side alone that n pairs find with this power. NaN when n are too few to find any. */
 double pk_slow_found(size_t n, double alpha, double power);
-/* How many more pairs would probably find the slow processes of one side. */
+/* How many more pairs would probably find the slow processes of one side; of pairs. */
 size_t pk_slow_needed(const struct pk_modes *m, double alpha, double power);
 
 /* --- parts.c --- */

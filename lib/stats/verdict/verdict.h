@@ -115,7 +115,7 @@ enum pk_stage {
 struct pk_modes {
     int apart;                  /* the class of most that lie apart; 0 = none does */
     size_t slow_base, slow_new; /* slow are those of class 1; with `apart` -1, all that are not of class -1 */
-    size_t pairs;               /* of so many on each side */
+    size_t n_base, n_new;       /* of so many processes of each side */
     double slow, fast;          /* the centres of the slow and of the other processes */
 };
 
@@ -146,8 +146,8 @@ struct pk_decision {
     size_t pairs;     /* undisturbed */
     size_t disturbed; /* pairs left out, because a process lies apart */
 
-    /* Slow processes, of pairs + disturbed on each side; both 0 where none lies apart. */
-    size_t slow_base, slow_new;
+    /* Slow processes of so many of each side; all 0 where none lies apart. */
+    size_t slow_base, slow_new, of_base, of_new;
     double slow_centre,
         other_centre; /* of slow and of other processes, in the unit of the figures; equal where they are not known: they are not stored */
     double
@@ -173,6 +173,12 @@ void pk_decide_gate(const struct pk_pair_series *t, size_t n, const struct pk_ru
 void pk_decide_pairs(const struct pk_pair_series *t, size_t n, const struct pk_rule *rule,
                      struct pk_decision *out);
 
+/* The figures of the processes of a run. */
+struct pk_run_processes {
+    const double *figure;
+    size_t n;
+};
+
 /* One case against a stored baseline. A figure here is what one separate run says: the geometric mean over its processes,
  * each run in a session of its own, because what a session adds to all its processes does not average out. */
 struct pk_stored {
@@ -182,11 +188,16 @@ struct pk_stored {
     const double *base;
     size_t n_base;
     const double *new_;
-    size_t n_new; /* >= 1 */
+    size_t n_new;                                    /* >= 1 */
+    const struct pk_run_processes *base_of, *new_of; /* what these runs are means of; NULL = not known */
 };
 
 /* Prediction interval from the spread of the baseline's runs, df = n_base - 1; from five new runs on Welch's. Holm over
- * all cases. `pairs` is n_base. */
+ * all cases. `pairs` is n_base.
+ *
+ * Where processes are known and some lie apart from the others of their run, as in pk_find_modes, means are without those.
+ * slower-in-some needs significantly more slow processes (Fisher, Holm over the cases that have any). Whatever changed, the means of all
+ * processes, which vary as runs differ in how many are slow, must be significantly worse (better), too. */
 void pk_decide_stored(const struct pk_stored *s, size_t n, const struct pk_rule *rule,
                       struct pk_decision *out);
 
@@ -195,11 +206,11 @@ void pk_decide_stored(const struct pk_stored *s, size_t n, const struct pk_rule 
  * figure to a base one; p are NaN. */
 struct pk_decision pk_decide_exact(const struct pk_stored *s, double tolerance);
 
-/* v: the figures (or their logs) of n processes of the base, then of n of the new side. The main mode grows from the half that lies
+/* v: the figures (or their logs) of n_base processes of the base, then of n_new of the new side. The main mode grows from the half that lies
  * closest together until all others are farther from its mean than rule.apart_sd of its standard deviations (more where it has few
- * processes) and than `least`. worse: 1 when a larger figure is worse, else -1. Fills class[0..2n). */
-struct pk_modes pk_find_modes(const double *v, size_t n, double least, int worse, const struct pk_rule *rule,
-                              signed char *class);
+ * processes) and than `least`. worse: 1 when a larger figure is worse, else -1. Fills class[0..n_base + n_new). */
+struct pk_modes pk_find_modes(const double *v, size_t n_base, size_t n_new, double least, int worse,
+                              const struct pk_rule *rule, signed char *class);
 
 /* Sets the stages for so many pairs a case: three tenths of them are screened, at least 6. */
 void pk_rule_of_pairs(struct pk_rule *rule, size_t pairs);

@@ -3,6 +3,7 @@
  * They have only cases whose status is ok, and only numbers. Everything is in the caller's arena. */
 #pragma once
 
+#include "stats/verdict/verdict.h"
 #include "store/store.h"
 
 /* One metric of one case: its figure in each invocation. */
@@ -16,7 +17,9 @@ struct pk_figures {
     double median; /* over the invocations, as stored */
     size_t n;      /* >= 1 */
     const double *figure;
-    const int64_t *invocation;    /* of figure[i], ascending */
+    const int64_t *invocation; /* of figure[i], ascending */
+    const struct pk_run_processes
+        *runs; /* where figures are those of runs: what figure[i] is the mean of; else NULL */
     const double *tail[PK_TAILS]; /* of each of these processes; NaN, or NULL for all, where there is none */
     size_t samples;               /* the fewest of a process */
     size_t processes,

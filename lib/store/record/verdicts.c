@@ -77,6 +77,8 @@ enum pk_code pk_store_read_verdicts(struct pk_store *s, int64_t run_id, struct p
                   &w->base_uuid, &d->slow_base, &d->slow_new, &d->slow_size, &d->slow_found);
         pk_verdict_parse(verdict, &d->verdict);
         pk_reason_parse(reason, &d->reason);
+        d->of_base = d->of_new =
+            d->pairs + d->disturbed; /* of a gate; those of stored runs are judged again */
     }
     return PK_OK;
 }

@@ -15,6 +15,7 @@
 static int aa_gates; /* 0: each test's own number */
 
 static const struct machine clean = {"clean", .cv = 0.01, .inside = 0.002};
+static const struct machine noisy = {"5 % everywhere", .cv = 0.05, .inside = 0.002};
 /* Rows of .3 to 3 %, as suites are. */
 static const struct machine mixed = {"mixed rows", .cv = 0.01, .cv_spread = 0.6, .inside = 0.002};
 static const struct machine drifting = {"mixed rows, drifting", .cv = 0.01, .cv_spread = 0.6, .inside = 0.002,
@@ -58,6 +59,7 @@ static void identical_code_is_rarely_red(void **state)
     quiet(&mixed, 500, 0.01, 8);
     quiet(&drifting, 1000, 0.01, 8);
     quiet(&remembering, 100, 0.01, 8);
+    quiet(&noisy, 1000, 0.01, 17); /* no margin hides false alarms of 50 tests */
 }
 
 static void trouble_is_not_red_either(void **state)
@@ -123,7 +125,7 @@ static void slowdowns_are_found(void **state)
     find(&clean, 3, 0.95);
     find(&clean, 5, 0.97);
     find(&mixed, 3, 0.86); /* of 3000 cases; of 400 chance takes its share */
-    find(&mixed, 5, 0.97);
+    find(&mixed, 5, 0.96);
     find(&drifting, 3, 0.86);
     find(&drifting, 5, 0.97);
     find(&remembering, 5, 0.97);

@@ -215,7 +215,7 @@ static struct pk_modes modes_of(const struct made *m, size_t n, double least, si
         v[i] = log(m->base[i]);
         v[n + i] = log(m->new_[i]);
     }
-    return pk_find_modes(v, n, least, 1, &pk_rule_default, class);
+    return pk_find_modes(v, n, n, least, 1, &pk_rule_default, class);
 }
 
 static void modes_are_found_blind_to_the_side(void **state)
@@ -228,7 +228,7 @@ static void modes_are_found_blind_to_the_side(void **state)
     m.new_[7] *= 1.6;
     m.new_[8] *= 1.6;
     struct pk_modes found = modes_of(&m, 12, 0.02, class);
-    assert_true(found.apart == 1 && found.slow_base == 1 && found.slow_new == 2 && found.pairs == 12);
+    assert_true(found.apart == 1 && found.slow_base == 1 && found.slow_new == 2 && found.n_base == 12);
     assert_true(class[2] == 1 && class[12 + 7] == 1 && class[0] == 0);
     assert_near(found.slow - found.fast, log(1.6), 0.05);
     memcpy(other.base, m.new_, sizeof m.new_);
@@ -253,9 +253,9 @@ static void near_ones_are_not_apart(void **state)
     assert_int_equal(modes_of(&m, 2, 0.02, class).apart, 0); /* too few for a mode */
     double ticks[16] = {5, 5, 5, 5, 5, 5, 5, 6, 5, 5, 5, 5, 5, 5, 5, 5};
     /* most are equal: no measure of what is far */
-    assert_int_equal(pk_find_modes(ticks, 8, 0, 1, &pk_rule_default, class).apart, 0);
-    assert_int_equal(pk_find_modes(ticks, 8, 0.5, 1, &pk_rule_default, class).slow_base, 1);
-    assert_int_equal(pk_find_modes(ticks, 0, 0.5, 1, &pk_rule_default, class).apart, 0);
+    assert_int_equal(pk_find_modes(ticks, 8, 8, 0, 1, &pk_rule_default, class).apart, 0);
+    assert_int_equal(pk_find_modes(ticks, 8, 8, 0.5, 1, &pk_rule_default, class).slow_base, 1);
+    assert_int_equal(pk_find_modes(ticks, 0, 0, 0.5, 1, &pk_rule_default, class).apart, 0);
 }
 
 static void sides_that_lie_apart_are_compared_whole(void **state)
@@ -463,7 +463,8 @@ static void cases_not_confirmed_yet_count(void **state)
         t[i] = (struct pk_pair_series){.screen = make(&m, 6, 1.03, 0.01)};
     t[0].confirm = make(&fresh, 14, 1.03, 0.03);
     pk_decide_gate(t, 3, &pk_rule_default, d);
-    assert_near(d[0].p_adjusted, 3 * 2 * d[0].p, 1e-12); /* half of the risk is for slow processes */
+    assert_near(d[0].p_adjusted, 3 * 3 * d[0].p,
+                1e-12); /* a third of the risk: others are for slow processes */
     assert_true(isnan(d[1].p) && d[1].p_adjusted == 1 && d[1].wanted == 14);
 }
 
@@ -581,6 +582,82 @@ static void stored_baselines_rarely_cry_wolf(void **state)
             assert_true(outside > 0.03 * TRIALS && outside < 0.06 * TRIALS && red < 0.03 * TRIALS);
         }
     }
+}
+
+enum { RUNS = 5, PROCESSES = 6 };
+
+/* Five runs of six processes and one run more, of which some processes take `size` times as long: a share of each side. The sessions of
+ * runs differ by 1 %, processes by .3 %. */
+static struct pk_decision stored_processes(struct pk_rng *r, double base_share, double new_share, double size)
+{
+    double figure[RUNS + 1][PROCESSES], mean[RUNS + 1] = {0};
+    struct pk_run_processes of[RUNS + 1];
+    for (int i = 0; i <= RUNS; i++) {
+        const double session = 0.01 * pk_rng_normal(r);
+        for (int k = 0; k < PROCESSES; k++) {
+            const bool slow = pk_rng_uniform(r) < (i < RUNS ? base_share : new_share);
+            figure[i][k] = 1e6 * exp(session + 0.003 * pk_rng_normal(r)) * (slow ? size : 1);
+            mean[i] += log(figure[i][k]) / PROCESSES;
+        }
+        mean[i] = exp(mean[i]);
+        of[i] = (struct pk_run_processes){figure[i], PROCESSES};
+    }
+    const struct pk_stored s = {.base = mean,
+                                .n_base = RUNS,
+                                .new_ = mean + RUNS,
+                                .n_new = 1,
+                                .base_of = of,
+                                .new_of = of + RUNS,
+                                .min_effect = 0.1};
+    struct pk_decision d;
+    pk_decide_stored(&s, 1, &pk_rule_default, &d);
+    return d;
+}
+
+/* Verdicts of so many comparisons, by enum pk_verdict. */
+static void stored_verdicts(double base_share, double new_share, double size, int trials, int *verdicts)
+{
+    struct pk_rng r = {21};
+    memset(verdicts, 0, (PK_UNSTABLE + 1) * sizeof *verdicts);
+    for (int k = 0; k < trials; k++) {
+        const struct pk_decision d = stored_processes(&r, base_share, new_share, size);
+        verdicts[d.verdict]++;
+        if (d.slow_new * d.of_base > d.slow_base * d.of_new)
+            assert_true(d.verdict != PK_SAME && d.verdict != PK_FASTER);
+        assert_int_equal(d.needed && d.slow_size > 0, 0);
+    }
+    print_message(
+        "stored: slow %.0f / %.0f %% x %.2f: slower %.1f, in some %.1f, same %.1f, undecided %.1f %%\n",
+        100 * base_share, 100 * new_share, size, 100.0 * verdicts[PK_SLOWER] / trials,
+        100.0 * verdicts[PK_SLOWER_IN_SOME] / trials, 100.0 * verdicts[PK_SAME] / trials,
+        100.0 * verdicts[PK_UNDECIDED] / trials);
+}
+
+/* The mean of a run of which a process is slow is a matter of chance: with slow processes of 3 % on both sides, a base that met none seems
+ * to be certain of its level. */
+static void rare_slow_processes_of_stored_runs_are_not_red(void **state)
+{
+    enum { TRIALS = 2000 };
+    static const double shares[] = {0.03, 0.1, 0.3};
+    int v[PK_UNSTABLE + 1];
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        stored_verdicts(shares[i], shares[i], 2, TRIALS, v);
+        assert_true(v[PK_SLOWER] + v[PK_SLOWER_IN_SOME] <= 0.025 * TRIALS);
+    }
+    stored_verdicts(0, 0, 2, TRIALS, v);
+    assert_true(v[PK_SAME] >= 0.95 * TRIALS);
+}
+
+static void slow_processes_of_a_stored_run_are_never_the_same(void **state)
+{
+    enum { TRIALS = 1000 };
+    int v[PK_UNSTABLE + 1];
+    stored_verdicts(0, 0.2, 1.3, TRIALS, v); /* the mean stays within the margin */
+    assert_true(v[PK_SAME] < 0.3 * TRIALS);  /* those without a slow process: .8^6 */
+    stored_verdicts(0, 0.5, 2, TRIALS, v);
+    assert_true(v[PK_SLOWER_IN_SOME] + v[PK_SLOWER] > 0.85 * TRIALS && v[PK_SLOWER_IN_SOME] > 0.5 * TRIALS);
+    stored_verdicts(0, 1, 1.3, TRIALS, v);
+    assert_true(v[PK_SLOWER] == TRIALS);
 }
 
 /* --- exact figures --- */
@@ -794,6 +871,8 @@ int main(void)
         cmocka_unit_test(cases_share_the_risk_until_clear),
         cmocka_unit_test(a_baseline_is_five_runs),
         cmocka_unit_test(stored_baselines_rarely_cry_wolf),
+        cmocka_unit_test(rare_slow_processes_of_stored_runs_are_not_red),
+        cmocka_unit_test(slow_processes_of_a_stored_run_are_never_the_same),
         cmocka_unit_test(exact_figures),
         cmocka_unit_test(noise_says_what_a_gate_could_see),
         cmocka_unit_test(little_noise_is_no_advice_for_less_than_a_percent),

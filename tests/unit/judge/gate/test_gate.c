@@ -325,7 +325,7 @@ static void parts_are_one_family(void **state)
     const struct pk_decision *a = &row(p, 0, 0)->decision, *b = &row(p, 1, 2)->decision;
     assert_int_equal(a->verdict, PK_SLOWER);
     assert_int_equal(b->verdict, PK_SLOWER);
-    assert_true(fmin(a->p_adjusted, b->p_adjusted) == 2 * 2 * fmin(a->p, b->p));
+    assert_true(fmin(a->p_adjusted, b->p_adjusted) == 2 * 3 * fmin(a->p, b->p));
     assert_int_equal(p->t->asked[PK_NEW][0], 20);
     assert_int_equal(p->t->asked[PK_NEW][2], 6);
     assert_int_equal(p->asked[PK_NEW][2], 20);
