@@ -10,7 +10,7 @@ import time
 import uuid
 
 import pytest
-from conftest import BINARY, Perfkit
+from conftest import BINARY, Perfkit, not_sanitized
 from processes import gone, marked, of_process
 
 # A child, one in a session of its own, a daemon, and the program itself. They are told by their name.
@@ -21,6 +21,7 @@ setsid sleep 1000 &
 """
 STAY = FAMILY + "sleep 1000\n"
 STUBBORN = FAMILY + "trap '' TERM INT\nsleep 1000\nsleep 1000\n"
+FLEE = "#!/bin/sh\nflee() { [ $1 -gt 20000 ] || flee $(($1 + 1)) & }\nflee 0; flee 0; sleep 0.2\n"  # each of it starts the next and ends
 SIGNALS = (signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT, signal.SIGINT)
 SOON = 2  # seconds
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
@@ -162,10 +163,11 @@ def test_a_second_signal(perfkit):
 
 
 def test_no_signal(perfkit):
-    """All is gone when perfkit has ended: after a command that left daemons, after a timeout, and after a peer."""
-    leave, stubborn = script(perfkit.cwd, "leave", FAMILY), script(perfkit.cwd, "stubborn", STUBBORN)
+    """All is gone when perfkit has ended: after a command that left daemons, or what never stands still, after a timeout, and after a peer."""
+    leave, stubborn, flee = (script(perfkit.cwd, *x) for x in (("leave", FAMILY), ("stubborn", STUBBORN), ("flee", FLEE)))
     selftest = ("run", "selftest", "--device", "null", "--variant", "ok", "-i", "1", "--peer")
     for args, status in ((("exec", "-r", "2", "--", leave), 0), (("exec", "-r", "2", "--prepare", leave, "--", "true"), 0),
+                         (("exec", "-r", "1", "--", flee), 0),
                          (("exec", "--timeout", "1s", "--", stubborn), 6), ((*selftest, leave), 1),
                          ((*selftest, stubborn, "--timeout", "1s", "--peer-startup", "0s"), 0)):
         token = uuid.uuid4().hex
@@ -201,3 +203,13 @@ def test_an_old_kernel(perfkit):
     if r.status == 99:
         pytest.skip("no system call filters here")
     assert r.status == 0 and not marked(token), r
+
+
+@not_sanitized
+def test_valgrind(perfkit):
+    """It knows no pidfd_open, and cannot execute /proc/self/exe."""
+    if not shutil.which("valgrind"):
+        pytest.skip("no valgrind")
+    done = subprocess.run(["valgrind", "-q", "--error-exitcode=99", BINARY, "exec", "-r", "1", "--no-counters", "--", "true"], cwd=perfkit.cwd,
+                          env=perfkit.environment(), capture_output=True, timeout=120)
+    assert done.returncode == 0, done

@@ -4,7 +4,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +41,20 @@ static bool take_descriptors(const int fd[4])
     return true;
 }
 
+/* Returns when it cannot be executed. Our own program is executed by its path: under valgrind, /proc/self/exe is valgrind. When the file was
+ * replaced meanwhile, the path ends in " (deleted)" and is no file. */
+static void execute(const struct pk_program_setup *s)
+{
+    char self[PATH_MAX];
+    char *const *argv = (char *const *)s->argv, *const *env = s->env ? (char *const *)s->env : environ;
+    const ssize_t n = strcmp(argv[0], "/proc/self/exe") ? 0 : readlink(argv[0], self, sizeof self - 1);
+    if (n > 0) {
+        self[n] = '\0';
+        execve(self, argv, env);
+    }
+    execvpe(argv[0], argv, env);
+}
+
 /* The parent may ignore SIGPIPE, and the keeper blocks signals; the program does not inherit it. */
 _Noreturn static void become(const struct pk_program_setup *s, int error_fd, pid_t keeper)
 {
@@ -52,7 +68,7 @@ _Noreturn static void become(const struct pk_program_setup *s, int error_fd, pid
     sigprocmask(SIG_SETMASK, &none, NULL);
     error_fd = fcntl(error_fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
     if (take_descriptors(s->fd) && (!s->folder || !chdir(s->folder)))
-        execvpe(s->argv[0], (char *const *)s->argv, s->env ? (char *const *)s->env : environ);
+        execute(s);
     const int cause = errno;
     _exit(write(error_fd, &cause, sizeof cause) > 0 ? 127 : 126);
 }
@@ -76,7 +92,7 @@ static struct started start(const struct pk_program_setup *s)
     const pid_t keeper = getpid();
     if (pipe2(fd, O_CLOEXEC))
         return (struct started){.error = errno};
-    r.pid = _Fork();
+    r.pid = vfork(); /* the pages of a large parent are not marked for copying a second time */
     if (r.pid == 0)
         become(s, fd[1], keeper);
     r.error = r.pid < 0 ? errno : 0;
@@ -152,6 +168,16 @@ static void end_all(struct kept *k, const sigset_t *child)
     }
 }
 
+/* A handler of the parent's must run neither here nor in the program before its exec. What is ignored stays so. */
+static void drop_handlers(void)
+{
+    struct sigaction a;
+    for (int sig = 1; sig <= SIGSYS; sig++)
+        if (!sigaction(sig, NULL, &a) && a.sa_handler != SIG_IGN)
+            signal(sig, SIG_DFL);
+    signal(SIGCHLD, SIG_DFL);
+}
+
 /* All signals are blocked. Nothing stays open but the pipe to the parent. */
 _Noreturn static void keep(const struct pk_program_setup *s, int report_fd, pid_t parent)
 {
@@ -165,7 +191,7 @@ _Noreturn static void keep(const struct pk_program_setup *s, int report_fd, pid_
     prctl(PR_SET_PDEATHSIG, END_ALL);
     if (getppid() != parent)
         _exit(1);
-    signal(SIGCHLD, SIG_DFL);
+    drop_handlers();
     const struct started r = start(s);
     dup2(report_fd, 0);
     closefrom(1);
