@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ini.h>
 #include <string.h>
 
@@ -100,6 +101,8 @@ enum pk_code pk_opt_read_environment(struct pk_opt_job *job, struct pk_err *err)
 
 #define COMMON "perfkit" /* the section for every command */
 
+enum { LINES_MAX = 10000 }; /* a device without an end may be in the place of a file */
+
 /* One file being read. */
 struct config_reader {
     struct pk_opt_job *job;
@@ -117,11 +120,11 @@ struct config_reader {
 static char *read_line(char *s, int n, void *user)
 {
     struct config_reader *r = user;
-    if (!fgets(s, n, r->f))
+    if (r->too_long || r->line > LINES_MAX || !fgets(s, n, r->f))
         return NULL;
     r->line++;
     size_t len = strlen(s), indent = strspn(s, " \t");
-    if (len == (size_t)n - 1 && s[len - 1] != '\n' && !r->too_long)
+    if (len == (size_t)n - 1 && s[len - 1] != '\n')
         r->too_long = r->line;
     memmove(s, s + indent, len - indent + 1);
     return s;
@@ -229,13 +232,19 @@ static enum pk_code unreadable(const char *path, struct pk_err *err)
 static enum pk_code read_file(struct pk_opt_job *job, const char *path, enum pk_opt_source source,
                               struct pk_err *err)
 {
-    PK_CLEANUP_FILE FILE *f = fopen(path, "re");
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer is empty */
+    PK_CLEANUP_FILE FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
     if (!f)
         return errno == ENOENT || errno == ENOTDIR ? PK_OK : unreadable(path, err);
     struct config_reader r = {.job = job, .path = path, .source = source, .f = f, .err = err};
     int bad_line = ini_parse_stream(read_line, &r, on_key, &r);
     if (ferror(f))
         return unreadable(path, err);
+    if (r.line > LINES_MAX) {
+        pk_fail(err, PK_E_USAGE, "%s is too long", path);
+        pk_why(err, "a configuration file has at most %d lines", LINES_MAX);
+        return pk_fix(err, "check that it is the right file");
+    }
     if (r.too_long) {
         pk_fail(err, PK_E_USAGE, "%s:%d: the line is too long", path, r.too_long);
         pk_why(err, "lines of this file have at most 198 bytes");

@@ -1,4 +1,6 @@
 """Options from every place they may stand in, their order, and what is refused there."""
+import os
+
 import pytest
 
 
@@ -47,6 +49,19 @@ def test_bad_config(perfkit, text, words):
 def test_config_that_is_a_directory(perfkit):
     (perfkit.cwd / ".perfkit.ini").mkdir()
     perfkit("list", "devices").refused(1, "./.perfkit.ini", "Is a directory")
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "/dev/urandom", "lines"])
+def test_a_config_without_an_end(perfkit, target):
+    """In a stranger's directory it may be a link to a device: reading ends at the first line that is too long, or after 10,000."""
+    (perfkit.cwd / "lines").write_text("[perfkit]\n" * 20000)
+    (perfkit.cwd / ".perfkit.ini").symlink_to(target)
+    perfkit("list", "devices", timeout=10).refused(2, "too long")
+
+
+def test_a_config_that_nobody_writes(perfkit):
+    os.mkfifo(perfkit.cwd / ".perfkit.ini")
+    assert perfkit("list", "devices", timeout=10).status == 0
 
 
 def test_help_works_with_a_bad_config(perfkit):
