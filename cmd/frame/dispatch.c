@@ -5,6 +5,7 @@
 #include "cmd/frame/frame.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -92,11 +93,10 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
     return rc ? rc : written;
 }
 
-/* Help goes to standard output; what printing it meets is found by main. */
-static enum pk_code print(const char *text)
+/* Help goes to standard output. What it has buffered, main writes. */
+static enum pk_code print(const char *text, struct pk_err *err)
 {
-    fputs(text, stdout);
-    return PK_OK;
+    return fputs(text, stdout) >= 0 || errno == EPIPE ? PK_OK : pk_output_cannot("standard output", err);
 }
 
 static enum pk_code start_command(const struct pk_cmd *c, int argc, const char **argv, struct pk_arena *a,
@@ -121,7 +121,8 @@ static enum pk_code start_command(const struct pk_cmd *c, int argc, const char *
         return err->code;
     if (help)
         return print(
-            pk_usage_command(c, app.tables, help > 1, pk_out_options_of(&globals, PK_FMT_TABLE).width, a));
+            pk_usage_command(c, app.tables, help > 1, pk_out_options_of(&globals, PK_FMT_TABLE).width, a),
+            err);
     if (check_arity(c, app.args.n, err))
         return err->code;
     return run_command(c, &app, err);
@@ -149,9 +150,9 @@ enum pk_code pk_dispatch(int argc, const char **argv, struct pk_arena *a, struct
 {
     const char *first = argc > 1 ? argv[1] : NULL;
     if (first && one_of(first, "--version", "version"))
-        return print(pk_printf(a, "perfkit %s\n", pk_version));
+        return print(pk_printf(a, "perfkit %s\n", pk_version), err);
     if (first && (one_of(first, "-h", "--help") || !strcmp(first, "help")))
-        return argc == 2 ? print(pk_usage_program(a)) : start_command(&pk_cmd_help, argc, argv, a, err);
+        return argc == 2 ? print(pk_usage_program(a), err) : start_command(&pk_cmd_help, argc, argv, a, err);
     if (!first || *first == '-')
         return no_command(first, a, err);
     const struct pk_cmd *c = pk_command_find(first, err);

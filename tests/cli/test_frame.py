@@ -154,6 +154,8 @@ def test_full_standard_output(perfkit):
     for args in (("list", "devices"), ("help",), ("--version",), ("list", "devices", "--format=json")):
         with open("/dev/full", "wb") as full:
             perfkit(*args, stdout=full).refused(1, "No space left on device", "-o FILE")
+    with open("/dev/full", "wb") as full:  # more than is buffered
+        perfkit("run", "--help", stdout=full).refused(1, "No space left on device", "standard output")
 
 
 def test_reader_that_left(perfkit):
