@@ -12,7 +12,8 @@
 
 enum { OTHER_THREAD = 99, REFUSED = 5, FAILED = 6, RANKS = 2 };
 
-static pthread_t owner; /* who called init: MPI_THREAD_FUNNELED */
+/* Who called init: MPI_THREAD_FUNNELED. The thread of a comm that was given up may still run when the next one calls it. */
+static _Atomic pthread_t owner;
 
 static int mode(const char *name)
 {
