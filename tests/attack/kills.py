@@ -144,7 +144,8 @@ def parent(trial):
 
 
 def victims(trial, child, chosen):
-    return [pid for pid in processes.marked(trial.token) if pid != child.pid and chosen(pid)]
+    """Not the keepers: a program whose keeper was killed may leave processes (docs/security.md)."""
+    return [pid for pid in processes.marked(trial.token) if pid != child.pid and processes.read(pid, "comm") != b"pk-keeper\n" and chosen(pid)]
 
 
 def worker(trial):
