@@ -117,7 +117,6 @@ enum pk_code pk_curve_grow(const struct pk_curve_source *s, struct pk_curve *c, 
     while (from && c->points[from - 1].level == PK_LEVEL_BETWEEN &&
            pk_curve_rate(&c->points[from - 1]) <= flat_within * c->memory_bytes_per_s)
         from--;
-    c->memory_from_bytes = c->points[from].bytes;
     for (size_t i = from; i < c->n; i++)
         if (c->points[i].level == PK_LEVEL_BETWEEN)
             c->points[i].level = PK_LEVEL_MEMORY;

@@ -52,7 +52,6 @@ struct pk_curve {
     size_t n;
     struct pk_curve_point points[PK_CURVE_POINTS]; /* by size */
     enum pk_curve_stop stop;
-    size_t memory_from_bytes; /* the smallest size from which on the rate is that of memory */
     double memory_bytes_per_s, copy_bytes_per_s; /* of memory */
 };
 

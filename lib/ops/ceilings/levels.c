@@ -21,8 +21,7 @@ void pk_ceilings_of_curve(const struct pk_curve *c, const double cache_bytes[PK_
         if (p->level == PK_LEVEL_MEMORY)
             continue;
         struct pk_level_rate *l = &out->level[p->level];
-        l->to_bytes =
-            p->level == PK_LEVEL_BETWEEN ? (double)(c->memory_from_bytes - 1) : cache_bytes[p->level];
+        l->to_bytes = p->level == PK_LEVEL_BETWEEN ? (double)p->bytes : cache_bytes[p->level];
         l->bytes_per_s = fmax(l->bytes_per_s, pk_curve_rate(p));
         l->copy_bytes_per_s = fmax(l->copy_bytes_per_s, p->rate[PK_STREAM_COPY]);
     }
