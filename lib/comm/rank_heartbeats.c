@@ -163,12 +163,12 @@ const char *pk_rank_heartbeats_stopped(const struct pk_rank_heartbeats *r, struc
     return names.n ? pk_buf_text(&names) : NULL;
 }
 
-bool pk_rank_heartbeats_stuck(const struct pk_rank_heartbeats *r)
+bool pk_rank_heartbeats_stuck(const struct pk_rank_heartbeats *r, uint64_t silent_ns)
 {
     const uint64_t now_ns = pk_clock_ns();
     for (unsigned i = 0; r->page && i < r->ranks; i++) {
         const struct seen s = read_heartbeat(r, i, now_ns);
-        if ((s.waits && !waits_awake(&s)) || pk_machine_stopped(r->page->v[i].pid))
+        if ((s.waits && s.silent_ns >= silent_ns) || pk_machine_stopped(r->page->v[i].pid))
             return true;
     }
     return false;

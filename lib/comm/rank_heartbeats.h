@@ -50,8 +50,8 @@ int pk_rank_heartbeats_abandoned(struct pk_rank_heartbeats *r);
 uint64_t pk_rank_heartbeats_calls(const struct pk_rank_heartbeats *r);
 /* "rank 1 (process 123) is stopped (SIGSTOP)"; NULL = none is. In the arena. */
 const char *pk_rank_heartbeats_stopped(const struct pk_rank_heartbeats *r, struct pk_arena *a);
-/* A rank is stopped, or gives no heartbeat in a call for a second. */
-bool pk_rank_heartbeats_stuck(const struct pk_rank_heartbeats *r);
+/* A rank is stopped, or has given no heartbeat in its call for silent_ns. */
+bool pk_rank_heartbeats_stuck(const struct pk_rank_heartbeats *r, uint64_t silent_ns);
 
 /* "rank 1 did not answer: rank 0 has waited for it for 3.2 s". NULL when no rank is at fault: all compute, or all wait for each other
  * and respond. Waits of less than a second do not count. In the arena. */

@@ -117,11 +117,14 @@ def flood(request):
         WIRE.write(line)
 
 
-def repeat(data, fd=None):
-    """The same bytes without end, in large pieces but for a single byte."""
-    data = data.encode() * (1 if len(data) == 1 else 1 + (1 << 16) // len(data))
+def repeat(data, fd=None, writers=4):
+    """The same bytes without end: whole lines at once, from several processes, so that the pipe is never empty."""
+    data = data.encode() * (1 if len(data) == 1 else max(1, 4096 // len(data)))
     fd = WIRE.fileno() if fd is None else fd
     WIRE.flush()
+    for _ in range(writers - 1):
+        if os.fork() == 0:
+            break
     while True:
         os.write(fd, data)
 
@@ -135,7 +138,7 @@ def flood_settings(request):
 
 
 def flood_notes(request):
-    repeat(one_line(type="note", key="k", value="v" * 100000))
+    repeat(one_line(type="note", key="k", value="v" * 100000), writers=1)
 
 
 def flood_series(request):
@@ -154,8 +157,8 @@ def flood_metrics(request):
 
 
 def flood_unknown(request):
-    """Valid, and ignored."""
-    repeat(one_line(type="from-the-future", value=1))
+    """Valid and ignored, and read more slowly than it is written."""
+    repeat(one_line(type="from-the-future", value=[{}] * 1000))
 
 
 def flood_blank(request):

@@ -88,7 +88,9 @@ SAY = """import json, os, sys, time
 wire = int(os.environ["PERFKIT_WIRE_FD"])
 def line(**m): return (json.dumps(m) + "\\n").encode()
 def repeat(data, fd=wire):
-    data *= 1 + (1 << 16) // len(data)
+    for _ in range(3 if len(data) <= 4096 else 0):
+        if os.fork() == 0: break
+    data *= max(1, 4096 // len(data))
     while True: os.write(fd, data)
 METRIC = line(type="metric", name="step_ns", unit="ns")
 """
@@ -98,7 +100,10 @@ COMMANDS = [
     ("repeat(b'garbage\\n')", VIOLATED + "no JSON: garbage", 100),
     ("repeat(b'x')", VIOLATED + "a line longer than 8 MiB", 100),
     ("repeat(b'loud\\n', 2)", "no end after 1s; its process group was ended", 100),
-    ("repeat(line(type='from-the-future'))", "no end after 1s; its process group was ended", 100),
+    ("repeat(line(type='from-the-future', value=[{}] * 1000))", "no end after 1s; its process group was ended", 100),
+    # Each of these takes long to find, so that the pipe is never empty.
+    ("cases = [line(type='case', axes={'n': i}) for i in range(4000)]\nos.write(wire, b''.join(cases))\nrepeat(b''.join(cases[-80:]))",
+     "no end after 1s; its process group was ended", 150),
     ("repeat(line(type='setting', key='k', value='v'))", VIOLATED + "more than 4096 settings in one answer", 100),
     ("repeat(line(type='note', key='k', value='v' * 300000))", VIOLATED + "more than 64 MiB of text in one answer", 250),
     ("repeat(line(type='status', status='failed', message='m' * 300000))", VIOLATED + "more than 32 MiB of axes and messages of its cases", 150),
@@ -130,7 +135,7 @@ def test_a_command_without_end(perfkit, program, message, memory):
 def test_a_command_that_leaves_a_flood_behind(perfkit):
     """It has ended, and is measured; what it left writes on, and ends with the measurement."""
     token = uuid.uuid4().hex
-    script = """while :; do echo '{"type":"from-the-future"}'; done >&$PERFKIT_WIRE_FD & exit 0"""
+    script = """for i in 1 2 3; do yes '{"type":"from-the-future"}' >&$PERFKIT_WIRE_FD & done; exit 0"""
     r, seconds, _ = measured_call(perfkit, "exec", "--runs", "2", "--no-counters", "--timeout", "20s", "--", "sh", "-c", script, env={"TOKEN": token})
     assert r.status == 0 and seconds < 20, r
     assert gone(token)

@@ -162,7 +162,7 @@ struct watch {
 /* Before rank 0 has the request, its launcher may be stopped, too; nothing is measured then. */
 static bool is_stuck(struct pk_worker_client *l, const struct watch *w)
 {
-    return pk_rank_heartbeats_stuck(&l->heartbeats) ||
+    return pk_rank_heartbeats_stuck(&l->heartbeats, l->patience_ns / LOOKS) ||
            (pk_rank_heartbeats_calls(&l->heartbeats) == w->calls &&
             pk_machine_stopped_family(l->process.program.keeper, &l->arena));
 }
@@ -174,7 +174,8 @@ static bool is_silent(struct pk_worker_client *l, struct watch *w)
     if (now > w->next_ns + part || !is_stuck(l, w))
         w->since_ns = now;
     w->next_ns = now + part;
-    l->silent = now - w->since_ns >= l->patience_ns;
+    l->silent =
+        now - w->since_ns >= l->patience_ns + part; /* it may have begun just before the second look */
     return l->silent;
 }
 

@@ -148,19 +148,19 @@ static void a_stopped_rank_is_named(void **state)
     pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_PATIENCE_NS);
     call(&r, 0, 1);
     assert_null(pk_rank_heartbeats_stopped(&r, &a));
-    assert_false(pk_rank_heartbeats_stuck(&r));
+    assert_false(pk_rank_heartbeats_stuck(&r, PK_NS_PER_S));
     const pid_t pid = stopped_rank(&r, 1);
     assert_string_equal(pk_rank_heartbeats_stopped(&r, &a),
                         pk_printf(&a, "rank 1 (process %d) is stopped (SIGSTOP)", (int)pid));
-    assert_true(pk_rank_heartbeats_stuck(&r));
+    assert_true(pk_rank_heartbeats_stuck(&r, PK_NS_PER_S));
     end(pid);
     assert_null(pk_rank_heartbeats_stopped(&r, &a));
-    assert_false(pk_rank_heartbeats_stuck(&r));
+    assert_false(pk_rank_heartbeats_stuck(&r, PK_NS_PER_S));
     assert_int_equal(pk_rank_heartbeats_calls(&r), 1);
     pk_rank_heartbeats_enter(&r, 0);
     assert_int_equal(pk_rank_heartbeats_calls(&r), 2);
     wait_awake(&r, 0);
-    assert_true(pk_rank_heartbeats_stuck(&r)); /* silent in its call */
+    assert_true(pk_rank_heartbeats_stuck(&r, PK_NS_PER_S)); /* silent in its call */
     pk_rank_heartbeats_close(&r);
 }
 
