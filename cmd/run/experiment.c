@@ -110,8 +110,9 @@ enum pk_code pk_run_follow(struct pk_run *r, struct pk_err *err)
         return err->code;
     enum pk_code rc = pk_run_prepare(r, err);
     pk_store_close(r->store);
-    const struct pk_worker_io io = {
+    struct pk_worker_io io = {
         .in_fd = -1, .wire_fd = -1, .join = true, .expects = pk_plan_expects, .user = &r->plan};
+    io.patience_ns = pk_heartbeat_patience(r->o->timeout_ns);
     if (rc || r->o->dry_run)
         return rc;
     if (pk_run_has_ranks(r))

@@ -47,7 +47,7 @@ enum pk_code pk_comm_open(struct pk_comm *c, enum pk_comm_kind kind, struct pk_d
 {
     *c = (struct pk_comm){.ops = pk_comm_kinds[kind],
                           .dev = dev,
-                          .heartbeats = o->world ? o->world->heartbeats : NULL,
+                          .heartbeats = o->world ? o->world->heartbeats : o->heartbeats,
                           .timeout_ns = o->timeout_ns ? o->timeout_ns : 60 * PK_NS_PER_S};
     if (!c->ops->open(c, o, err)) {
         pk_assert(c->ops->name && c->ops->summary && c->ops->close && c->ops->start && c->ops->wait);
@@ -178,13 +178,14 @@ enum pk_code pk_comm_await(struct pk_comm *c, void *p, size_t bytes, struct pk_e
 
 enum pk_code pk_comm_abandoned(const struct pk_comm *c, struct pk_err *err)
 {
-    const int run = pk_rank_heartbeats_abandoned(c->heartbeats);
-    if (!run)
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *stopped = pk_rank_heartbeats_abandoned(c->heartbeats, &a);
+    if (!stopped)
         return PK_OK;
-    pk_fail(err, PK_E_TIMEOUT, "rank %u: the run (process %d), which gives the ranks their cases, is stopped",
-            c->rank, run);
-    pk_why(err, "it got SIGSTOP and did not continue in time; the ranks do not wait for it");
-    return pk_fix(err, "start the run again; `kill -CONT %d` continues this one, without its ranks", run);
+    pk_fail(err, PK_E_TIMEOUT, "a rank gives up: %s", stopped);
+    pk_why(err, "it did not continue in time, and the ranks do not wait for it");
+    return pk_fix(err,
+                  "start the run again; `kill -CONT PID` would continue that process, but not the ranks");
 }
 
 enum pk_code pk_comm_gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,

@@ -42,6 +42,7 @@ struct pk_comm_options {
     uint64_t timeout_ns;      /* 0 = a minute */
     struct pk_comm_link link; /* only for PK_COMM_LINK */
     struct pk_comm *world; /* only for PK_COMM_NCCL: the processes, connected over MPI; NULL = one process */
+    struct pk_rank_heartbeats *heartbeats; /* only for PK_COMM_MPI: of struct pk_comm; NULL = none */
 };
 
 struct pk_part {
@@ -141,7 +142,7 @@ enum pk_code pk_comm_barrier(struct pk_comm *c, struct pk_err *err) PK_MUST_CHEC
 enum pk_code pk_comm_bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err) PK_MUST_CHECK;
 /* The same without a time limit: for ranks that wait for their next request. */
 enum pk_code pk_comm_await(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err) PK_MUST_CHECK;
-/* Of a rank that waits for its next request: PK_E_TIMEOUT when the run that gives them is stopped for too long (rank_heartbeats.h). */
+/* Of a rank that waits: PK_E_TIMEOUT when the run, which gives the ranks their requests, is stopped for too long (rank_heartbeats.h). */
 enum pk_code pk_comm_abandoned(const struct pk_comm *c, struct pk_err *err) PK_MUST_CHECK;
 /* Sends one text of each process, for example wire lines, to rank 0: lines[0 .. processes), which other ranks find NULL. Texts in a. */
 enum pk_code pk_comm_gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,

@@ -174,16 +174,21 @@ bool pk_rank_heartbeats_stuck(const struct pk_rank_heartbeats *r, uint64_t silen
     return false;
 }
 
-int pk_rank_heartbeats_abandoned(struct pk_rank_heartbeats *r)
+const char *pk_rank_heartbeats_abandoned(struct pk_rank_heartbeats *r, struct pk_arena *a)
 {
     const uint64_t now_ns = pk_clock_ns();
-    if (!r || !r->page)
-        return 0;
-    if (!pk_machine_stopped(r->page->run))
+    if (!r || !(r->page || r->launcher))
+        return NULL;
+    const int run = r->page ? r->page->run : 0;
+    const char *how = r->page ? pk_machine_stopped(run) : pk_machine_stopped_family(r->launcher, a);
+    if (!how)
         r->stopped_ns = 0;
     else if (!r->stopped_ns)
         r->stopped_ns = now_ns;
-    return r->stopped_ns && now_ns - r->stopped_ns >= r->page->patience_ns ? r->page->run : 0;
+    if (!how || now_ns - r->stopped_ns < (r->page ? r->page->patience_ns : r->patience_ns))
+        return NULL;
+    return run ? pk_printf(a, "the run (process %d), which gives the ranks their cases, is %s", run, how)
+               : how;
 }
 
 const char *pk_rank_heartbeats_missing(const struct pk_rank_heartbeats *r, struct pk_arena *a)

@@ -17,12 +17,19 @@
 #define PK_HEARTBEAT_PATIENCE_NS                                                                             \
     30000000000u /* 300 heartbeats: a machine with many more ranks than CPUs is slower by less */
 
+/* How long a run may be stopped under this time limit. */
+static inline uint64_t pk_heartbeat_patience(int64_t timeout_ns)
+{
+    return timeout_ns < (int64_t)PK_HEARTBEAT_PATIENCE_NS ? (uint64_t)timeout_ns : PK_HEARTBEAT_PATIENCE_NS;
+}
+
 struct pk_rank_heartbeats {
     struct pk_rank_heartbeats_page *page; /* NULL: not open, and nothing happens */
     unsigned ranks; /* our own copy: other processes write to the page, so only its entries are read */
     int fd;         /* of the creator */
-    uint64_t
-        stopped_ns; /* since when pk_rank_heartbeats_abandoned has found the run stopped; 0 = it was not */
+    int launcher;   /* before the page is joined: the process whose family the run is of; 0 = not known */
+    uint64_t patience_ns; /* the same as of the page, before it is joined */
+    uint64_t stopped_ns;  /* since when pk_rank_heartbeats_abandoned has found the run stopped; 0 = not */
 };
 
 /* Creates the page. Not open when there is no memory for it. run: the process that gives the ranks their requests, which the ranks do not
@@ -43,8 +50,9 @@ void pk_rank_heartbeats_enter(struct pk_rank_heartbeats *r, unsigned rank);
 void pk_rank_heartbeats_beat(struct pk_rank_heartbeats *r, unsigned rank);
 void pk_rank_heartbeats_leave(struct pk_rank_heartbeats *r, unsigned rank);
 
-/* Of a rank that waits: the run if it was stopped for too long, else 0. It reads a file: not ten times a second. */
-int pk_rank_heartbeats_abandoned(struct pk_rank_heartbeats *r);
+/* Of a rank that waits: "the run (process 12), which gives the ranks their cases, is stopped (SIGSTOP)", once it was for too long; else
+ * NULL. Before the page is joined: any process of the launcher. It reads files: not ten times a second. In the arena. */
+const char *pk_rank_heartbeats_abandoned(struct pk_rank_heartbeats *r, struct pk_arena *a);
 
 /* How many calls rank 0 has entered. */
 uint64_t pk_rank_heartbeats_calls(const struct pk_rank_heartbeats *r);

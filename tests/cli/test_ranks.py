@@ -178,21 +178,22 @@ def rank_0(token, word):
 
 
 @real
-def test_a_stopped_run_under_mpirun(perfkit, model):
-    """Rank 1 waits for no further case: it says why, and mpirun ends them all."""
+@pytest.mark.parametrize("stage, name", [("it measures", "the run (process {})"), ("it begins", "process {} (")])
+def test_a_stopped_run_under_mpirun(perfkit, model, stage, name):
+    """Rank 1 waits for no further case, nor for the first one: it says why, and mpirun ends them all."""
     token = str(uuid.uuid4())
     p = subprocess.Popen([shutil.which("mpirun"), "-n", "2", BINARY, "run", "ddp-bucket", "-d", "cpu", *TINY[:2], "--compute-ms", "20,21", "-v", "none",
                           "--min-time", "1s", "--max-time", "1s", "--no-check", "--timeout", "2s"], cwd=perfkit.cwd,
                          env=perfkit.environment(AS_ROOT | {"MARK": token}), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + 60
-    while not rank_0(token, b"--join") and time.monotonic() < end:
-        time.sleep(0.05)
-    time.sleep(1)
+    while not rank_0(token, b"--join" if stage == "it measures" else b"ddp-bucket") and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(1 if stage == "it measures" else 0)
     run = rank_0(token, b"ddp-bucket")
     os.kill(run, signal.SIGSTOP)
     began = time.monotonic()
     _, err = p.communicate(timeout=90)
-    assert p.returncode != 0 and f"the run (process {run}), which gives the ranks their cases, is stopped" in err, err
+    assert p.returncode != 0 and name.format(run) in err and "is stopped (SIGSTOP)" in err, err
     assert time.monotonic() - began < 1 + 2 + 5  # the case that it measures, the limit, and a few seconds to end
     assert gone(token)
 

@@ -65,10 +65,8 @@ void pk_session_open_links(struct session *s, const struct pk_provider *provider
         if (ranks && !find_ranks(s, ranks)) {
             struct pk_rank_heartbeats heartbeats;
             struct pk_worker_client *l = &s->links[s->n_links];
-            const uint64_t limit_ns = (uint64_t)s->opt->timeout_ns;
             pk_rank_heartbeats_make(&heartbeats, ranks, pk_launched().by ? (int)getpid() : 0,
-                                    limit_ns < PK_HEARTBEAT_PATIENCE_NS ? limit_ns
-                                                                        : PK_HEARTBEAT_PATIENCE_NS);
+                                    pk_heartbeat_patience(s->opt->timeout_ns));
             s->ranks_of[s->n_links] = ranks;
             open_link(s, provider_of(&providers[0], ranks, &heartbeats, &s->arena), metrics, n_metrics);
             l->heartbeats = heartbeats;

@@ -91,7 +91,8 @@ static enum pk_code prepare_answers(struct pk_rank_group *r, struct pk_err *err)
 static enum pk_code connect_ranks(struct pk_rank_group *r, struct pk_device *dev, struct pk_err *err)
 {
     const struct pk_launched l = pk_launched();
-    const struct pk_comm_options o = {.ranks = l.size, .timeout_ns = l.rank ? DAY_NS : MINUTE_NS};
+    const struct pk_comm_options o = {
+        .ranks = l.size, .timeout_ns = l.rank ? DAY_NS : MINUTE_NS, .heartbeats = &r->heartbeats};
     enum pk_code rc = pk_comm_open(&r->comm, PK_COMM_MPI, dev, &o, err);
     if (rc != PK_E_TIMEOUT || l.rank)
         return rc;
@@ -108,14 +109,15 @@ static enum pk_code join_heartbeats(struct pk_rank_group *r, const char *path, s
     const char *first = r->given[0]; /* the path is one of its host */
     if (page && !strncmp(r->given[r->comm.rank], first, strcspn(first, " ") + 1))
         pk_rank_heartbeats_join(&r->heartbeats, page, r->comm.processes, r->comm.rank);
-    r->comm.heartbeats = &r->heartbeats;
     return PK_OK;
 }
 
 enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, const char *heartbeats,
-                                struct pk_err *err)
+                                uint64_t patience_ns, struct pk_err *err)
 {
-    *r = (struct pk_rank_group){.answers_fd = -1};
+    *r = (struct pk_rank_group){.answers_fd = -1, .heartbeats.patience_ns = patience_ns};
+    if (patience_ns)
+        r->heartbeats.launcher = (int)getppid();
     enum pk_code rc = connect_ranks(r, dev, err);
     if (rc)
         return rc;

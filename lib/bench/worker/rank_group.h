@@ -18,9 +18,10 @@ struct pk_rank_group {
 };
 
 /* Joins the ranks that a launcher has started. dev may be opened later. heartbeats: on rank 0, the path of its parent's page
- * (comm/rank_heartbeats.h); NULL = none. */
+ * (comm/rank_heartbeats.h); NULL = none. patience_ns: how long it waits for rank 0 while a process of its launcher is stopped; 0 = as long
+ * as rank 0 takes. */
 enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, const char *heartbeats,
-                                struct pk_err *err) PK_MUST_CHECK;
+                                uint64_t patience_ns, struct pk_err *err) PK_MUST_CHECK;
 void pk_rank_group_close(struct pk_rank_group *r);
 
 /* Rank 0's text on every rank, in the arena: NULL when rank 0 has none, which means the end. Waits without limit. */

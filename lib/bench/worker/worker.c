@@ -299,7 +299,7 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
 /* Rank 0 does not wait for a run that is stopped. */
 static enum pk_code await_request(struct worker *w, struct pk_err *err)
 {
-    enum { LOOK_MS = 1000 };
+    enum { LOOK_MS = 2000 };
     struct pollfd in = {w->io->in_fd, POLLIN, 0};
     while (w->io->join && poll(&in, 1, LOOK_MS) == 0)
         if (pk_comm_abandoned(&w->group.comm, err))
@@ -367,7 +367,7 @@ enum pk_code pk_worker_serve(const struct pk_worker_io *io, struct pk_err *err)
     struct worker w = {.io = io, .wire_fd = io->wire_fd};
     w.n_cpus = pk_machine_cpus(w.cpus, CPUS_MAX); /* before the device binds this thread */
     w.around = (struct pk_environment){.cpus = w.cpus, .n_cpus = &w.n_cpus};
-    if (io->join && pk_rank_group_open(&w.group, &w.dev, io->heartbeats, err))
+    if (io->join && pk_rank_group_open(&w.group, &w.dev, io->heartbeats, io->patience_ns, err))
         return err->code;
     if (!is_first(&w))
         w.wire_fd = w.group.answers_fd;

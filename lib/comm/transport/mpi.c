@@ -109,17 +109,20 @@ static enum pk_code refused(const struct mpi *m, const char *what, int rc, struc
     return pk_fix(err, "run perfkit doctor, and read the output of mpiexec");
 }
 
+/* How often a rank that waits for longer looks whether the run is stopped. */
+#define LOOK_NS (2 * PK_NS_PER_S)
+
 static enum pk_code await(struct mpi *m, struct pk_job *j, const char *what, struct pk_err *err)
 {
     const uint64_t began_ns = pk_clock_ns(), deadline_ns = began_ns + m->c->timeout_ns;
-    uint64_t look_ns = began_ns + PK_NS_PER_S;
+    uint64_t look_ns = began_ns + LOOK_NS;
     while (!pk_job_over(j)) {
         const uint64_t now_ns = pk_clock_ns(), beat_ns = now_ns + PK_HEARTBEAT_NS;
         if (now_ns >= deadline_ns)
             return pk_comm_late(m->c, what, err);
         if (now_ns >= look_ns && pk_comm_abandoned(m->c, err))
             return err->code;
-        look_ns = now_ns >= look_ns ? now_ns + PK_NS_PER_S : look_ns;
+        look_ns = now_ns >= look_ns ? now_ns + LOOK_NS : look_ns;
         pk_rank_heartbeats_beat(m->c->heartbeats, m->c->rank);
         pk_engine_wait(&m->engine, j, beat_ns < deadline_ns ? beat_ns : deadline_ns);
     }

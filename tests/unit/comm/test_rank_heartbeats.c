@@ -166,19 +166,30 @@ static void a_stopped_rank_is_named(void **state)
 
 static void a_stopped_run_is_left(void **state)
 {
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rank_heartbeats none, r, endless;
+    struct pk_rank_heartbeats before = {.launcher = (int)getpid(), .patience_ns = 200 * PK_NS_PER_MS};
     pk_rank_heartbeats_make(&none, RANKS, 0, 1);
+    assert_null(pk_rank_heartbeats_abandoned(&before, &a));
     const pid_t run = stopped_rank(&none, 0);
     pk_rank_heartbeats_make(&r, RANKS, run, 200 * PK_NS_PER_MS);
     pk_rank_heartbeats_make(&endless, RANKS, run, PK_HEARTBEAT_PATIENCE_NS);
-    assert_int_equal(pk_rank_heartbeats_abandoned(&r), 0); /* not for long yet */
-    assert_int_equal(pk_rank_heartbeats_abandoned(&endless), 0);
+    assert_null(pk_rank_heartbeats_abandoned(&r, &a)); /* not for long yet */
+    assert_null(pk_rank_heartbeats_abandoned(&before, &a));
+    assert_null(pk_rank_heartbeats_abandoned(&endless, &a));
     usleep(250000);
-    assert_int_equal(pk_rank_heartbeats_abandoned(&r), run);
-    assert_int_equal(pk_rank_heartbeats_abandoned(&endless), 0);
-    assert_int_equal(pk_rank_heartbeats_abandoned(&none), 0); /* a shell may stop it */
+    assert_string_equal(
+        pk_rank_heartbeats_abandoned(&r, &a),
+        pk_printf(&a, "the run (process %d), which gives the ranks their cases, is stopped (SIGSTOP)",
+                  (int)run));
+    assert_non_null(
+        strstr(pk_rank_heartbeats_abandoned(&before, &a), pk_printf(&a, "process %d (", (int)run)));
+    assert_null(pk_rank_heartbeats_abandoned(&endless, &a));
+    assert_null(pk_rank_heartbeats_abandoned(&none, &a)); /* a shell may stop it */
+    assert_null(pk_rank_heartbeats_abandoned(NULL, &a));
     end(run);
-    assert_int_equal(pk_rank_heartbeats_abandoned(&r), 0);
+    assert_null(pk_rank_heartbeats_abandoned(&r, &a));
+    assert_null(pk_rank_heartbeats_abandoned(&before, &a));
     pk_rank_heartbeats_close(&none);
     pk_rank_heartbeats_close(&r);
     pk_rank_heartbeats_close(&endless);
