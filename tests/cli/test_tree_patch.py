@@ -17,8 +17,9 @@ WAYS = ["naive", "naive-1pass", "batched", "path-copy", "grouped", "cached", "in
 pytestmark = pytest.mark.usefixtures("measured")
 
 
-def run(perfkit, *args, **kw):
-    return perfkit("run", "tree-patch", *FEW, *args, **kw)
+def run(perfkit, *args, device="null", **kw):
+    """On the null device, where every figure is known, unless another is named."""
+    return perfkit("run", "tree-patch", *FEW, *args, env={"PERFKIT_DEVICE": device}, **kw)
 
 
 def metric(perfkit, name):
@@ -59,7 +60,7 @@ def test_the_sixth_pattern_is_warned_about(perfkit):
 
 
 def test_every_way_is_checked_and_counted(perfkit):
-    r = run(perfkit, "-a", "model=4L-768H", "-a", "matcher=fnmatch,compiled")
+    r = run(perfkit, "-a", "model=4L-768H", "-a", "matcher=fnmatch,compiled", device="cpu")
     assert r.status == 0, r
     assert query(perfkit, "SELECT status, count(*) FROM v_case WHERE axes ->> 'op' = 'patch' GROUP BY 1") == [("ok", 4 * 8)]
     assert {n for n, in query(perfkit, "SELECT notes ->> 'check' FROM v_slice WHERE status = 'ok'")} == {"passed"}
@@ -119,11 +120,11 @@ def test_what_is_paid_at_every_step(perfkit, op, ways):
     assert all(s["step_ns"] > 0 for s in r.rows("per_step"))
 
 
-@pytest.mark.parametrize("tp", [2, 4, 8])
-def test_real_weights_are_sliced(perfkit, tp):
+@pytest.mark.parametrize("device, tp", [("cpu", 2), ("null", 4), ("null", 8)])
+def test_real_weights_are_sliced(perfkit, device, tp):
     h, i, layers = 64, 128, 2
     r = run(perfkit, "--layers", layers, "--hidden", h, "--intermediate", i, "--vocab", 40, "--weights", "real", "--tp", tp,
-            "--slicing", "per-leaf,batched", "--format", "json")
+            "--slicing", "per-leaf,batched", "--format", "json", device=device)
     assert r.status == 0, r
     pieces = layers * 4 * (3 * (h * h + h) // tp + (h * i + i) // tp + (i * h + h * h) // tp)
     for row in r.rows("slicing"):
@@ -169,7 +170,7 @@ def test_what_cannot_fit_is_refused_before_anything_is_timed(perfkit):
 def test_each_way_needs_its_own_memory_only(perfkit):
     """Path-copy keeps 600 paths of some 100 pointers, grouped each node above a target once, in-place none."""
     r = run(perfkit, "--layers", 100, "--hidden", 64, "--intermediate", 256, "-a", "op=patch", "--patches", 0, "-a", "matcher=compiled",
-            "--variant", "path-copy,grouped,in-place", "--memory-limit", "300KiB")
+            "--variant", "path-copy,grouped,in-place", "--memory-limit", "300KiB", device="cpu")
     assert r.status == 0, r
     rows = dict(query(perfkit, "SELECT variant, status || ': ' || coalesce(message, '') FROM v_case"))
     assert rows["grouped"] == rows["in-place"] == "ok: "
@@ -180,7 +181,7 @@ def test_each_way_needs_its_own_memory_only(perfkit):
 def test_a_large_tree_is_planned_at_once(perfkit):
     """Five thousand layers, 80,010 leaves: what matches is found without asking every rule for every path, many times over."""
     r = run(perfkit, "--layers", 5000, "-a", "op=patch", "--patches", 0, "-a", "matcher=compiled", "--variant", "grouped,naive",
-            "--timeout", "3s", "--dry-run", "--format", "json", timeout=60)
+            "--timeout", "3s", "--dry-run", "--format", "json", device="cpu", timeout=60)
     assert r.status == 0, r
     rows = {x["variant"]: x for x in r.rows("plan")}
     assert rows["grouped"]["status"] == "measured"
