@@ -69,8 +69,8 @@ def gate(one):
     return ("gate", "--a", "./side", "--b", "./side a"), 3 + 4
 
 
-def bisect(one):
-    script(one.cwd, "build", STAY)
+def bisect(one, build=STAY):
+    script(one.cwd, "build", build)
     git = ("git", "-c", "user.name=x", "-c", "user.email=x@y")
     for args in (("init", "-q", "."), ("add", "-A"), ("commit", "-qm", "1"), ("commit", "-qm", "2", "--allow-empty")):
         subprocess.run([*git, *args], cwd=one.cwd, check=True, env={"PATH": os.environ["PATH"], "HOME": str(one.home)})
@@ -159,6 +159,15 @@ def test_a_second_signal(perfkit):
     until(lambda: len(sleeps(token)) == 4)
     p.send_signal(signal.SIGINT)
     ended(p, signal.SIGTERM)
+    assert gone(token, SOON)
+
+
+def test_a_build_that_does_not_heed(perfkit):
+    token = uuid.uuid4().hex
+    args, _ = bisect(perfkit, STUBBORN)
+    p = perfkit.start(*args, env={"TOKEN": token})
+    until(lambda: len(sleeps(token)) == 4)
+    ended(p, signal.SIGINT)
     assert gone(token, SOON)
 
 
