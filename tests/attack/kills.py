@@ -133,6 +133,7 @@ def parent(trial):
     before = slices_now(trial)
     handled = child.catches(signum)
     at = child.seconds() - child.delay()
+    trial.tries = int(child.process.poll() is None)  # only a signal that arrives is a try
     child.send(signum)
     if again:
         child.ended(trial.rng.random() * 0.05, step=0.001)
@@ -161,13 +162,14 @@ def worker(trial):
         "exec": ("exec", "--runs", "30", "--no-counters", "--timeout", "2s", "--", "sleep", "0.02"),
     }[device]
     child = trial.start(*command, env={"HOSTILE": "slow good"})
-    left, before = trial.rng.randint(1, 3), frozenset()
+    left, before, trial.tries = trial.rng.randint(1, 3), frozenset(), 0
     while left and not child.ended(trial.rng.random() * 0.3, step=0.02):
         found = victims(trial, child, lambda pid: True)
         before |= slices_now(trial)
         if found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(trial.rng.choice(found), trial.rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM, signal.SIGSTOP]))
+                trial.tries += 1
             left -= 1
     child.result(40, {0, 1, 6, 130})
     trial.nothing_lives()
@@ -195,10 +197,11 @@ def among_ranks(trial, chosen):
         time.sleep(0.02)
     child.ended(share * 1.0)
     found = victims(trial, child, chosen) or found
-    before = slices_now(trial)
+    before, trial.tries = slices_now(trial), 0
     if found:
         with contextlib.suppress(ProcessLookupError):
             os.kill(trial.rng.choice(sorted(found)), signum)
+            trial.tries = 1
     child.result(40, {0, 1, 6})
     trial.nothing_lives()
     store_after(trial, before, False)
@@ -214,7 +217,7 @@ def launcher(trial):
 
 ATTACKS = [
     Attack("kill parent", 1000, parent, "run, exec, gate, db merge, import, prune: " + ", ".join(SIGNALS.values())),
-    Attack("kill worker", 500, worker, "workers, peers, spawners and commands of a run, up to three of them; SIGSTOP among the signals"),
+    Attack("kill worker", 500, worker, "workers, peers, spawners and commands of a run, up to three of them; SIGSTOP among the signals", 2),
     Attack("kill rank", 60, rank, "one of two ranks over MPI"),
     Attack("kill launcher", 40, launcher, "mpiexec and what it starts ranks with"),
 ]
