@@ -235,7 +235,7 @@ static enum pk_code print_streamed(const struct print *p, const char *each, bool
 
 static enum pk_code print_one(const struct print *p, const char *each, struct pk_err *err)
 {
-    bool printed;
+    bool printed = false;
     if (depend_on_values(p) ? print_read(p, each, &printed, err) : print_streamed(p, each, &printed, err))
         return err->code;
     for (size_t i = 0; i < p->t->n_notes && printed; i++) {

@@ -81,15 +81,23 @@ def takes(trial, name, command):
 
 
 def random_moment(trial, child, longest):
-    """Waits: for a random time; or until a transaction is open, and a little more."""
+    """Waits: for a random time; or until a transaction is open, and a little more. Answers the slices that were in the store before."""
     share, in_transaction, after = trial.rng.random(), trial.rng.random() < 0.4, trial.rng.random() ** 4 * 0.02
     child.ended(share * longest, step=0.01)
-    journal = trial.beside / "perfkit.db-journal"
+    before = slices_now(trial)
     end = time.monotonic() + longest
     while in_transaction and time.monotonic() < end and child.process.poll() is None:
-        if journal.exists():
+        if transaction_is_open(trial):
             time.sleep(after)
             break
+    return before
+
+
+def transaction_is_open(trial):
+    """Between transactions the journal's header is zeros."""
+    with contextlib.suppress(OSError), open(trial.beside / "perfkit.db-journal", "rb") as journal:
+        return journal.read(1) == b"\xd9"
+    return False
 
 
 def slices_now(trial):
@@ -129,8 +137,7 @@ def parent(trial):
     trial.subject = "%s, %s" % (name, SIGNALS[signum])
     longest = takes(trial, name, (*command, *prepare(trial)))
     child = trial.start(*command, *prepare(trial))
-    random_moment(trial, child, longest)
-    before = slices_now(trial)
+    before = random_moment(trial, child, longest)
     handled = child.catches(signum)
     at = child.seconds() - child.delay()
     trial.tries = int(child.process.poll() is None)  # only a signal that arrives is a try

@@ -225,9 +225,9 @@ def slices(db):
     with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % db, uri=True, timeout=30)) as connection:
         try:
             rows = connection.execute(
-                "SELECT r.uuid, c.ordinal, l.pass, l.invocation, l.status, count(s.value), total(s.value) FROM v_slice l JOIN v_run r USING (run_id)"
-                " JOIN v_case c USING (case_id) LEFT JOIN v_sample s ON s.case_id = l.case_id AND s.pass = l.pass AND s.invocation = l.invocation"
-                " GROUP BY 1, 2, 3, 4, l.slice_id").fetchall()
+                "SELECT r.uuid, c.ordinal, l.pass, l.invocation, l.status, s.n, s.total FROM v_slice l JOIN v_run r USING (run_id) JOIN v_case c USING (case_id)"
+                " LEFT JOIN (SELECT case_id, pass, invocation, count(*) AS n, total(value) AS total FROM v_sample GROUP BY 1, 2, 3) s"
+                " USING (case_id, pass, invocation)").fetchall()
         except sqlite3.OperationalError as e:
             if "no such table" in str(e):  # killed before there was a schema
                 return frozenset()
