@@ -80,10 +80,10 @@ def bisect(one, build=STAY):
 PLACES = (command, prepare, peer, gate, bisect)
 
 
-def ended(p, signum):
+def ended(p, signum, seconds=30):
     """Ends it and checks how: by the signal, or in order."""
     p.send_signal(signum)
-    _, err = p.communicate(timeout=30)
+    _, err = p.communicate(timeout=seconds)
     assert p.returncode == (-signum if signum == signal.SIGKILL else 130), err.decode()
 
 
@@ -141,14 +141,15 @@ def test_a_killed_rank_of_a_launcher(perfkit):
     assert gone(token, SOON)
 
 
-def test_a_helper_program(perfkit):
-    """git hangs and has daemons."""
+@pytest.mark.parametrize("args, name, signum", [(("exec", "--", "true"), "git", signal.SIGKILL), (("doctor",), "python3", signal.SIGTERM)])
+def test_a_helper_program(perfkit, args, name, signum):
+    """It hangs and has daemons. doctor waits for Python for 20 s, unless a signal comes."""
     token = uuid.uuid4().hex
     (perfkit.cwd / "bin").mkdir()
-    script(perfkit.cwd / "bin", "git", STAY)
-    p = perfkit.start("exec", "--", "true", env={"TOKEN": token, "PATH": f"{perfkit.cwd}/bin:{os.environ['PATH']}"})
+    script(perfkit.cwd / "bin", name, STAY)
+    p = perfkit.start(*args, env={"TOKEN": token, "PATH": f"{perfkit.cwd}/bin:{os.environ['PATH']}"})
     until(lambda: len(sleeps(token)) == 4)
-    ended(p, signal.SIGKILL)
+    ended(p, signum, seconds=15)
     assert gone(token, SOON)
 
 

@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-/* Reads until end of file, enough, or the deadline; false at the deadline. */
+/* Reads until end of file, enough, the deadline or a signal that has a handler; false in the last two cases. */
 static bool read_until(int fd, uint64_t deadline_ns, struct pk_buf *out)
 {
     while (out->n < PK_PROGRAM_OUTPUT_BYTES) {
@@ -17,7 +17,10 @@ static bool read_until(int fd, uint64_t deadline_ns, struct pk_buf *out)
         char chunk[1024];
         if (pk_clock_ns() >= deadline_ns)
             return false;
-        if (pk_poll_until(&p, 1, deadline_ns, NULL) <= 0)
+        const int ready = pk_poll_until(&p, 1, deadline_ns, NULL);
+        if (ready < 0)
+            return false;
+        if (ready == 0)
             continue;
         ssize_t got = read(fd, chunk, sizeof chunk);
         if (got < 0 && errno == EINTR)
