@@ -59,9 +59,9 @@ WHERE c.experiment = 'mixed-precision';
 --   FROM v_setting WHERE run_id = :run AND key = 'bf16'
 --   AND EXISTS (SELECT 1 FROM precision_case WHERE run_id = :run AND dtype = 'bf16' AND step_ns IS NOT NULL) HAVING count(*) > 0
 -- note: SELECT 'attention=auto is ' || group_concat(attention || ' in ' || who, ', ') || '.' FROM (SELECT c.attention,
---     replace(group_concat(DISTINCT c.variant || CASE WHEN (SELECT count(DISTINCT o.attention) FROM precision_case o WHERE o.run_id = :run
---       AND o.variant = c.variant AND o.axes ->> 'attention' = 'auto') > 1 THEN ' ' || c.dtype ELSE '' END), ',', ' and ') AS who
---     FROM precision_case c WHERE c.run_id = :run AND c.attention IS NOT NULL AND c.axes ->> 'attention' = 'auto'
+--     replace(group_concat(DISTINCT c.variant || CASE WHEN o.ways > 1 THEN ' ' || c.dtype ELSE '' END), ',', ' and ') AS who
+--     FROM precision_case c JOIN (SELECT variant, count(DISTINCT attention) AS ways FROM precision_case WHERE run_id = :run
+--       AND axes ->> 'attention' = 'auto' GROUP BY variant) o ON o.variant = c.variant WHERE c.run_id = :run AND c.attention IS NOT NULL AND c.axes ->> 'attention' = 'auto'
 --     GROUP BY c.attention ORDER BY min(c.ordinal)) HAVING count(*)
 SELECT model, axes ->> 'layers' AS layers, axes ->> 'd_model' AS d_model, axes ->> 'heads' AS heads, axes ->> 'd_ff' AS d_ff,
        axes ->> 'vocab' AS vocab, max(parameters) AS parameters, tokens,

@@ -8,7 +8,7 @@
 
 #include <sqlite3.h>
 
-enum { PK_DB_CACHED = 64, PK_DB_VIEWS = 32, PK_DB_APPLICATION_ID = 0x706b6974 /* "pkit" */ };
+enum { PK_DB_CACHED = 64, PK_DB_VIEWS = 128, PK_DB_APPLICATION_ID = 0x706b6974 /* "pkit" */ };
 
 struct pk_section; /* store/table.h */
 

@@ -130,24 +130,37 @@ static bool are_made(const struct pk_store *s, const char *text)
     return i < s->n_made;
 }
 
-/* A view of one run is computed once and kept: a table of it is a statement per value of `each`, and its notes are statements, too. */
-enum pk_code pk_db_make_views(struct pk_store *s, const char *text, const struct pk_section *v, size_t n,
+/* A view of one run is computed once and kept: a table of it is a statement per value of `each`, and its notes are statements, too. Of
+ * "NAME by COLUMN" the second has an index. */
+static enum pk_code make_view(struct pk_store *s, const char *text, const struct pk_section *v,
                               struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *by = strstr(v->name, " by ");
+    const char *name = by ? pk_strndup(&a, v->name, (size_t)(by - v->name)) : v->name;
+    pk_assert(s->n_made < PK_DB_VIEWS);
+    if (pk_db_script(s,
+                     pk_printf(&a, "CREATE TEMP %s %s AS %s", s->narrow ? "TABLE" : "VIEW",
+                               identifier(&a, name), v->sql),
+                     err))
+        return err->code;
+    s->made[s->n_made].text = text;
+    s->made[s->n_made++].name = pk_strdup(&s->arena, name);
+    return by && s->narrow
+               ? pk_db_script(s,
+                              pk_printf(&a, "CREATE INDEX temp.%s ON %s(%s)", identifier(&a, v->name),
+                                        identifier(&a, name), identifier(&a, by + strlen(" by "))),
+                              err)
+               : PK_OK;
+}
+
+enum pk_code pk_db_make_views(struct pk_store *s, const char *text, const struct pk_section *v, size_t n,
+                              struct pk_err *err)
+{
     const bool made = are_made(s, text);
-    for (size_t i = 0; i < n; i++) {
-        if (made || v[i].kind != PK_SECTION_VIEW)
-            continue;
-        pk_assert(s->n_made < PK_DB_VIEWS);
-        if (pk_db_script(s,
-                         pk_printf(&a, "CREATE TEMP %s %s AS %s", s->narrow ? "TABLE" : "VIEW",
-                                   identifier(&a, v[i].name), v[i].sql),
-                         err))
+    for (size_t i = 0; i < n; i++)
+        if (!made && v[i].kind == PK_SECTION_VIEW && make_view(s, text, &v[i], err))
             return pk_within(err, "view %s", v[i].name);
-        s->made[s->n_made].text = text;
-        s->made[s->n_made++].name = pk_strdup(&s->arena, v[i].name);
-    }
     return PK_OK;
 }
 

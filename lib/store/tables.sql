@@ -147,6 +147,13 @@ FROM v_case WHERE run_id = :run AND experiment = :experiment AND status <> 'ok' 
 SELECT l.case_id, r.value ->> 'region' AS region, min(r.key) AS place
 FROM v_slice l, json_each(l.notes, '$.breakdown.regions') r WHERE l.pass = 'trace' AND l.status = 'ok' GROUP BY 1, 2;
 
+-- view: traced_family
+SELECT * FROM v_breakdown;
+
+-- view: longest_kernel
+SELECT case_id, region, family, name
+FROM (SELECT *, row_number() OVER (PARTITION BY case_id, region, family ORDER BY time_ns DESC) AS place FROM v_kernel) WHERE place = 1;
+
 -- table: breakdown
 -- title: Where the time went
 -- column: variant | Variant | text
@@ -163,43 +170,42 @@ FROM v_slice l, json_each(l.notes, '$.breakdown.regions') r WHERE l.pass = 'trac
 -- column: bytes_per_s | GB/s | GB/s | 1 hide optional2
 -- column: longest | Longest | text | optional1
 -- note: SELECT 'One typical iteration of a trace pass; its times differ from those of the tables above. Gaps are idle time between kernels or operations.'
---   WHERE EXISTS (SELECT 1 FROM v_breakdown WHERE run_id = :run AND experiment = :experiment)
+--   WHERE EXISTS (SELECT 1 FROM traced_family WHERE run_id = :run AND experiment = :experiment)
 -- note: SELECT 'attention is fused: it includes softmax and both products (' || group_concat(DISTINCT variant) || ').'
---   FROM v_breakdown WHERE run_id = :run AND experiment = :experiment AND family = 'attention' HAVING count(*)
--- note: SELECT 'FLOPs and bytes are declared by each operation, every pass over memory counted; rates are over the time of the family.' FROM v_breakdown WHERE run_id = :run AND experiment = :experiment AND (flops > 0 OR bytes > 0) LIMIT 1
+--   FROM traced_family WHERE run_id = :run AND experiment = :experiment AND family = 'attention' HAVING count(*)
+-- note: SELECT 'FLOPs and bytes are declared by each operation, every pass over memory counted; rates are over the time of the family.' FROM traced_family WHERE run_id = :run AND experiment = :experiment AND (flops > 0 OR bytes > 0) LIMIT 1
 -- note: SELECT 'In captured graphs, the products of attention that stores its scores are counted in gemm, because kernel names do not tell them apart ('
 --   || group_concat(DISTINCT c.variant) || ').' FROM v_slice s JOIN v_case c USING (case_id) WHERE c.run_id = :run
 --   AND c.experiment = :experiment AND s.pass = 'trace' AND s.notes ->> '$.breakdown.folded' HAVING count(*)
 -- note: SELECT family || ' (' || group_concat(DISTINCT variant) || ') has no kernels of its own: kernels of captured graphs are assigned by name, so'
---   || ' its time is counted in other families, whose rates are then too low.' FROM v_breakdown WHERE run_id = :run
+--   || ' its time is counted in other families, whose rates are then too low.' FROM traced_family WHERE run_id = :run
 --   AND experiment = :experiment AND region <> 'iteration' AND calls = 0 GROUP BY family
 -- note: SELECT 'Not traced: ' || substr(key, 12) || ', ' || value || '.' FROM v_setting
 --   WHERE run_id = :run AND invocation = 0 AND key GLOB 'not_traced.*'
--- note: SELECT 'Shares of a region add up to more than 100 % where kernels ran at the same time.' FROM v_breakdown b
+-- note: SELECT 'Shares of a region add up to more than 100 % where kernels ran at the same time.' FROM traced_family b
 --   WHERE b.run_id = :run AND b.experiment = :experiment AND b.region <> 'iteration' GROUP BY b.case_id, b.region
 --   HAVING sum(b.time_ns) > 1.005 * max(b.busy_ns) LIMIT 1
 -- note: SELECT 'Above the measured ceiling, which is too low (run `perfkit doctor --ceilings` on an idle machine): '
 --   || replace(group_concat(DISTINCT b.variant || ' ' || b.region || ' ' || b.family), ',', ', ') || '.'
---   FROM v_breakdown b JOIN v_run r ON r.run_id = b.run_id
+--   FROM traced_family b JOIN v_run r ON r.run_id = b.run_id
 --   JOIN v_ceiling k ON k.run_id = b.run_id AND k.device = coalesce(r.settings ->> 'ceilings_of', b.device)
 --     AND k.key = coalesce(b.axes ->> 'dtype', 'fp32') || '_flops_per_s'
 --   WHERE b.run_id = :run AND b.experiment = :experiment AND b.region <> 'iteration' AND b.flops * 1e9 > k.value * b.time_ns AND b.time_ns > 0
 --   HAVING count(*)
--- note: SELECT 'Incomplete traces: ' || count(*) || ' (more kernels than the log can hold).' FROM (SELECT DISTINCT case_id FROM v_breakdown
+-- note: SELECT 'Incomplete traces: ' || count(*) || ' (more kernels than the log can hold).' FROM (SELECT DISTINCT case_id FROM traced_family
 --     WHERE run_id = :run AND experiment = :experiment AND NOT whole) HAVING count(*)
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1),
 part AS (SELECT case_id, variant, axes, region, family, calls, time_ns, nullif(flops, 0) AS flops, nullif(bytes, 0) AS bytes,
-                busy_ns + gap_ns AS whole_ns, gap_ns, ordinal FROM v_breakdown
+                busy_ns + gap_ns AS whole_ns, gap_ns, ordinal FROM traced_family
          WHERE run_id = :run AND experiment = :experiment AND region <> 'iteration'),
 line AS (SELECT case_id, variant, axes, region, family, calls, time_ns, time_ns * 1.0 / whole_ns AS share, flops, bytes, ordinal, 0 AS last FROM part
          UNION ALL SELECT DISTINCT case_id, variant, axes, region, 'gaps', NULL, gap_ns, gap_ns * 1.0 / whole_ns, NULL, NULL, ordinal, 1 FROM part)
 SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis), '') AS "case",
        region, family, calls, time_ns, share, flops, 1e9 * flops / nullif(time_ns, 0) AS flops_per_s, bytes,
        1e9 * bytes / nullif(time_ns, 0) AS bytes_per_s,
-       (SELECT k.name FROM v_kernel k WHERE k.run_id = :run AND k.case_id = line.case_id AND k.region = line.region AND
-        k.family = line.family ORDER BY k.time_ns DESC LIMIT 1) AS longest
-FROM line JOIN breakdown_place p USING (case_id, region) ORDER BY ordinal, place, last, time_ns DESC;
+       k.name AS longest
+FROM line JOIN breakdown_place p USING (case_id, region) LEFT JOIN longest_kernel k USING (case_id, region, family) ORDER BY ordinal, place, last, time_ns DESC;
 
 -- The trace pass held against the timing pass.
 -- table: breakdown_regions
@@ -215,16 +221,25 @@ FROM line JOIN breakdown_place p USING (case_id, region) ORDER BY ordinal, place
 -- column: off | Off by (%) | % | 1
 -- column: agrees | Within 4 % | text
 -- note: SELECT 'Kernels: the union of their times (on a CPU: of the operations). Where both differ by more than 4 %, the shares above may differ from those of the'
---   || ' timed pass.' FROM v_breakdown WHERE run_id = :run AND experiment = :experiment LIMIT 1
+--   || ' timed pass.' FROM traced_family WHERE run_id = :run AND experiment = :experiment LIMIT 1
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1),
-traced AS (SELECT DISTINCT case_id, variant, axes, region, busy_ns, gap_ns, busy_ns + gap_ns AS traced_ns, ordinal FROM v_breakdown
+traced AS (SELECT DISTINCT case_id, variant, axes, region, busy_ns, gap_ns, busy_ns + gap_ns AS traced_ns, ordinal FROM traced_family
            WHERE run_id = :run AND experiment = :experiment AND region <> 'iteration'),
 held AS (SELECT r.*, t.median AS timed_ns, r.traced_ns / t.median - 1 AS off
          FROM traced r LEFT JOIN v_summary t ON t.case_id = r.case_id AND t.metric = r.region || '_ns')
 SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis), '') AS "case",
        region, busy_ns, gap_ns, traced_ns, timed_ns, off, CASE WHEN abs(off) <= 0.04 THEN 'yes' WHEN off IS NOT NULL THEN 'no' END AS agrees
 FROM held JOIN breakdown_place p USING (case_id, region) ORDER BY ordinal, place;
+
+-- view: varying_axis
+SELECT c.run_id, c.experiment, a.key FROM v_case c, json_each(c.axes) a GROUP BY 1, 2, 3 HAVING count(DISTINCT a.value) > 1;
+
+-- A case by the axes in which not all agree.
+-- view: case_axes
+SELECT c.run_id, c.case_id, c.variant, (SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(c.axes) a WHERE a.key IN
+         (SELECT x.key FROM varying_axis x WHERE x.run_id = c.run_id AND x.experiment = c.experiment)) AS text
+FROM v_case c;
 
 -- view: memory_moment
 SELECT c.run_id, c.case_id, c.experiment, c.ordinal, c.variant, c.axes, p.key AS kind, e.key AS place, e.value ->> 'region' AS region,
@@ -234,11 +249,12 @@ SELECT c.run_id, c.case_id, c.experiment, c.ordinal, c.variant, c.axes, p.key AS
        coalesce(e.value ->> 'input', 0) + coalesce(e.value ->> 'other', 0) AS other_bytes,
        CASE p.key WHEN 'regions' THEN (SELECT max(json_extract(t.notes, '$.found.predicted_peaks.' || (e.value ->> 'region')))
          FROM v_slice t WHERE t.case_id = c.case_id AND t.pass = 'timing') END AS predicted_bytes,
-       s.notes ->> '$.memory.whole' AS whole, c.variant || coalesce((SELECT ' ' || group_concat(a.key || '=' || a.value, ' ') FROM json_each(c.axes) a
-         WHERE a.key IN (SELECT b.key FROM v_case d, json_each(d.axes) b WHERE d.run_id = c.run_id AND d.experiment = c.experiment
-                         GROUP BY b.key HAVING count(DISTINCT b.value) > 1)), '') AS label
+       s.notes ->> '$.memory.whole' AS whole
 FROM v_slice s JOIN v_case c ON c.case_id = s.case_id, json_each(s.notes, '$.memory') p, json_each(p.value) e
 WHERE s.pass = 'memory' AND p.key IN ('regions', 'timeline');
+
+-- view: memory_label by label
+SELECT m.*, m.variant || coalesce(' ' || c.text, '') AS label FROM memory_moment m JOIN case_axes c USING (case_id);
 
 -- table: memory_peaks
 -- title: Where the memory went: the peak of each region
@@ -259,15 +275,15 @@ WHERE s.pass = 'memory' AND p.key IN ('regions', 'timeline');
 -- note: SELECT 'outside: memory outside every region, such as freeing the activations that a forward pass kept.'
 --   FROM memory_moment WHERE run_id = :run AND experiment = :experiment AND kind = 'regions' AND region = 'outside' LIMIT 1
 -- note: SELECT 'Incomplete: more allocations than the log can hold.' FROM memory_moment WHERE run_id = :run AND experiment = :experiment AND NOT whole LIMIT 1
-SELECT m.variant, m.axes, trim(substr(m.label, length(m.variant) + 1)) AS "case", m.region, m.bytes, m.predicted_bytes,
+SELECT m.variant, m.axes, coalesce(c.text, '') AS "case", m.region, m.bytes, m.predicted_bytes,
        m.parameters_bytes, m.gradients_bytes, m.optimizer_bytes, m.activations_bytes, m.workspace_bytes, m.other_bytes
-FROM memory_moment m
+FROM memory_moment m JOIN case_axes c USING (case_id)
 WHERE m.run_id = :run AND m.experiment = :experiment AND m.kind = 'regions'
 ORDER BY m.ordinal, m.place;
 
 -- table: memory_timeline
 -- title: Memory over one iteration, {each}
--- each: SELECT label FROM memory_moment WHERE run_id = :run AND experiment = :experiment GROUP BY label ORDER BY min(ordinal)
+-- each: SELECT label FROM memory_label WHERE run_id = :run AND experiment = :experiment GROUP BY label ORDER BY min(ordinal)
 -- column: place | place | | 0 machine
 -- column: region | Region | text
 -- column: bytes | Live ({unit}) | MB GB | 3
@@ -283,7 +299,7 @@ SELECT place, region, bytes,
        replace(hex(zeroblob(round(optimizer_bytes * scale))), '00', 'O') || replace(hex(zeroblob(round(activations_bytes * scale))), '00', 'A') ||
        replace(hex(zeroblob(round(workspace_bytes * scale))), '00', 'w') || replace(hex(zeroblob(round(other_bytes * scale))), '00', 'i') AS drawn,
        parameters_bytes, gradients_bytes, optimizer_bytes, activations_bytes, workspace_bytes, other_bytes
-FROM (SELECT *, 60.0 / max(max(bytes) OVER (), 1) AS scale FROM memory_moment
+FROM (SELECT *, 60.0 / max(max(bytes) OVER (), 1) AS scale FROM memory_label
       WHERE run_id = :run AND experiment = :experiment AND label = :each AND kind = 'timeline')
 ORDER BY place;
 

@@ -274,7 +274,7 @@ def test_what_analyze_adds_is_no_strangers(perfkit):
     assert perfkit("show").status == 0 and perfkit("show", f"{perfkit.db}:@").status == 0
 
 
-HOSTILE_TEXT = "::error title=x::@someone [x](https://evil.example)\u061c\u200b\u200f\ufeff\U000e0041\x85\n::warning::y"
+HOSTILE_TEXT = "::error title=x::@someone [x](https://evil.example)\u061c\u200b\u200f\ufeff\U000e0041\x85\n::warning::y ##[error]x ##vso[task.complete]z"
 
 
 def test_no_text_of_a_store_is_obeyed(perfkit, tmp_path):
@@ -290,6 +290,7 @@ def test_no_text_of_a_store_is_obeyed(perfkit, tmp_path):
             done = perfkit(*args, *(["--format", form] if args[0] != "export" else []))
             text = done.stdout + done.stderr
             assert text and not any(line.strip().startswith("::") for line in text.splitlines()), (args, form, done)
+            assert "##[" not in text and "##vso[" not in text, (args, form)
             assert not any(c in text for c in "\u061c\u200b\u200f\ufeff\U000e0041\x85"), (args, form)
             if form == "markdown" and args[0] != "export" and done.status == 0:
                 assert "@someone" not in text and "](https://" not in text

@@ -4,13 +4,15 @@ import contextlib
 import json
 import os
 import pathlib
+import resource
 import signal
 import sqlite3
 import subprocess
 import time
 
 import pytest
-from stored import query
+from conftest import not_sanitized
+from stored import Stored, query
 
 WRITER = os.environ["PK_STORE_WRITER"]
 ENDS_S = 2  # after a signal
@@ -118,6 +120,56 @@ def test_an_interrupted_export_leaves_no_file(endless, tmp_path):
     p.send_signal(signal.SIGINT)
     p.communicate(timeout=20)
     assert p.returncode == 130 and list(tmp_path.glob("out*")) == []
+
+
+# --- a thousand cases ----------------------------------------------------------------------------------------------------
+
+
+def cpu_of(perfkit, *args):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = perfkit(*args, timeout=300)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return done, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+FEW = ("--min-samples", "2", "--max-samples", "2", "--min-time", "1us", "--max-time", "1ms", "--warmup", "0", "--invocations", "1", "--device", "null", "--no-check")
+THOUSAND = {
+    "attention-scaling": ("-a", "seq_len=128,256"),
+    "mixed-precision": ("--breakdown", "-a", "model=tiny", "-a", "mode=step", "-a", "dtype=fp32,bf16"),
+    "tree-patch": ("-a", "model=2L-256H"),
+    "ddp-bucket": ("-a", "bucket_bytes=1MB,4MB", "-a", "compute_ms=0.1,0.2"),
+}
+
+
+@not_sanitized
+@pytest.mark.parametrize("experiment", THOUSAND)
+def test_a_thousand_cases_are_shown_in_two_seconds(perfkit, experiment):
+    """Of the processor: its views are computed once for a run, not for each table, column and note."""
+    assert perfkit("run", experiment, *FEW, *THOUSAND[experiment], timeout=300).status == 0
+    with changed(perfkit.db) as db:
+        n = db.execute("SELECT count(*) FROM run_case").fetchone()[0]
+        for table, key in (("run_case", "id"), ("work", "case_id"), ("slice", "case_id"), ("summary", "case_id"), ("counter", "case_id")):
+            names = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+            values = [f"{c} + k.i * 1000000" if c in ("id", "case_id") else f"{c} + k.i * {n}" if c == "ordinal"
+                      else f"json_set({c}, '$.copy', k.i)" if c in ("axes", "identity") else c for c in names]
+            db.execute(f"WITH k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < {1000 // n}) INSERT INTO {table}({', '.join(names)})"
+                       f" SELECT {', '.join(values)} FROM {table}, k")
+    done, used = cpu_of(perfkit, "show")
+    assert done.status == 0 and done.stdout.count("\n") > 1000 and used < ENDS_S, used
+
+
+@not_sanitized
+def test_a_timeline_of_108_cases_is_shown_in_two_seconds(perfkit):
+    """A table for each case; it took minutes."""
+    s = Stored(perfkit.db)
+    run = s.run([("eager", {"batch": b, "dtype": d}, {"step_ns": [1000]}) for b in range(54) for d in ("fp32", "bf16")], experiment="mixed-precision")
+    moment = {"region": "forward", "bytes": 10**9, "parameters": 10**8, "activations": 9 * 10**8}
+    for case, in s.db.execute("SELECT id FROM run_case WHERE run_id = ?", [run]).fetchall():
+        s.insert("slice", case_id=case, invocation=1, status="ok", message="", started_ns=1, elapsed_ns=1, **{"pass": "memory"},
+                 notes=json.dumps({"memory": {"whole": 1, "regions": [moment], "timeline": [moment] * 60}}))
+    s.db.commit()
+    done, used = cpu_of(perfkit, "show")
+    assert done.status == 0 and done.stdout.count("Memory over one iteration, eager batch=") == 108 and used < ENDS_S, used
 
 
 # --- pages in a circle ---------------------------------------------------------------------------------------------------

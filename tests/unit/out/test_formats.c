@@ -223,8 +223,15 @@ static void a_line_that_begins_late_is_no_command(void **state)
         for (size_t i = 0; i < before; i++)
             pk_sink_char(s, 'x');
         pk_sink_str(s, "\n  ::error::x a::b\n:: c\n: :\n");
+        pk_sink_str(s, "a##[b ##vso[c ###VSO[d ##v[e #[f ##so[ ##vs##[g\n");
         pk_sink_flush(s);
     }
+    assert_null(strstr(text, "##["));
+    assert_null(strcasestr(text, "##vso["));
+    assert_non_null(strstr(text, "\na##\xef\xbf\xbd"
+                                 "b ##vso\xef\xbf\xbd"
+                                 "c ###VSO\xef\xbf\xbd"
+                                 "d ##v[e #[f ##so[ ##vs##\xef\xbf\xbdg\n"));
     for (const char *line = text; line; line = (line = strchr(line, '\n')) ? line + 1 : NULL)
         assert_true(strncmp(line + strspn(line, " "), "::", 2) != 0);
     assert_non_null(strstr(text, "\n  :\xef\xbf\xbd"
