@@ -248,7 +248,8 @@ static void print_history(struct pk_out *out, const struct pk_history *h, const 
     if (!view->people)
         return;
     pk_out_note(out,
-                "Bars do not start at zero. Change is against the previous run; Step is a change point.");
+                "Bars do not start at zero. ± is that of the median over the processes of a run. Change is "
+                "against the previous run; Step is a change point.");
     if (i < h->n)
         pk_out_note(out, pk_printf(a, "Run by run: %zu of %zu; --all shows the others.", i, h->n));
 }

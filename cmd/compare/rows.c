@@ -352,7 +352,7 @@ static const char *const interval_notes[] = {
     [PK_DESIGN_PAIRS] = "New / base is the geometric mean over processes that measured both.",
     [PK_DESIGN_STORED] =
         "New / base is the ratio of the geometric means of the processes' medians; its interval is over the "
-        "processes or, with five base runs, for one more run.",
+        "processes. With five base runs it is for one more run, and processes that lie apart are left out.",
 };
 
 void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a)

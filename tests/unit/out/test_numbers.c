@@ -85,6 +85,16 @@ static void most_is_the_largest_number_shown(void **state)
     assert_printed(PK_FMT_CSV, 0, one, "x\n1.5\n");
 }
 
+static void least_is_the_smallest_number_shown(void **state)
+{
+    one_column = (struct pk_column){.key = "p", .heading = "p", .decimals = 4, .least = 0.0001};
+    one_cell = pk_cell_real(4e-7);
+    assert_printed(PK_FMT_TABLE, 0, one, "      p\n-------\n<0.0001\n");
+    assert_printed(PK_FMT_CSV, 0, one, "p\n4e-07\n");
+    one_cell = pk_cell_real(0.0123);
+    assert_printed(PK_FMT_TABLE, 0, one, "     p\n------\n0.0123\n");
+}
+
 /* 100 % may be a little more than 1 by the arithmetic, and no limit marks nothing, not even below zero. */
 static void a_number_beyond_its_limit_is_marked(void **state)
 {
@@ -265,6 +275,7 @@ int main(void)
         cmocka_unit_test(numbers_with_exponents),
         cmocka_unit_test(small_numbers_are_no_zeros),
         cmocka_unit_test(most_is_the_largest_number_shown),
+        cmocka_unit_test(least_is_the_smallest_number_shown),
         cmocka_unit_test(a_number_beyond_its_limit_is_marked),
         cmocka_unit_test(machine_formats_keep_base_units),
         cmocka_unit_test(reals_are_shortest),

@@ -173,6 +173,22 @@ static struct tally strike(double base, double new_, double size, size_t pairs)
     return t;
 }
 
+/* Few pairs are no reason to find modes where there are none. */
+static void clean_gates_of_few_pairs_are_judged(void **state)
+{
+    static const struct machine *const machines[] = {&normal, &clean};
+    static const size_t pairs[] = {8, 10, 20};
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+        for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
+            struct pk_rule rule = pk_rule_default;
+            char what[32];
+            pk_rule_of_pairs(&rule, pairs[k]);
+            snprintf(what, sizeof what, "%zu pairs:", pairs[k]);
+            const struct tally t = told(machines[i], what, run_gates(machines[i], 10, 2000, 1, 0, 0, &rule));
+            assert_true(t.unstable == 0 && t.red + t.glad <= 0.005 * t.gates);
+        }
+}
+
 static void slow_processes_of_one_side_are_found(void **state)
 {
     const struct tally t = strike(0, 0.2, 2, 60);
@@ -224,6 +240,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_single_case_is_found),
         cmocka_unit_test(the_smallest_effect_is_as_named),
         cmocka_unit_test(speedups_are_found),
+        cmocka_unit_test(clean_gates_of_few_pairs_are_judged),
         cmocka_unit_test(slow_processes_of_one_side_are_found),
         cmocka_unit_test(slow_processes_of_both_sides_are_not_red),
         cmocka_unit_test(same_is_proved),
