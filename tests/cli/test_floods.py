@@ -20,6 +20,10 @@ MORE = 5  # seconds after the limit
 MIB = 1 << 20
 
 
+def in_time(seconds, limit):
+    return seconds < limit or "PERFKIT_SANITIZED" in os.environ
+
+
 def measured_call(perfkit, *args, env=None):
     """A call, its time and the largest memory of perfkit and of what it waited for."""
     out, err = perfkit.root / "out", perfkit.root / "err"
@@ -62,7 +66,7 @@ def test_a_peer_without_end(perfkit, mode, status, message, memory):
     assert got == status and re.sub(r"\(python3[.0-9]*\)", "(python3)", said).endswith(message), said
     assert query(perfkit, "SELECT status FROM v_case WHERE variant = 'ok'") == [("ok",)]
     assert r.status == (1 if status == "failed" else 0), r
-    assert seconds < (LIMIT if status == "timeout" else 30) + MORE and used < memory * MIB, (seconds, used / MIB)
+    assert in_time(seconds, (LIMIT if status == "timeout" else 30) + MORE) and used < memory * MIB, (seconds, used / MIB)
     assert gone(token)
 
 
@@ -92,44 +96,64 @@ def repeat(data, fd=wire):
         if os.fork() == 0: break
     data *= max(1, 4096 // len(data))
     while True: os.write(fd, data)
+def write(data):
+    data = memoryview(data)
+    while data: data = data[os.write(wire, data):]
 METRIC = line(type="metric", name="step_ns", unit="ns")
 """
-SLOW = "and the command violated the protocol: more than"
-VIOLATED = "and the command violated the protocol: "
-COMMANDS = [
-    ("repeat(b'garbage\\n')", VIOLATED + "no JSON: garbage", 100),
-    ("repeat(b'x')", VIOLATED + "a line longer than 8 MiB", 100),
-    ("repeat(b'loud\\n', 2)", "no end after 1s; its process group was ended", 100),
-    ("repeat(line(type='from-the-future', value=[{}] * 1000))", "no end after 1s; its process group was ended", 100),
+VIOLATED = "the command violated the protocol: "
+ENDLESS = [
+    ("repeat(b'garbage\\n')", f"and {VIOLATED}no JSON: garbage"),
+    ("repeat(b'x')", f"and {VIOLATED}a line longer than 8 MiB"),
+    ("repeat(b'loud\\n', 2)", "no end after 1s; its process group was ended"),
+    ("repeat(line(type='from-the-future', value=[{}] * 1000))", "no end after 1s; its process group was ended"),
     # Each of these takes long to find, so that the pipe is never empty.
     ("cases = [line(type='case', axes={'n': i}) for i in range(4000)]\nos.write(wire, b''.join(cases))\nrepeat(b''.join(cases[-80:]))",
-     "no end after 1s; its process group was ended", 150),
-    ("repeat(line(type='setting', key='k', value='v'))", VIOLATED + "more than 4096 settings in one answer", 100),
-    ("repeat(line(type='note', key='k', value='v' * 300000))", VIOLATED + "more than 64 MiB of text in one answer", 250),
-    ("repeat(line(type='status', status='failed', message='m' * 300000))", VIOLATED + "more than 32 MiB of axes and messages of its cases", 150),
-    ("repeat(METRIC + line(type='samples', metric='step_ns', values=[1] * 10000))", VIOLATED + "more than 16777216 values in one answer", 700),
-    ("""i = 0
-while True:
-    os.write(wire, line(type='case', axes={'n': i}) + METRIC + line(type='samples', metric='step_ns', values=[1])); i += 1""",
-     VIOLATED + "more than 4096 cases", 150),
-    ("""i = 0
-while True:
-    os.write(wire, line(type='case', axes={'n': i, 'x': 'x' * 100000})); i += 1""",
-     VIOLATED + "more than 32 MiB of axes and messages of its cases", 250),
-    ("os.kill(os.getpid(), 19)", "is stopped (SIGSTOP); its process group was ended", 100),
+     "no end after 1s; its process group was ended"),
+    ("os.kill(os.getpid(), 19)", "is stopped (SIGSTOP); its process group was ended"),
 ]
 
 
-@pytest.mark.parametrize("program, message, memory", COMMANDS)
-def test_a_command_without_end(perfkit, program, message, memory):
+@pytest.mark.parametrize("program, message", ENDLESS)
+def test_a_command_without_end(perfkit, program, message):
     token = uuid.uuid4().hex
     r, seconds, used = measured_call(perfkit, "exec", "--timeout", f"{LIMIT}s", "--no-counters", "--", sys.executable, "-c", SAY + program,
                                      env={"TOKEN": token})
     why = r.error()["why"]
-    reached = not message.startswith(SLOW) or "violated" in why  # a loaded machine may not get that far in a second
-    assert r.status == 6 and why.startswith(f"no end after {LIMIT}s") and (message in why or not reached), r
-    assert seconds < LIMIT + MORE and used < memory * MIB, (seconds, used / MIB)
+    assert r.status == 6 and why.startswith(f"no end after {LIMIT}s") and message in why, r
+    assert in_time(seconds, LIMIT + MORE) and used < 150 * MIB, (seconds, used / MIB)
     assert gone(token)
+
+
+LIMITS = [
+    ("write(line(type='setting', key='k', value='v') * 4097)", "more than 4096 settings in one answer", 100),
+    ("for i in range(68): write(line(type='note', key='k', value='v' * 1000000))", "more than 64 MiB of text in one answer", 250),
+    ("for i in range(34): write(line(type='status', status='ok', message='m' * 1000000))", "more than 32 MiB of axes and messages of its cases", 150),
+    ("for i in range(34): write(line(type='case', axes={'n': i, 'x': 'x' * 1000000}))", "more than 32 MiB of axes and messages of its cases", 250),
+    ("write(b''.join(line(type='case', axes={'n': i}) + METRIC + line(type='samples', metric='step_ns', values=[1]) for i in range(4097)))",
+     "more than 4096 cases", 150),
+    # of all its cases together
+    ("""for i in range(17):
+    write(line(type='case', axes={'n': i}) + METRIC)
+    write(line(type='samples', metric='step_ns', values=[1] * 100000) * 10)""", "more than 16777216 values in one answer", 700),
+]
+
+
+@pytest.mark.parametrize("program, message, memory", LIMITS)
+def test_what_a_command_may_report(perfkit, program, message, memory):
+    """Just more than that. What follows is read and dropped."""
+    r, _, used = measured_call(perfkit, "exec", "--runs", "1", "--timeout", "60s", "--no-counters", "--", sys.executable, "-c",
+                               SAY + program + "\nwrite(b'garbage\\n' * 100000)")
+    assert r.status == 1 and r.error()["why"].endswith(VIOLATED + message), r
+    assert used < memory * MIB, used / MIB
+    assert query(perfkit, "SELECT count(*) FROM v_sample") == [(0,)]
+
+
+def test_a_command_that_fills_its_answer(perfkit):
+    """perfkit's own six values no longer fit."""
+    text = SAY + "write(METRIC)\nfor i in range(4): write(line(type='samples', metric='step_ns', values=[1] * (1 << 20)) * 4)"
+    r = perfkit("exec", "--runs", "1", "--timeout", "60s", "--no-counters", "--", sys.executable, "-c", text)
+    assert r.status == 1 and r.error()["why"].endswith(VIOLATED + "more than 16777216 values in one answer"), r
 
 
 def test_a_command_that_leaves_a_flood_behind(perfkit):

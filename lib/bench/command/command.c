@@ -78,6 +78,14 @@ static const char *own_peak(struct pk_command *r, struct pk_wire_msg *m)
     return strcmp(m->metric.unit, "bytes") ? "peak_bytes is in another unit than bytes" : NULL;
 }
 
+/* The rest of what it reports is dropped, and so is what was collected. */
+static void violated(struct pk_command *r, const char *problem)
+{
+    if (!r->problem)
+        r->problem = pk_printf(r->a, "the command violated the protocol: %s", problem);
+    pk_collector_reset(r->cases.v[0].collector);
+}
+
 static void read_command(struct pk_command *r, const char *bytes, size_t n)
 {
     struct pk_wire_msg m;
@@ -89,7 +97,7 @@ static void read_command(struct pk_command *r, const char *bytes, size_t n)
         if (!problem)
             problem = pk_reported_take(&r->cases, &m);
         if (problem)
-            r->problem = pk_printf(r->a, "the command violated the protocol: %s", problem);
+            violated(r, problem);
         else if (m.type == PK_WIRE_SETTING && !r->turn->warmup && !r->setting_rc)
             r->setting_rc = pk_record_setting(r->rec, r->turn->invocation, m.key, m.text, &r->setting_err);
     }
@@ -117,7 +125,12 @@ static bool read_spawner(struct pk_command *r)
         if (m.type == PK_WIRE_METRIC && !r->problem && declared(pk_collected(own), m.metric.name))
             r->problem =
                 pk_printf(r->a, "the command reports %s, which is perfkit's own metric", m.metric.name);
-        complete = pk_collect(own, &m, &problem) || m.type == PK_WIRE_STATUS;
+        complete = pk_collect(own, &m, &problem);
+        if (!problem)
+            continue;
+        /* The answer is full: what the command reported is dropped, and there is room for how it ended. */
+        violated(r, problem);
+        complete = pk_collect(own, &m, &problem);
     }
     return complete;
 }
