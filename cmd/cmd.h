@@ -94,6 +94,8 @@ enum pk_code pk_open_runs(void *of_app, const char *ref, const struct pk_entry_n
  * ignored. main installs a handler that sets the flag. */
 void pk_on_stop_signals(void (*handler)(int));
 extern volatile int pk_stop_flag;
+/* A signal ends the command in order, however long that takes: it records or measures. */
+extern volatile int pk_must_finish;
 
 /* --- progress: the state of a run on standard error, printed only between slices --- */
 

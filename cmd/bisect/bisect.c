@@ -265,6 +265,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct options *o = app->options;
     struct search s = {.app = app, .a = app->arena};
+    pk_must_finish = 1;
     if (o->resume + o->reset > 0 && (o->resume + o->reset > 1 || app->args.n || o->side || o->gate)) {
         pk_fail(err, PK_E_USAGE, "--resume and --reset stand alone");
         pk_why(err, "the range and the commands are those of the search that was interrupted");

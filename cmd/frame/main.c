@@ -9,14 +9,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { PATIENCE_S = 2 }; /* with the launcher */
 
-volatile int pk_stop_flag;
+volatile int pk_stop_flag, pk_must_finish;
 
-/* The first signal requests an orderly end, the second one ends the process. */
+/* The first signal requests an orderly end, the second one ends the process: so does a timer if nothing needs order, whatever is computed. */
 static void on_stop_signal(int sig)
 {
     if (pk_stop_flag) {
@@ -24,11 +25,13 @@ static void on_stop_signal(int sig)
         _exit(130);
     }
     pk_stop_flag = sig;
+    if (!pk_must_finish)
+        setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {1, 500000}}, NULL);
 }
 
 void pk_on_stop_signals(void (*handler)(int))
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM};
     struct sigaction old, new = {.sa_handler = handler};
     sigemptyset(&new.sa_mask);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)

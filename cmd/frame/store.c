@@ -21,6 +21,7 @@ enum pk_code pk_open_store(struct pk_app *app, const char *path, enum pk_store_m
                            struct pk_err *err)
 {
     const struct pk_store_wait wait = wait_of(app);
+    pk_must_finish |= mode != PK_STORE_READ;
     if (!path && pk_store_path(app->arena, app->globals->db, &path, err))
         return err->code;
     return pk_store_open(path, mode, &wait, s, err);

@@ -470,6 +470,14 @@ def test_a_working_directory_does_not_name_the_store(perfkit, tmp_path):
     assert perfkit("show", env={"PERFKIT_DB": None}).status == 0
 
 
+@pytest.mark.parametrize("option", ["wire", "heartbeats"])
+def test_no_file_names_what_a_worker_opens(perfkit, option):
+    for config in (perfkit.config, perfkit.user_config):
+        config(f"[worker]\n{option} = /tmp/x\n")
+        perfkit("worker").refused(2, f"'{option}' is not allowed in this file")
+        (perfkit.cwd / ".perfkit.ini").unlink(missing_ok=True)
+
+
 # --- keeping -------------------------------------------------------------------------------------------------------
 
 
@@ -533,6 +541,9 @@ def test_what_cannot_be_imported(perfkit, tmp_path):
     (tmp_path / "x").write_text("hello\n")
     perfkit("import", tmp_path / "x").refused(1, "cannot import")
     perfkit("import", tmp_path / "absent").refused(1, "No such file")
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero", tmp_path):
+        perfkit("import", path, timeout=20).refused(1, "not a regular file")
     perfkit("import").refused(2, "FILE")
 
 

@@ -122,6 +122,34 @@ def test_an_interrupted_export_leaves_no_file(endless, tmp_path):
     assert p.returncode == 130 and list(tmp_path.glob("out*")) == []
 
 
+def of_equal_cases(path, n):
+    """A run of n cases of one name, of which the library finds those of another run."""
+    s = Stored(path)
+    run = s.run([("plain", {}, {"forward_ns": [1000]})])
+    case, metric = s.db.execute("SELECT case_id, metric_id FROM summary").fetchone()
+    k = f"WITH k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < {n})"
+    s.db.execute(f"{k} INSERT INTO run_case SELECT id + i, run_id, i, experiment, revision, variant, device, axes, identity, NULL FROM run_case, k")
+    s.db.execute(f"{k} INSERT INTO slice SELECT id + i, case_id + i, 1, pass, status, message, 1, 1, notes FROM slice, k")
+    s.db.execute(f"{k} INSERT INTO slice_summary(slice_id, metric_id, n, figure, median) SELECT slice_id + i, metric_id, n, figure, median FROM slice_summary, k")
+    s.db.execute(f"{k} INSERT INTO summary(case_id, metric_id, n, invocations, median) SELECT case_id + i, metric_id, n, invocations, median FROM summary, k")
+    s.db.commit()
+    s.db.close()
+    assert (run, case, metric) == (1, 1, 1)
+
+
+@not_sanitized
+def test_a_signal_ends_what_the_library_computes(perfkit, tmp_path):
+    """No loop of a command that only reads takes longer, whatever it computes."""
+    for name in ("a.db", "b.db"):
+        of_equal_cases(tmp_path / name, 100000)
+    p = perfkit.start("compare", f"{tmp_path}/a.db:1", f"{tmp_path}/b.db:1", stdout=subprocess.DEVNULL)
+    wait_until(lambda: cpu_s(p) > 3)
+    began = time.monotonic()
+    p.send_signal(signal.SIGTERM)
+    p.communicate(timeout=60)
+    assert p.returncode == 130 and time.monotonic() - began < ENDS_S + 1
+
+
 # --- a thousand cases ----------------------------------------------------------------------------------------------------
 
 
@@ -217,6 +245,24 @@ def test_pages_in_a_circle_do_not_hang(perfkit, table, args):
     done = perfkit(*args, "--db-limit", "200ms", timeout=60)
     assert done.status != 0 or args[0] in ("list", "export", "history", "compare", "show", "db"), done
     assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("args", [("show",), ("list", "runs"), ("db", "check"), ("db", "info")])
+@pytest.mark.parametrize("pages", [None, 2**28 - 1])
+def test_a_sparse_terabyte(perfkit, args, pages):
+    """Its header may say that it has all these pages."""
+    record(perfkit.db, 1, 1, 1, 1)
+    try:
+        os.truncate(perfkit.db, 2**40)
+    except OSError as e:
+        pytest.skip(str(e))
+    if pages:
+        with open(perfkit.db, "r+b") as f:
+            f.seek(28)
+            f.write(pages.to_bytes(4, "big"))
+    began = time.monotonic()
+    perfkit(*args, timeout=60)
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize("table", ["run", "slice", "summary"])

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct import {
     struct pk_store *store;
@@ -149,9 +150,12 @@ enum pk_code pk_spool_import(struct pk_store *s, const char *path, struct pk_spo
 {
     struct import im = {.store = s, .path = path, .result = out};
     *out = (struct pk_spool_result){0};
-    PK_CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    PK_CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return bad_spool(&im, strerror(errno), err);
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) /* a pipe could be endless */
+        return bad_spool(&im, "it is not a regular file", err);
     struct pk_wire_reader *r = pk_wire_reader_new();
     im.slice = pk_collector_new();
     enum pk_code code = take_all(&im, r, fd, err);
