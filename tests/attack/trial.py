@@ -23,6 +23,7 @@ DOCUMENTED = frozenset((0, 1, 2, 3, 4, 5, 6, 130))  # docs/command-line.md, "Exi
 EXPLAINED = (1, 2)  # with these an error of three lines is on stderr
 SANITIZER = re.compile(rb"AddressSanitizer|LeakSanitizer|ThreadSanitizer|runtime error:")
 PASSED_ON = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")
+TOKEN = "perfkit-attack-%d-"  # of all trials of one job
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 
 
@@ -159,7 +160,7 @@ class Trial:
         self.setup, self.attack, self.seed, self.folder = setup, attack, seed, folder
         self.rng = random.Random("%s %d" % (attack, seed))
         self.binary = setup.binary
-        self.token = "perfkit-attack-%s-%d-%d" % (attack.replace(" ", "-"), seed, os.getpid())
+        self.token = "%s%s-%d" % (TOKEN % os.getpid(), attack.replace(" ", "-"), seed)
         self.children = []
         self.tries = 1
         self.subject = ""  # what the attack has chosen, for the message of a failure
@@ -236,11 +237,13 @@ def slices(db):
 
 
 def content(folder):
-    """What is in a folder: by path, mode and content of each file."""
+    """What is in a folder: by path, mode and content of each file; of those that are long, the size and when it was changed."""
     found = {}
     for path in sorted(folder.rglob("*")):
         s = path.lstat()
-        data = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() and not path.is_symlink() else None
+        data = None
+        if path.is_file() and not path.is_symlink():
+            data = hashlib.sha256(path.read_bytes()).hexdigest() if s.st_size < 1 << 24 else (s.st_size, s.st_mtime_ns)
         found[str(path.relative_to(folder))] = (s.st_mode, data)
     return found
 
