@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -156,10 +157,31 @@ def test_a_command_that_fills_its_answer(perfkit):
     assert r.status == 1 and r.error()["why"].endswith(VIOLATED + "more than 16777216 values in one answer"), r
 
 
+def cases_of(perfkit):
+    try:
+        return query(perfkit, "SELECT count(*) FROM v_case")[0][0]
+    except sqlite3.Error:  # not yet there, or being written
+        return 0
+
+
+def test_a_signal_while_many_cases_are_recorded(perfkit):
+    """Each takes two transactions, so that all of them take longer than a user waits."""
+    text = SAY + """write(b''.join(line(type='case', axes={'n': i}) + METRIC + line(type='samples', metric='step_ns', values=[1]) for i in range(4000)))"""
+    p = perfkit.start("exec", "--runs", "1", "--no-counters", "--", sys.executable, "-c", text)
+    while p.poll() is None and not cases_of(perfkit):
+        time.sleep(0.01)
+    p.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, err = p.communicate(timeout=120)
+    assert p.returncode == 130 and in_time(time.monotonic() - began, 4), err
+    assert query(perfkit, "SELECT status FROM run") == [("interrupted",)]
+    assert 0 < cases_of(perfkit) < 4000
+
+
 def test_a_command_that_leaves_a_flood_behind(perfkit):
     """It has ended, and is measured; what it left writes on, and ends with the measurement."""
     token = uuid.uuid4().hex
-    script = """for i in 1 2 3; do yes '{"type":"from-the-future"}' >&$PERFKIT_WIRE_FD & done; exit 0"""
+    script = """for i in 1 2 3; do yes '' >&$PERFKIT_WIRE_FD & done; exit 0"""
     r, seconds, _ = measured_call(perfkit, "exec", "--runs", "2", "--no-counters", "--timeout", "20s", "--", "sh", "-c", script, env={"TOKEN": token})
     assert r.status == 0 and seconds < 20, r
     assert gone(token)

@@ -264,13 +264,18 @@ static enum pk_code record_case(struct pk_command *r, struct pk_reported *c, str
     return PK_OK;
 }
 
+/* Thousands of cases take a while: a signal leaves out the rest. */
 static enum pk_code record_run(struct pk_command *r, struct pk_slice *own, uint64_t wall_ns,
-                               uint64_t elapsed_ns, struct pk_err *err)
+                               uint64_t elapsed_ns, bool *interrupted, struct pk_err *err)
 {
     for (size_t i = 0; i < r->cases.n; i++) {
         struct pk_reported *c = &r->cases.v[i];
         if (i && (!c->reported || r->problem))
             continue;
+        if (i && r->stop_flag && *r->stop_flag) {
+            *interrupted = true;
+            break;
+        }
         struct pk_slice *s = i ? pk_collected(c->collector) : own;
         if (i) {
             /* A case that the command named and did not finish is as good as the command's end. */
@@ -325,7 +330,9 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
         pk_environment_note(&span, &around, own);
     out->last = own->status;
     out->message = pk_strdup(r->a, own->message);
-    return !turn->warmup || own->status != PK_ST_OK ? record_run(r, own, wall, elapsed_ns, err) : PK_OK;
+    return !turn->warmup || own->status != PK_ST_OK
+               ? record_run(r, own, wall, elapsed_ns, &out->interrupted, err)
+               : PK_OK;
 }
 
 /* --- the command ----------------------------------------------------------------------------------------------------- */

@@ -43,7 +43,7 @@ struct pk_command_result {
     enum pk_code verdict;
     const char *message;         /* why not ok; in the caller's arena */
     const char *why_not_counted; /* why a counter pass gave no counts; "" = there was none, or it did */
-    bool interrupted;            /* *stop_flag was set: the run in flight is not recorded */
+    bool interrupted;            /* *stop_flag was set: of the run in flight not all is recorded */
 };
 
 /* Before anything is recorded. PK_E_USAGE when argv[0] cannot be found or a word is not UTF-8. */
