@@ -315,7 +315,7 @@ def test_no_fail_is_a_gate_whose_verdicts_fail_nothing(perfkit):
 
 def test_variants_are_settings(perfkit):
     r = perfkit("gate", "selftest", "--device", "null", "--max-samples", "5", "--a", "variant=ok", "--b", "variant=slow-start",
-                "--warmup", "0", "--format", "json")
+                "--warmup", "0", "--max-pairs", "8", "--format", "json")
     row, = r.rows("compare_ns")
     assert r.status == 3 and row["variant"] == "ok -> slow-start" and row["ratio"] == pytest.approx(2, rel=0.01)
 
