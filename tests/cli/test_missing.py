@@ -5,7 +5,6 @@ import stat
 
 import junit
 import pytest
-from conftest import not_sanitized
 from stored import Stored, query
 
 GITHUB = {"GITHUB_ACTIONS": "true"}
@@ -79,7 +78,6 @@ def test_a_gate_with_something_missing_is_not_green(perfkit, what):
         assert [(t["variant"], t["metric"], t["status"]) for t in again.rows("not_compared")] == rows
 
 
-@not_sanitized
 @pytest.mark.parametrize("what", MISSING)
 def test_missing_work_can_be_allowed(perfkit, what):
     """It is said all the same, as what it is."""
@@ -102,7 +100,6 @@ def test_missing_work_can_be_allowed(perfkit, what):
     assert again.status == r.status, again
 
 
-@not_sanitized
 @pytest.mark.parametrize("what", MISSING)
 def test_missing_work_of_stored_runs(perfkit, what):
     a, b, rows = MISSING[what]
