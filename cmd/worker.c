@@ -71,9 +71,9 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     const int fd = inherited_wire();
     if (fd < 0 && !o->wire)
         return not_by_hand(err);
-    pk_on_stop_signals(SIG_DFL); /* there is nothing here to put in order */
     if (o->spawner)
-        return pk_spawner_serve(STDIN_FILENO, err);
+        return pk_spawner_serve(STDIN_FILENO, &pk_stop_flag, err);
+    pk_on_stop_signals(SIG_DFL); /* there is nothing here to put in order */
     if (o->start)
         return pk_launch_become((unsigned)o->start, fd, o->heartbeats, err);
     return o->wire ? serve_as_rank(o, err) : serve(o, fd, err);

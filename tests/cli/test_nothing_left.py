@@ -21,6 +21,7 @@ setsid sleep 1000 &
 """
 STAY = FAMILY + "sleep 1000\n"
 STUBBORN = FAMILY + "trap '' TERM INT\nsleep 1000\nsleep 1000\n"
+HEED = "#!/bin/sh\ntrap 'sleep 0.1; touch removed; exit' TERM\ntouch here\nwhile :; do sleep 0.02; done\n"
 FLEE = "#!/bin/sh\nflee() { [ $1 -gt 20000 ] || flee $(($1 + 1)) & }\nflee 0; flee 0; sleep 0.2\n"  # each of it starts the next and ends
 SIGNALS = (signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT, signal.SIGINT)
 SOON = 2  # seconds
@@ -161,6 +162,20 @@ def test_a_second_signal(perfkit):
     p.send_signal(signal.SIGINT)
     ended(p, signal.SIGTERM)
     assert gone(token, SOON)
+
+
+@pytest.mark.parametrize("signum", (None, *SIGNALS[1:]))
+@pytest.mark.parametrize("args", (("--", "./heed"), ("--prepare", "exec ./heed", "--", "touch", "started")))
+def test_a_command_that_heeds(perfkit, args, signum):
+    """It has half a second for its own end, after a signal and after a timeout; nothing more is started."""
+    script(perfkit.cwd, "heed", HEED)
+    p = perfkit.start("exec", "--no-save", "--timeout", "60s" if signum else "1s", *args)
+    until(lambda: (perfkit.cwd / "here").exists())
+    if signum:
+        ended(p, signum)
+    else:
+        assert p.wait(timeout=30) == 6
+    assert (perfkit.cwd / "removed").exists() and not (perfkit.cwd / "started").exists()
 
 
 def test_a_build_that_does_not_heed(perfkit):

@@ -102,5 +102,6 @@ enum pk_code pk_command_counters(struct pk_store *s, int64_t run_id, const struc
  * answer has counts instead: nothing is timed where something is counted. The command inherits the spawner's stderr and
  * PERFKIT_WIRE_FD; its stdin and stdout are /dev/null. */
 
-/* Serves until quit or end of input. */
-enum pk_code pk_spawner_serve(int fd, struct pk_err *err) PK_MUST_CHECK;
+/* Serves until end of input or a signal, which sets *stop_flag. What runs at that moment got the signal too, and is waited for: it may
+ * remove its files. */
+enum pk_code pk_spawner_serve(int fd, const volatile int *stop_flag, struct pk_err *err) PK_MUST_CHECK;

@@ -154,7 +154,8 @@ static const char *const *words_of(const json_t *array, struct pk_arena *a)
     return n ? argv : NULL;
 }
 
-static struct pk_slice measure(const json_t *request, struct start *start, struct pk_arena *a)
+static struct pk_slice measure(const json_t *request, const volatile int *stop_flag, struct start *start,
+                               struct pk_arena *a)
 {
     const char *const *argv = words_of(json_object_get(request, "command"), a);
     const char *prepare = pk_json_str(request, "prepare", NULL);
@@ -172,6 +173,8 @@ static struct pk_slice measure(const json_t *request, struct start *start, struc
         if (o.error || o.status)
             return failed(pk_printf(a, "the command of --prepare failed: %s",
                                     o.error ? strerror(o.error) : how_it_ended(o.status, a)));
+        if (*stop_flag)
+            return failed("a signal came before the command was started");
     }
     run(argv, start, counting ? &counts : NULL, &o);
     if (o.error)
@@ -181,20 +184,21 @@ static struct pk_slice measure(const json_t *request, struct start *start, struc
     return counting ? pk_counted(&counts, invocation, o.wall_ns) : slice_of(&o, invocation, a);
 }
 
-static enum pk_code serve(int fd, struct pk_wire_reader *reader, struct start *start, struct pk_err *err)
+static enum pk_code serve(int fd, const volatile int *stop_flag, struct pk_wire_reader *reader,
+                          struct start *start, struct pk_err *err)
 {
     struct pk_wire_msg msg;
     struct pk_err ended;
-    while (!pk_wire_read(reader, fd, &msg, &ended) && msg.type == PK_WIRE_MEASURE) {
+    while (!pk_wire_read(reader, fd, &msg, &ended) && msg.type == PK_WIRE_MEASURE && !*stop_flag) {
         PK_ARENA_CLEANUP struct pk_arena a = {0};
-        struct pk_slice s = measure(msg.json, start, &a);
+        struct pk_slice s = measure(msg.json, stop_flag, start, &a);
         if (pk_wire_slice(fd, pk_json_int(msg.json, "id", 0), &s, err))
             return err->code;
     }
     return PK_OK;
 }
 
-enum pk_code pk_spawner_serve(int fd, struct pk_err *err)
+enum pk_code pk_spawner_serve(int fd, const volatile int *stop_flag, struct pk_err *err)
 {
     struct start *start =
         mmap(NULL, sizeof *start, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -203,7 +207,7 @@ enum pk_code pk_spawner_serve(int fd, struct pk_err *err)
         return pk_why(err, "%s", strerror(errno));
     }
     struct pk_wire_reader *reader = pk_wire_reader_new();
-    enum pk_code rc = serve(fd, reader, start, err);
+    enum pk_code rc = serve(fd, stop_flag, reader, start, err);
     pk_wire_reader_free(reader);
     munmap(start, sizeof *start);
     return rc;
