@@ -21,7 +21,7 @@ enum pk_code pk_output_cannot(const char *path, struct pk_err *err)
 {
     int reason = errno;
     pk_fail(err, PK_E_IO, "cannot write the file '%.300s'", path);
-    pk_why(err, "%s", strerror(reason));
+    pk_why_errno(err, reason);
     return pk_fix(err, reason == ENOENT   ? "create its directory first"
                        : reason == EISDIR ? "give a file, not a directory"
                        : reason == ENOSPC ? "free some space on that disk"

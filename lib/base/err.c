@@ -71,6 +71,8 @@ enum pk_code pk_why_errno(struct pk_err *err, int e)
 {
     struct rlimit size;
     err->number = e;
+    if (e == EINTR) /* handlers are those of signals that end perfkit */
+        err->code = PK_E_INTERRUPTED;
     if (e == EFBIG && getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_cur != RLIM_INFINITY)
         return pk_why(err, "files of this process are limited to %llu bytes (ulimit -f)",
                       (unsigned long long)size.rlim_cur);

@@ -56,7 +56,7 @@ enum pk_code pk_why(struct pk_err *err, const char *fmt, ...) PK_PRINTF(2, 3);
 enum pk_code pk_fix(struct pk_err *err, const char *fmt, ...) PK_PRINTF(2, 3);
 
 /* Adds why a system call failed: the text of errno value e, with EFBIG also the limit that was reached (ulimit -f). Sets err->number to
- * e. */
+ * e. EINTR makes the error PK_E_INTERRUPTED, because only signals that end perfkit have handlers. */
 enum pk_code pk_why_errno(struct pk_err *err, int e);
 
 /* Puts "prefix: " before `what`. Returns err->code. */

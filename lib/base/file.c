@@ -15,7 +15,7 @@ enum { FIRST_BYTES = 1 << 16 };
 static enum pk_code unreadable(const char *path, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "cannot read %s", path);
-    pk_why(err, "%s", strerror(errno));
+    pk_why_errno(err, errno);
     return pk_fix(err, "give a text file that this user can read");
 }
 

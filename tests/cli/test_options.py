@@ -1,5 +1,7 @@
 """Options from every place they may stand in, their order, and what is refused there."""
 import os
+import signal
+import subprocess
 
 import pytest
 
@@ -62,6 +64,17 @@ def test_a_config_without_an_end(perfkit, target):
 def test_a_config_that_nobody_writes(perfkit):
     os.mkfifo(perfkit.cwd / ".perfkit.ini")
     assert perfkit("list", "devices", timeout=10).status == 0
+
+
+@pytest.mark.parametrize("args", [("plan", "bucket", "--tensors", "pipe"), ("list", "devices", "-o", "pipe"), ("run", "--suite", "pipe")])
+def test_a_signal_ends_the_wait_for_the_other_end_of_a_pipe(perfkit, args):
+    os.mkfifo(perfkit.cwd / "pipe")
+    p = perfkit.start(*args)
+    with pytest.raises(subprocess.TimeoutExpired):
+        p.communicate(timeout=1)
+    p.send_signal(signal.SIGINT)
+    _, err = p.communicate(timeout=10)
+    assert p.returncode == 130 and b"Interrupted system call" in err, (p.returncode, err)
 
 
 def test_help_works_with_a_bad_config(perfkit):
