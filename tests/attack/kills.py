@@ -109,8 +109,8 @@ def slices_now(trial):
     return frozenset()
 
 
-def store_after(trial, before, resumes):
-    """What holds of the store when those who wrote it were killed."""
+def store_after(trial, before, resumes, prunes=False):
+    """What holds of the store when those who wrote it were killed. What prunes removes whole runs."""
     if not trial.db.exists() or not trial.db.stat().st_size:
         check(not before, "the store is gone")
         r = trial.call("exec", "--runs", "1", "--no-counters", "--", "true")
@@ -118,6 +118,9 @@ def store_after(trial, before, resumes):
     after = trial.sound()
     trial.only_store_and_spools()
     after |= slices(trial.db)
+    if prunes:
+        kept = {run for run, *_ in after}
+        before = {s for s in before if s[0] in kept}
     check(before <= after, "slices are lost:", sorted(before - after)[:3])
     if resumes and trial.rng.random() < 0.3:
         r = trial.call("run", "selftest", "--resume", seconds=60)
@@ -149,7 +152,7 @@ def parent(trial):
     early = at < HANDLED_AFTER and not handled
     child.result(ENDS_WITHIN, {-signum, 0, 4, 130} if signum == signal.SIGKILL or early or again else {0, 4, 130})
     trial.nothing_lives()
-    store_after(trial, before, name == "run")
+    store_after(trial, before, name == "run", name == "db prune")
 
 
 def victims(trial, child, chosen):
