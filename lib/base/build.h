@@ -21,3 +21,9 @@ struct pk_embedded {
     const char *name; /* base name of the file; ends the array when NULL */
     const char *text;
 };
+
+/* What a store of the versions first to last has: a row of sqlite_schema as SQLite writes it. Made by the same script. */
+struct pk_schema_object {
+    int first, last;
+    const char *type, *name, *sql; /* name NULL ends the array */
+};

@@ -13,6 +13,7 @@
 #include <string.h>
 
 extern const struct pk_embedded pk_schema[]; /* NNNN-what.sql in order, then views.sql */
+extern const struct pk_schema_object pk_schema_objects[];
 
 static bool is_migration(const struct pk_embedded *e)
 {
@@ -178,31 +179,13 @@ void pk_db_drop_views(struct pk_store *s)
 
 /* --- the schema of a file --------------------------------------------------------------------------------------------- */
 
-/* Compares the schema of a file with perfkit's of a version, as SQLite stores it: made in memory, from the same files. */
+/* Compares the schema of a file with perfkit's of a version, as SQLite stores it. */
 struct comparison {
     struct pk_store *s;
     const char *path;
     bool other, older; /* the database attached as `other`; a version before the newest */
-    sqlite3 *own;
-    sqlite3_stmt *find; /* in `own`, by type, name and text */
+    int64_t version;
 };
-
-static enum pk_code own_failed(const struct comparison *c, struct pk_err *err)
-{
-    pk_fail(err, PK_E_IO, "store %s: cannot check its schema", c->path);
-    pk_why(err, "SQLite says: %s", sqlite3_errmsg(c->own));
-    return pk_fix(err, "free some memory and try again");
-}
-
-static enum pk_code make_own(struct comparison *c, int64_t version, struct pk_err *err)
-{
-    bool ok = sqlite3_open(":memory:", &c->own) == SQLITE_OK;
-    for (const struct pk_embedded *e = pk_schema; e->name && ok; e++)
-        ok = (is_migration(e) && version_of(e) > version) ||
-             sqlite3_exec(c->own, e->text, NULL, NULL, NULL) == SQLITE_OK;
-    ok = ok && sqlite3_prepare_v2(c->own, pk_db_statement("find_object"), -1, &c->find, NULL) == SQLITE_OK;
-    return ok ? PK_OK : own_failed(c, err);
-}
 
 static const char *column(sqlite3_stmt *stmt, int i)
 {
@@ -210,25 +193,21 @@ static const char *column(sqlite3_stmt *stmt, int i)
     return text ? text : "";
 }
 
-/* True if perfkit creates the object of the current row (type, name, text); by name: with any text. */
-static enum pk_code find_own(const struct comparison *c, sqlite3_stmt *object, bool by_name, bool *found,
-                             struct pk_err *err)
+/* True if perfkit creates an object of this type, name and text; without a text: with any. */
+static bool is_own(const struct comparison *c, const char *type, const char *name, const char *sql)
 {
-    sqlite3_clear_bindings(c->find);
-    for (int i = 0; i < (by_name ? 2 : 3); i++)
-        sqlite3_bind_value(c->find, i + 1, sqlite3_column_value(object, i));
-    const int rc = sqlite3_step(c->find);
-    *found = rc == SQLITE_ROW;
-    enum pk_code code = rc == SQLITE_ROW || rc == SQLITE_DONE ? PK_OK : own_failed(c, err);
-    sqlite3_reset(c->find);
-    return code;
+    const struct pk_schema_object *o = pk_schema_objects;
+    while (o->name && (c->version < o->first || c->version > o->last || strcmp(o->type, type) != 0 ||
+                       strcmp(o->name, name) != 0 || (sql && strcmp(o->sql, sql) != 0)))
+        o++;
+    return o->name != NULL;
 }
 
-static enum pk_code refuse_object(const struct comparison *c, sqlite3_stmt *object, bool added,
+static enum pk_code refuse_object(const struct comparison *c, const char *type, const char *name, bool added,
                                   struct pk_err *err)
 {
     pk_fail(err, PK_E_IO, "store %s: refused", c->path);
-    pk_why(err, "its %.20s '%.200s' %s", column(object, 0), column(object, 1),
+    pk_why(err, "its %.20s '%.200s' %s", type, name,
            added ? "was not created by perfkit" : "is not the one that perfkit creates");
     return pk_fix(err, added ? "if you added it yourself, remove it with DROP in an SQLite client; otherwise "
                                "do not use the file"
@@ -238,40 +217,32 @@ static enum pk_code refuse_object(const struct comparison *c, sqlite3_stmt *obje
 /* Checks that each object that perfkit creates has exactly its text: no foreign view, generated column or check can replace it. */
 static enum pk_code verify_own(const struct comparison *c, struct pk_err *err)
 {
-    sqlite3_stmt *object = NULL;
-    int rc = sqlite3_prepare_v2(c->own, pk_db_statement("objects"), -1, &object, NULL);
-    enum pk_code code = PK_OK;
-    while (!code && rc != SQLITE_DONE) {
-        int64_t same;
-        rc = sqlite3_step(object);
-        if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-            code = own_failed(c, err);
-        if (rc != SQLITE_ROW || !strcmp(column(object, 0), "view") ||
-            !strncmp(column(object, 1), "sqlite_", strlen("sqlite_")))
+    int64_t same;
+    for (const struct pk_schema_object *o = pk_schema_objects; o->name; o++) {
+        if (c->version < o->first || c->version > o->last || !strcmp(o->type, "view") ||
+            !strncmp(o->name, "sqlite_", strlen("sqlite_")))
             continue;
-        code = pk_db_int(c->s, err, &same, 0, c->other ? "same_object_of_other" : "same_object", "ttt",
-                         column(object, 0), column(object, 1), column(object, 2));
-        if (!code && !same)
-            code = refuse_object(c, object, false, err);
+        if (pk_db_int(c->s, err, &same, 0, c->other ? "same_object_of_other" : "same_object", "ttt", o->type,
+                      o->name, o->sql))
+            return err->code;
+        if (!same)
+            return refuse_object(c, o->type, o->name, false, err);
     }
-    sqlite3_finalize(object);
-    return code;
+    return PK_OK;
 }
 
 /* And there is no other. Views of an older version had other texts; migration replaces them, and nothing runs them before. */
 static enum pk_code verify_no_other(const struct comparison *c, struct pk_err *err)
 {
     sqlite3_stmt *object;
-    bool found, named;
     if (pk_db_stmt(c->s, c->other ? "objects_of_other" : "objects", &object, err))
         return err->code;
     enum pk_code code = PK_OK;
     while (!code && sqlite3_step(object) == SQLITE_ROW) {
-        const bool any_text = c->older && strcmp(column(object, 0), "view") == 0;
-        if (find_own(c, object, any_text, &found, err) || find_own(c, object, true, &named, err))
-            code = err->code;
-        else if (!found)
-            code = refuse_object(c, object, !named, err);
+        const char *type = column(object, 0), *name = column(object, 1);
+        const bool any_text = c->older && strcmp(type, "view") == 0;
+        if (!is_own(c, type, name, any_text ? NULL : column(object, 2)))
+            code = refuse_object(c, type, name, !is_own(c, type, name, NULL), err);
     }
     if (sqlite3_reset(object) != SQLITE_OK && !code)
         code = pk_db_fail(c->s, err);
@@ -281,15 +252,8 @@ static enum pk_code verify_no_other(const struct comparison *c, struct pk_err *e
 enum pk_code pk_db_verify_schema(struct pk_store *s, bool other, int64_t version, const char *path,
                                  struct pk_err *err)
 {
-    struct comparison c = {s, path, other, version < pk_db_newest_version(), NULL, NULL};
-    enum pk_code code = make_own(&c, version, err);
-    if (!code)
-        code = verify_own(&c, err);
-    if (!code)
-        code = verify_no_other(&c, err);
-    sqlite3_finalize(c.find);
-    sqlite3_close(c.own);
-    return code;
+    const struct comparison c = {s, path, other, version < pk_db_newest_version(), version};
+    return verify_own(&c, err) ? err->code : verify_no_other(&c, err);
 }
 
 enum pk_code pk_db_refuse_damaged(struct pk_store *s, const char *of, const char *path, struct pk_err *err)

@@ -34,8 +34,6 @@ AND sql IS NOT 'CREATE TABLE sqlite_stat1(tbl,idx,stat)' AND sql IS NOT 'CREATE 
 SELECT count(*) FROM main.sqlite_schema WHERE type = ?1 AND name = ?2 AND sql = ?3;
 -- statement: same_object_of_other
 SELECT count(*) FROM other.sqlite_schema WHERE type = ?1 AND name = ?2 AND sql = ?3;
--- statement: find_object
-SELECT 1 FROM main.sqlite_schema WHERE type = ?1 AND name = ?2 AND (?3 IS NULL OR sql = ?3);
 
 -- query: running_runs
 SELECT id, boot_id, pid, pid_start_ticks FROM run WHERE status = 'running' AND host = :host ORDER BY id;

@@ -43,6 +43,80 @@ static const struct {
     {"machine", "id"},
 };
 
+/* --- memory of SQLite, which is not instrumented: blocks of powers of two that are used again. malloc is most of the time here. */
+
+enum { CLASSES = 26, LEAST = 32, HEAD = 16, CHUNK = 1 << 20 };
+static union block {
+    union block *next; /* of a free one */
+    int class;
+    char head[HEAD];
+} * free_blocks[CLASSES];
+
+static int class_of(int n)
+{
+    int class = 0;
+    while ((LEAST << class) - HEAD < n)
+        class ++;
+    return class;
+}
+
+static void *take(int n)
+{
+    static char *chunk;
+    static size_t left;
+    const int class = class_of(n);
+    const size_t bytes = (size_t)LEAST << class;
+    union block *b = free_blocks[class];
+    if (b) {
+        free_blocks[class] = b->next;
+    } else if (bytes > CHUNK) {
+        b = malloc(bytes);
+    } else {
+        if (left < bytes)
+            chunk = malloc(left = CHUNK);
+        b = (union block *)(void *)chunk;
+        chunk += bytes;
+        left -= bytes;
+    }
+    b->class = class;
+    return b + 1;
+}
+
+static void give(void *p)
+{
+    union block *b = (union block *)p - 1;
+    const int class = b->class;
+    b->next = free_blocks[class];
+    free_blocks[class] = b;
+}
+
+static int size(void *p)
+{
+    return p ? (LEAST << ((union block *)p - 1)->class) - HEAD : 0;
+}
+
+static int rounded(int n)
+{
+    return (LEAST << class_of(n)) - HEAD;
+}
+
+static void *resize(void *p, int n)
+{
+    void *to = take(n);
+    memcpy(to, p, (size_t)(size(p) < n ? size(p) : n));
+    give(p);
+    return to;
+}
+
+static int ready(void *unused)
+{
+    return SQLITE_OK;
+}
+
+static void over(void *unused)
+{
+}
+
 static unsigned char *base; /* the image as it was written */
 static sqlite3_int64 base_bytes;
 static FILE *file, *sink;
@@ -52,8 +126,8 @@ static void make_base(void)
     struct pk_err err = {0};
     struct pk_store *s = NULL;
     sqlite3 *db = NULL;
-    sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 1200,
-                   500); /* most of its memory without malloc, which is slow here */
+    static const sqlite3_mem_methods memory = {take, give, resize, size, rounded, ready, over, NULL};
+    sqlite3_config(SQLITE_CONFIG_MALLOC, &memory);
     file = pk_fuzz_file();
     sink = fopen("/dev/null", "w");
     if (!pk_store_open(pk_fuzz_path, PK_STORE_WRITE, NULL, &s, &err))
