@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#define RESTORE "restore the file; then `perfkit import` brings in what was not recorded"
+
 /* What a primary result code means to the person at the terminal. */
 struct sqlite_reason {
     int code;
@@ -84,7 +86,7 @@ enum pk_code pk_db_fail(struct pk_store *s, struct pk_err *err)
     case SQLITE_ERROR: /* the schema was verified when it was opened */
         if (strncmp(sqlite3_errmsg(s->db), "no such table", strlen("no such table")) == 0) {
             pk_why(err, "its tables are gone: another program has emptied or replaced the file");
-            return pk_fix(err, "restore the file; then `perfkit import` brings in what was not recorded");
+            return pk_fix(err, RESTORE);
         }
         /* fall through */
     default:
@@ -243,6 +245,21 @@ void pk_db_attempt(struct pk_store *s, const char *statement)
     (void)code;
 }
 
+/* Ids of a run and its cases are of this file alone: if another one was copied over it, they are those of another run. */
+static enum pk_code same_file(struct pk_store *s, struct pk_err *err)
+{
+    int64_t runs = 0;
+    if (!s->run_stored)
+        return PK_OK;
+    if (pk_db_int(s, err, &runs, 0, "is_run", "t", s->run_uuid))
+        return err->code;
+    if (runs)
+        return PK_OK;
+    pk_fail(err, PK_E_IO, "store %s: cannot %s", s->path, s->doing);
+    pk_why(err, "the run is not in it any more: another program has removed it or replaced the file");
+    return pk_fix(err, RESTORE);
+}
+
 enum pk_code pk_db_begin(struct pk_store *s, const char *doing, struct pk_err *err)
 {
     s->doing = doing;
@@ -253,12 +270,20 @@ enum pk_code pk_db_begin(struct pk_store *s, const char *doing, struct pk_err *e
     return s->transactions ? PK_OK : err->code;
 }
 
+enum pk_code pk_db_begin_rows(struct pk_store *s, const char *doing, struct pk_err *err)
+{
+    if (pk_db_begin(s, doing, err))
+        return err->code;
+    return same_file(s, err) ? pk_db_end(s, err->code, err) : PK_OK;
+}
+
 enum pk_code pk_db_end(struct pk_store *s, enum pk_code code, struct pk_err *err)
 {
     if (--s->transactions)
         return code;
     if (code == PK_OK)
         code = pk_db_run(s, err, "commit", "");
+    s->run_stored |= code == PK_OK && *s->run_uuid;
     if (code != PK_OK && !sqlite3_get_autocommit(s->db))
         pk_db_attempt(s, "rollback");
     return code;

@@ -18,6 +18,7 @@ struct pk_store {
     const char *path;
     enum pk_store_mode mode;
     char run_uuid[33];   /* see pk_store_begun */
+    bool run_stored;     /* it was committed */
     int found_version;   /* before migrating */
     const char *doing;   /* what errors say: "record a slice" */
     int64_t patience_ms; /* how long to wait for a lock */
@@ -93,6 +94,8 @@ void pk_db_watch(struct pk_store *s);
  * (keeping err). */
 enum pk_code pk_db_begin(struct pk_store *s, const char *doing, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_db_end(struct pk_store *s, enum pk_code code, struct pk_err *err) PK_MUST_CHECK;
+/* pk_db_begin for rows of the run that was begun here: PK_E_IO if it is no longer in the file. */
+enum pk_code pk_db_begin_rows(struct pk_store *s, const char *doing, struct pk_err *err) PK_MUST_CHECK;
 
 /* query.c: what statements have beside SQLite's own functions: the grammar of base/text/words.h. */
 enum pk_code pk_db_functions(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;

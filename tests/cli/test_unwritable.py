@@ -164,6 +164,23 @@ def test_a_store_that_is_cut_off_while_a_run_writes(perfkit, what):
     assert query(perfkit.db, "SELECT status, ended_ns > started_ns FROM run") == [("complete", 1)]
 
 
+def test_a_store_that_another_one_is_copied_over(perfkit, tmp_path):
+    """Run 1 of that one is another run, which gets nothing of this one."""
+    other = tmp_path / "other.db"
+    assert perfkit(*SELFTEST, db=other).status == 0
+    p, before = held_run(perfkit)
+    perfkit.db.write_bytes(other.read_bytes())
+    (perfkit.cwd / "go").touch()
+    status, err, _ = ended(p, seconds=60)
+    spool = pathlib.Path(f"{perfkit.db}.spool-1.jsonl")
+    assert status == 1 and "replaced the file" in err and f"they are in {spool}; when the store is in order again" in err, (status, err)
+    assert query(perfkit.db, "SELECT * FROM run") == query(other, "SELECT * FROM run")
+    assert query(perfkit.db, "SELECT * FROM slice") == query(other, "SELECT * FROM slice")
+    perfkit.db.write_bytes(before)
+    assert perfkit("import", spool).status == 0
+    assert query(perfkit.db, "SELECT value FROM v_sample ORDER BY ordinal") == [(5,), (6,), (7,)]
+
+
 def test_a_run_whose_slices_were_imported_is_complete(perfkit):
     """With its fits; not before all of them are there. Its end could not be written either, as with a lock that stays."""
     args = ("run", "selftest", "--device", "null", "-v", "ok", "-a", "busy_ns=1000,2000,4000", "--min-samples", "20000", "--max-samples", "20000")

@@ -286,7 +286,7 @@ enum pk_code pk_recorder_finish(struct pk_recorder *r, const char *status, struc
     pk_fail(err, r->refused.code, "store %s: %s could not be written", r->store_path,
             pk_plural(r->spooled, "slice", &r->arena));
     pk_why(err, "%s", r->refused.why);
-    return pk_fix(err, "%s in %s; `perfkit import --db %s %s` brings %s in",
-                  r->lost ? "the last one is lost, the others are" : "nothing is lost: they are", r->files,
-                  r->store_path, r->n_files == 1 ? r->spool : "FILE", r->n_files == 1 ? "them" : "each");
+    return pk_fix(err, "%s in %s; when the store is in order again, `perfkit import --db %s %s` brings %s in",
+                  r->lost ? "the last one is lost, the others are" : "they are", r->files, r->store_path,
+                  r->n_files == 1 ? r->spool : "FILE", r->n_files == 1 ? "them" : "each");
 }

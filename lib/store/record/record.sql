@@ -13,6 +13,8 @@ INSERT INTO topology(machine_id, xml) SELECT ?1, ?2 WHERE ?2 IS NOT NULL ON CONF
 INSERT INTO run(experiment, label, command_line, settings, tags, machine_id, git_commit, git_dirty, git_branch, version,
   started_ns, host, boot_id, pid, pid_start_ticks, status, uuid)
 VALUES(?, ?, ?, ?, ?, ?, ?, nullif(?, -1), ?, ?, ?, ?, ?, ?, ?, 'running', ?);
+-- statement: is_run
+SELECT count(*) FROM run WHERE uuid = ?;
 -- statement: end_run
 UPDATE run SET status = ?2, ended_ns = ?3 WHERE id = ?1;
 

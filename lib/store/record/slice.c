@@ -118,7 +118,7 @@ enum pk_code pk_store_slice(struct pk_store *s, int64_t case_id, const struct pk
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     int64_t id = 0, *metric = pk_new_n(&a, int64_t, slice->n_metrics + 1);
-    if (pk_db_begin(s, "record a slice", err))
+    if (pk_db_begin_rows(s, "record a slice", err))
         return err->code;
     enum pk_code code = metric_ids(s, slice, metric, err);
     if (code == PK_OK)

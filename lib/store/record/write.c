@@ -48,6 +48,7 @@ enum pk_code pk_store_run_begin(struct pk_store *s, const struct pk_run_info *r,
     if (pk_db_begin(s, "begin a run", err))
         return err->code;
     uint8_t random[16];
+    s->run_stored = false;
     sqlite3_randomness(sizeof random, random);
     for (size_t i = 0; i < sizeof random; i++)
         snprintf(s->run_uuid + 2 * i, 3, "%02x", random[i]);
@@ -58,7 +59,7 @@ enum pk_code pk_store_run_begin(struct pk_store *s, const struct pk_run_info *r,
 
 enum pk_code pk_store_run_end(struct pk_store *s, int64_t run_id, const char *status, struct pk_err *err)
 {
-    if (pk_db_begin(s, "end a run", err))
+    if (pk_db_begin_rows(s, "end a run", err))
         return err->code;
     enum pk_code code = pk_db_run(s, err, "end_run", "iti", run_id, status, (int64_t)pk_wall_ns());
     return pk_db_end(s, code, err);
@@ -86,7 +87,7 @@ enum pk_code pk_store_cases(struct pk_store *s, int64_t run_id, const struct pk_
                             int64_t *ids, struct pk_err *err)
 {
     int64_t first;
-    if (pk_db_begin(s, "record the cases of a run", err))
+    if (pk_db_begin_rows(s, "record the cases of a run", err))
         return err->code;
     enum pk_code code = pk_db_int(s, err, &first, 0, "next_case_ordinal", "i", run_id);
     for (size_t i = 0; i < n && code == PK_OK; i++) {
@@ -101,7 +102,7 @@ enum pk_code pk_store_cases(struct pk_store *s, int64_t run_id, const struct pk_
 
 enum pk_code pk_store_works(struct pk_store *s, const struct pk_case_work *w, size_t n, struct pk_err *err)
 {
-    if (pk_db_begin(s, "record the work of cases", err))
+    if (pk_db_begin_rows(s, "record the work of cases", err))
         return err->code;
     enum pk_code code = PK_OK;
     for (; n-- && !code; w++)
@@ -113,7 +114,7 @@ enum pk_code pk_store_works(struct pk_store *s, const struct pk_case_work *w, si
 enum pk_code pk_store_settings(struct pk_store *s, int64_t run_id, const struct pk_setting *v, size_t n,
                                struct pk_err *err)
 {
-    if (pk_db_begin(s, "record settings", err))
+    if (pk_db_begin_rows(s, "record settings", err))
         return err->code;
     enum pk_code code = PK_OK;
     for (; n-- && !code; v++)
@@ -124,7 +125,7 @@ enum pk_code pk_store_settings(struct pk_store *s, int64_t run_id, const struct 
 enum pk_code pk_store_fits(struct pk_store *s, int64_t run_id, const struct pk_fit_info *f, size_t n,
                            struct pk_err *err)
 {
-    if (pk_db_begin(s, "record fits", err))
+    if (pk_db_begin_rows(s, "record fits", err))
         return err->code;
     enum pk_code code = PK_OK;
     for (; n-- && !code; f++)
@@ -138,7 +139,7 @@ enum pk_code pk_store_fits(struct pk_store *s, int64_t run_id, const struct pk_f
 enum pk_code pk_store_counters(struct pk_store *s, const struct pk_counter_row *v, size_t n,
                                struct pk_err *err)
 {
-    if (pk_db_begin(s, "record counters", err))
+    if (pk_db_begin_rows(s, "record counters", err))
         return err->code;
     enum pk_code code = PK_OK;
     for (; n-- && !code; v++)
