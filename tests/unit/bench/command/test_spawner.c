@@ -26,7 +26,7 @@ static int start(void **state)
     spawner = fork();
     if (!spawner) {
         close(ends[0]);
-        _exit(pk_spawner_serve(ends[1], &err) ? 1 : 0);
+        _exit(pk_spawner_serve(ends[1], &(const volatile int){0}, &err) ? 1 : 0);
     }
     close(ends[1]);
     fd = ends[0];
