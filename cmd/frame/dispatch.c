@@ -86,11 +86,13 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
         written = pk_output_keep(&output, &late);
     if (app->closing_note && !written)
         pk_note(app, "%s", app->closing_note);
-    if (rc && written)
-        pk_print_error(&late);
-    if (written && !rc)
-        *err = late;
-    return rc ? rc : written;
+    if (!written || (rc && written != PK_E_INTERRUPTED)) {
+        if (written)
+            pk_print_error(&late);
+        return rc;
+    }
+    *err = late; /* also instead of a verdict, which nobody has read */
+    return written;
 }
 
 /* Help goes to standard output. What it has buffered, main writes. */

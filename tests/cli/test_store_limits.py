@@ -94,7 +94,8 @@ def fill(fd):
 
 
 @pytest.mark.parametrize("errors_too", [False, True])
-@pytest.mark.parametrize("args", [("export", "csv"), ("show",), ("list", "runs"), ("export", "json", "--what", "summary")])
+@pytest.mark.parametrize("args", [("export", "csv"), ("show",), ("list", "runs"), ("export", "json", "--what", "summary"),
+                                  ("gate", "--against", "1", "2")])
 def test_a_signal_ends_a_write_that_nobody_reads(perfkit, args, errors_too):
     """The pipe is full before perfkit begins, and its messages may go into the same one."""
     record(perfkit.db, 2, 3, 3, 200)
