@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import sqlite3
 import subprocess
 import time
@@ -12,6 +13,11 @@ import pytest
 
 BINARY = os.environ.get("PERFKIT_BIN", str(pathlib.Path(__file__).parents[2] / "build" / "perfkit"))
 PASSED_ON = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")
+
+# A shell without job control starts what is in the background with these ignored, and perfkit leaves ignored what it finds ignored.
+for signum in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    if signal.getsignal(signum) == signal.SIG_IGN:
+        signal.signal(signum, signal.SIG_DFL)
 
 # For what takes long by doing again what other tests do: under sanitizers it would take minutes and show nothing new of memory.
 not_sanitized = pytest.mark.skipif("PERFKIT_SANITIZED" in os.environ, reason="sanitizers see its calls in other tests, which are shorter")

@@ -217,7 +217,8 @@ enum pk_code pk_expected_rows_check(const struct pk_expected_rows *parts, size_t
         if (p->what)
             pk_compare_metrics_to_judge(p->side, p->what, p->place, &a, wrong);
         add_rows(p, &v, &rows, &cap, &a);
-        check_all(p->criteria.own, p->criteria.n_own, v + first, rows - first, p->side, wrong);
+        if (rows > first)
+            check_all(p->criteria.own, p->criteria.n_own, v + first, rows - first, p->side, wrong);
     }
     if (n && all_parts)
         check_all(parts->criteria.all, parts->criteria.n_all, v, rows, n == 1 ? parts[0].side : NULL, wrong);

@@ -52,13 +52,14 @@ static void every_task_runs_once(void **state)
     pk_device_close(&dev);
 }
 
-static void sleep_a_little(void *arg, size_t task, unsigned thread)
+/* Ends when each of three tasks has begun: a thread that has one cannot begin another. */
+static void await_the_others(void *arg, size_t task, unsigned thread)
 {
     struct tally *t = arg;
-    uint64_t until = pk_clock_ns() + 20 * PK_NS_PER_MS;
-    while (pk_clock_ns() < until)
-        sched_yield();
+    const uint64_t until = pk_clock_ns() + 20 * PK_NS_PER_S;
     atomic_fetch_add(&t->threads[thread], 1);
+    while (pk_clock_ns() < until && !(t->threads[0] && t->threads[1] && t->threads[2]))
+        sched_yield();
 }
 
 static void sleeping_members_wake(void **state)
@@ -70,7 +71,7 @@ static void sleeping_members_wake(void **state)
         nanosleep(&pause, NULL); /* longer than members spin */
         static struct tally t;
         memset(&t, 0, sizeof t);
-        pk_cpu_parallel_for(&dev, sleep_a_little, &t, 3);
+        pk_cpu_parallel_for(&dev, await_the_others, &t, 3);
         for (int i = 0; i < 3; i++)
             assert_int_equal(t.threads[i], 1);
     }
