@@ -128,7 +128,8 @@ static struct pk_finding look_numpy(struct doctor *d, int which)
                                    NULL};
     return (struct pk_finding){FOUND_NO,
                                pk_printf(ARENA(d), "%s has no numpy: the NumPy peer cannot run", python),
-                               "install it there, or set PERFKIT_PYTHON to another interpreter"};
+                               chosen ? "install it there, or unset PERFKIT_PYTHON"
+                                      : PK_INSTALL_NUMPY ", or set PERFKIT_PYTHON to a Python that has it"};
 }
 
 static struct pk_finding feature(const char *name)
@@ -197,7 +198,7 @@ static struct pk_finding look_onednn(struct doctor *d, int which)
                  : (struct pk_finding){
                        FOUND_NO,
                        "libdnnl.so was not found: fp32 products use one library, and bf16 is widened to fp32",
-                       "sudo apt-get install libdnnl2"};
+                       PK_INSTALL_ONEDNN};
 }
 
 const struct pk_doctor_row pk_doctor_rows[] = {

@@ -1,8 +1,10 @@
 /* Usage: the help of the program and of a command, from their rows. */
 #include "base/text/buf.h"
+#include "build_config.h"
 #include "cmd/frame/frame.h"
 
 #include <string.h>
+#include <unistd.h>
 
 enum { COMMAND_COLUMN = 12 };
 
@@ -22,6 +24,9 @@ const char *pk_usage_program(struct pk_arena *a)
                    "perfkit --version\n\n"
                    "RUN: `@` is the newest run, `@~1` the one before; or an id, a label, FILE.db:RUN.\n"
                    "For example: perfkit run attention-scaling\n");
+    pk_buf_printf(&b, "Documentation: %s\n",
+                  access(PK_DOC_INSTALLED, R_OK) ? PK_SOURCE_ROOT "/docs"
+                                                 : PK_DOC_INSTALLED ", man perfkit-run");
     return pk_buf_text(&b);
 }
 

@@ -56,6 +56,9 @@ void pk_choice_make(struct pk_device *dev, const char *key, const char *value, c
 void pk_choices_report(struct pk_device *dev, pk_fact_fn *fn, void *user)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
+    if (dev->notice.text && !dev->notice.reported)
+        fn(user, dev->notice.key, dev->notice.text);
+    dev->notice.reported = dev->notice.text != NULL;
     for (struct pk_choice *c = dev->choices; c; c = c->next) {
         if (!c->made || c->reported)
             continue;

@@ -22,5 +22,6 @@ const char *pk_choice_of(const struct pk_device *dev, const char *key);
 /* A choice made in this process; the key has at most PK_CHOICE_KEY_MOST bytes (asserted). why: why a given choice was refused and is
  * replaced; NULL = none was. */
 void pk_choice_make(struct pk_device *dev, const char *key, const char *value, const char *why);
-/* Passes choices made since the last call to fn, as settings; with "choice_warning" for each refused one. */
+/* Passes choices made since the last call to fn, as settings; with "choice_warning" for each refused one. A notice of the device is passed
+ * once, as the fact of its key. */
 void pk_choices_report(struct pk_device *dev, pk_fact_fn *fn, void *user);

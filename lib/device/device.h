@@ -87,6 +87,12 @@ struct pk_device_ops {
     void (*facts)(struct pk_device *dev, pk_fact_fn *fn, void *user);
 };
 
+/* What an op found out in a timed region and the user should know. Its texts live as long as the device. */
+struct pk_notice {
+    const char *key, *text;
+    bool reported;
+};
+
 struct pk_device {
     const struct pk_device_ops *ops;
     enum pk_device_kind kind;
@@ -96,6 +102,7 @@ struct pk_device {
     struct pk_pool pool;
     struct pk_marks marks;
     struct pk_choice *choices;  /* choices.h */
+    struct pk_notice notice;    /* choices.h; .text NULL = none */
     struct pk_trace *trace;     /* the log of ops and copies; NULL = none */
     struct pk_graph *capturing; /* the graph that is being captured (lane.h) */
     void *impl;

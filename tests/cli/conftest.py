@@ -7,9 +7,13 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+pytest_plugins = ["busy"]  # a test that calls busy.in_time is repeated on a busy machine
 
 BINARY = os.environ.get("PERFKIT_BIN", str(pathlib.Path(__file__).parents[2] / "build" / "perfkit"))
 PASSED_ON = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")

@@ -103,7 +103,7 @@ def test_a_gpu_check_without_packages_names_the_bundle(bootstrap, apt, status):
     """A GPU machine may have no network, or no apt: what helps there is said, once."""
     stubs = bootstrap.root / "stubs"
     stubs.mkdir()
-    for name in ("sh", "cat", "cut", "tr", "dirname", "id", "pkg-config", "python3", "grep"):
+    for name in ("sh", "cat", "cut", "tr", "dirname", "id", "pkg-config", "python3", "grep", "sed", "sort", "head"):
         (stubs / name).symlink_to(shutil.which(name))
     if apt:
         (stubs / "apt-get").write_text("#!/bin/sh\n%s\n" % apt)
@@ -118,6 +118,90 @@ def test_a_gpu_check_without_packages_names_the_bundle(bootstrap, apt, status):
     p = bootstrap("gpu-check")
     assert p.returncode == status and p.stderr.count("./bootstrap bundle") == 1 and "perfkit-bundle/gpu/check.py" in p.stderr, p.stderr
     assert "./bootstrap bundle" not in bootstrap("test").stderr
+
+
+MACHINE = {
+    "id": "echo ${OUR_ID:-1000}",
+    "pkg-config": '[ "$2" != ompi-c ] || { [ -e $HERE/mpi ]; exit; }; exec /usr/bin/pkg-config "$@"',
+    "meson": """echo "meson $*" >>$HERE/calls; [ "$1" != --version ] || echo 1.0
+[ "$*" != "setup build" ] || { mkdir build; echo tests/unit/ >build/build.ninja; touch build/build_config.h; }""",
+    "ninja": """echo "ninja $*" >>$HERE/calls; printf '#!/bin/sh\necho tables; exit 3\n' >build/perfkit; chmod +x build/perfkit""",
+    "apt-get": """echo "apt-get $*" >>$HERE/calls; case "$*" in *update*) ;; *openmpi*) echo cannot >&2; exit 100 ;; esac""",
+}
+
+
+@pytest.fixture
+def machine(bootstrap):
+    """A machine whose only missing package is libopenmpi-dev until the file `mpi` exists; its tools write down how they are called."""
+    stubs = bootstrap.root / "stubs"
+    stubs.mkdir()
+    for name, text in MACHINE.items():
+        (stubs / name).write_text("#!/bin/sh\n" + text + "\n")
+        (stubs / name).chmod(0o755)
+    script = bootstrap.root / "bootstrap"
+    text = script.read_text()
+    old = 'export PATH="/usr/bin:/bin:$PATH"'
+    assert old in text
+    # Whatever else this machine lacks is there.
+    script.write_text(text.replace(old, f'export PATH="{stubs}:/usr/bin:/bin"').replace("case $1 in\n    cmd)", "case $1 in\n    lib | header | python) ;;\n    cmd)"))
+
+    def call(*args, **env):
+        (bootstrap.root / "calls").write_text("")
+        p = bootstrap(*args, PERFKIT_GPU_MARK="/nowhere", HERE=str(bootstrap.root), **env)
+        p.calls = [c for c in (bootstrap.root / "calls").read_text().splitlines() if "--version" not in c]
+        return p
+
+    call.root = bootstrap.root
+    return call
+
+
+def left_out(machine):
+    return (f"not built: ddp-bucket over MPI (libopenmpi-dev is missing): sudo apt-get install libopenmpi-dev && {machine.root}/bootstrap build")
+
+
+def test_a_part_that_is_missing_is_named_at_the_end_and_found_when_it_is_there(machine):
+    p = machine("build")
+    assert p.returncode == 0 and p.stderr.splitlines()[-1] == left_out(machine), p.stderr
+    assert p.calls == ["meson setup build", "ninja -C build product"]
+    assert machine("build").calls == ["ninja -C build product"]
+    (machine.root / "mpi").touch()
+    p = machine("build")
+    assert p.calls == ["meson configure build --clearcache", "meson setup --reconfigure build", "ninja -C build product"] and "not built" not in p.stderr
+    assert machine("build").calls == ["ninja -C build product"]
+
+
+def test_a_build_of_another_is_looked_at_again_when_something_was_missing(machine):
+    build = machine.root / "build"
+    build.mkdir()
+    (build / "build.ninja").write_text("tests/unit/")
+    (build / "build_config.h").write_text("")
+    assert machine("build").calls == ["ninja -C build product"]
+    (build / "build_config.h").write_text('#define PK_MPI_UNAVAILABLE "no MPI was found when perfkit was built"')
+    assert "meson setup --reconfigure build" in machine("build").calls
+    assert machine("build").calls == ["ninja -C build product"]
+
+
+def test_what_was_left_out_is_said_behind_the_tables(machine):
+    p = machine("run")
+    assert p.returncode == 3 and p.stdout == "tables\n" and p.stderr.splitlines()[-1] == left_out(machine), p
+    (machine.root / "mpi").touch()
+    p = machine("run")
+    assert p.returncode == 3 and p.stdout == "tables\n" and "not built" not in p.stderr, p
+
+
+def test_root_installs_parts_and_goes_on_without_those_that_fail(machine):
+    p = machine("build", OUR_ID="0")
+    assert p.returncode == 0 and "going on without libopenmpi-dev" in p.stderr and p.stderr.splitlines()[-1] == left_out(machine), p.stderr
+    assert [c.split()[-1] for c in p.calls if " install " in c] == ["libopenmpi-dev"] * 2 and sum("update" in c for c in p.calls) == 1, p.calls
+
+
+def test_every_package_has_a_name_in_each_distribution():
+    """One table: level, package of Debian and Ubuntu, of Fedora, how it is looked for."""
+    table = (ROOT / "bootstrap").read_text().split("<<'END'\n")[2].split("\nEND")[0].splitlines()
+    assert len(table) > 30
+    for row in table:
+        level, debian, fedora, kind, name, purpose = row.split(None, 5)
+        assert kind in ("cmd", "header", "pc", "lib", "python", "rt") and purpose and debian and fedora and name, row
 
 
 @pytest.mark.skipif(not os.access("/usr/local/cuda/bin/nvcc", os.X_OK), reason="there is no toolkit in the usual place")

@@ -1,8 +1,10 @@
 """doctor: a screen of rows, --require as an exit status, --ceilings stored for % of floor."""
 import os
 import re
+import shutil
 import signal
 import sqlite3
+import subprocess
 
 import pytest
 from conftest import Perfkit, not_sanitized, on_one_cpu
@@ -83,13 +85,29 @@ def test_a_source_can_be_required(perfkit):
     perfkit("doctor", "--require", "cpu-event").refused(2, "did you mean 'cpu-events'?")
 
 
+FAKE = """struct version { int major, minor, patch; };
+const struct version *dnnl_version(void) { static const struct version v = {%s}; return &v; }
+int dnnl_sgemm(void) { return 0; }
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no compiler")
+def test_onednn_is_found_by_a_longer_name(perfkit, tmp_path):
+    """Debian 13 has libdnnl.so.3.6 and no libdnnl.so.3; the newest is taken."""
+    for name, version in (("libdnnl.so.3.6", "3, 6, 2"), ("libdnnl.so.3.10", "3, 10, 1"), ("libdnnl.so.2.7", "2, 7, 0")):
+        (tmp_path / "fake.c").write_text(FAKE % version)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / name, tmp_path / "fake.c"], check=True, timeout=60)
+    row = found(perfkit("doctor", "--format", "json", env={"LD_LIBRARY_PATH": tmp_path}))["onednn"]
+    assert row["state"] == "ok" and row["found"] == "onednn 3.10.1" or "built" in row["found"] or "switched off" in row["found"], row
+
+
 def test_onednn_is_looked_for(perfkit, looked):
     """The build may know of it and the machine not have it: the row says what runs."""
     rows = found(looked)
     row, blas = rows["onednn"], rows["blas"]["found"]
     assert (row["state"] == "ok") == ("oneDNN was not found" not in blas and bool(re.match(r"onednn \d+\.\d+", row["found"]))), (row, blas)
     if row["state"] == "no":
-        assert row["advice"] == "sudo apt-get install libdnnl2" or "built" in row["found"] or "disabled" in row["found"], row
+        assert row["advice"] == "sudo apt-get install libdnnl-dev" or "built" in row["found"] or "disabled" in row["found"], row
     one = found(perfkit("doctor", "--format", "json", env={"PERFKIT_BLAS": "openblas"}))["onednn"]
     assert one["state"] == "no" and ("PERFKIT_BLAS" in one["found"] or row["state"] == "no")
 

@@ -36,6 +36,16 @@ def test_the_cpu_has_no_tf32(perfkit):
     assert len(said) == 1 and next(iter(said)).startswith(("onednn ", "widened to fp32: "))
 
 
+def test_a_widened_bf16_is_said_once(perfkit):
+    """On stderr, whatever the reason is; a run without bf16 says nothing of it."""
+    one = ("run", "attention-scaling", "-a", "d_model=16", "-a", "seq_len=33,65", "--invocations", 2, "--max-time", "5ms", "--min-time", "1ms",
+           "--min-samples", 3, "--device", "cpu", "--variant", "vanilla")
+    r = perfkit(*one, "-a", "dtype=bf16", env={"PERFKIT_BF16": "widened"})
+    assert r.status == 0 and r.stderr.count("warning: products of bf16 are widened to fp32: PERFKIT_BF16=widened: bf16 saves memory here, not time") == 1, r
+    r = perfkit(*one, "-a", "dtype=fp32", env={"PERFKIT_BF16": "widened"})
+    assert r.status == 0 and "products of bf16" not in r.stderr, r
+
+
 def test_types_are_cases_of_their_own(perfkit):
     """fp32 keeps the identity that it had before there were others. Half the bytes in bf16."""
     r = perfkit(*TINY, "--device", "null", "--variant", "vanilla,fused")

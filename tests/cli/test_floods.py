@@ -11,6 +11,7 @@ import time
 import uuid
 
 import pytest
+from busy import in_time
 from conftest import Result
 from processes import gone, marked
 from stored import query
@@ -19,10 +20,6 @@ BAD = pathlib.Path(__file__).parent / "bad_worker.py"
 LIMIT = 1  # second
 MORE = 5  # seconds after the limit
 MIB = 1 << 20
-
-
-def in_time(seconds, limit):
-    return seconds < limit or "PERFKIT_SANITIZED" in os.environ
 
 
 def measured_call(perfkit, *args, env=None):
@@ -67,8 +64,9 @@ def test_a_peer_without_end(perfkit, mode, status, message, memory):
     assert got == status and re.sub(r"\(python3[.0-9]*\)", "(python3)", said).endswith(message), said
     assert query(perfkit, "SELECT status FROM v_case WHERE variant = 'ok'") == [("ok",)]
     assert r.status == (1 if status == "failed" else 0), r
-    assert in_time(seconds, (LIMIT if status == "timeout" else 30) + MORE) and used < memory * MIB, (seconds, used / MIB)
+    assert used < memory * MIB, used / MIB
     assert gone(token)
+    in_time(seconds, (LIMIT if status == "timeout" else 30) + MORE)
 
 
 @pytest.mark.parametrize("mode, message", [("flood", "more than 16777216 values in one answer"), ("flood-series", "more than 131072 series in one answer")])
@@ -85,8 +83,9 @@ def test_a_peer_that_reads_no_request(perfkit):
     r, seconds, _ = measured_call(perfkit, "run", "selftest", "--device", "null", "--variant", "ok", "-i", "1", "-a", "busy_ns=1000,2000", "--peer",
                                   BAD, "--python", sys.executable, "--timeout", "3s", "--peer-startup", "0s", env={"BAD_WORKER": "deaf"})
     rows = query(perfkit, "SELECT status, message FROM v_case WHERE variant <> 'ok' ORDER BY status")
-    assert r.status == 0 and seconds < 3 * 2 + MORE, (r, seconds)
+    assert r.status == 0, r
     assert rows == [("ok", ""), ("timeout", "no result after 3s; its process group was ended")]
+    in_time(seconds, 3 * 2 + MORE)
 
 
 SAY = """import json, os, sys, time
@@ -122,8 +121,9 @@ def test_a_command_without_end(perfkit, program, message):
                                      env={"TOKEN": token})
     why = r.error()["why"]
     assert r.status == 6 and why.startswith(f"no end after {LIMIT}s") and message in why, r
-    assert in_time(seconds, LIMIT + MORE) and used < 150 * MIB, (seconds, used / MIB)
+    assert used < 150 * MIB, used / MIB
     assert gone(token)
+    in_time(seconds, LIMIT + MORE)
 
 
 LIMITS = [
@@ -169,9 +169,11 @@ def test_a_signal_while_many_cases_are_recorded(perfkit):
     p.send_signal(signal.SIGINT)
     began = time.monotonic()
     _, err = p.communicate(timeout=120)
-    assert p.returncode == 130 and in_time(time.monotonic() - began, 4), err
+    seconds = time.monotonic() - began
+    assert p.returncode == 130, err
     assert query(perfkit, "SELECT status FROM run") == [("interrupted",)]
     assert 0 < cases_of(perfkit) < 4000
+    in_time(seconds, 4)
 
 
 def test_a_command_that_leaves_a_flood_behind(perfkit):
@@ -179,8 +181,9 @@ def test_a_command_that_leaves_a_flood_behind(perfkit):
     token = uuid.uuid4().hex
     script = """for i in 1 2 3; do yes '' >&$PERFKIT_WIRE_FD & done; exit 0"""
     r, seconds, _ = measured_call(perfkit, "exec", "--runs", "2", "--no-counters", "--timeout", "20s", "--", "sh", "-c", script, env={"TOKEN": token})
-    assert r.status == 0 and seconds < 20, r
+    assert r.status == 0, r
     assert gone(token)
+    in_time(seconds, 20)
 
 
 def test_what_a_command_inherits(perfkit):
@@ -216,5 +219,6 @@ def test_a_stopped_worker_of_the_ceilings(perfkit):
     _, err = p.communicate(timeout=60)
     assert p.returncode == 0 and re.search(r"no % of floor: the ceilings of cpu were not measured in 2s: process \d+ \(\S+\) is stopped \(SIGSTOP\)",
                                            err.decode()), err.decode()
-    assert time.monotonic() - began < 2 * 2 + MORE
+    seconds = time.monotonic() - began
     assert gone(token)
+    in_time(seconds, 2 * 2 + MORE)

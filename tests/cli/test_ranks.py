@@ -281,7 +281,7 @@ def test_without_an_mpi(perfkit, tmp_path):
     missing = planned(perfkit, "--ranks", "2", PERFKIT_MPI="/nowhere/perfkit-mpi.so")["status"]
     assert "/nowhere/perfkit-mpi.so, which PERFKIT_MPI names, cannot be read" in missing
     if MODULE.exists():
-        assert "there is no mpiexec in PATH: apt install openmpi-bin" in planned(perfkit, "--ranks", "2", PATH=tmp_path)["status"]
+        assert "there is no mpiexec in PATH: sudo apt-get install libopenmpi-dev openmpi-bin" in planned(perfkit, "--ranks", "2", PATH=tmp_path)["status"]
     else:
         assert "built" in planned(perfkit, "--ranks", "2")["status"]
     perfkit("run", "ddp-bucket", "-d", "null", "--ranks", "2", "-v", "flat").refused(6, "the simulated clock of the null device", "--dry-run")

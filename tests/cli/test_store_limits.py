@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import pytest
+from busy import in_time
 from conftest import not_sanitized
 from stored import Stored, query
 
@@ -72,7 +73,7 @@ def test_an_endless_query_ends(endless, args, stranger):
     done = endless(*args, "--db-limit", "300ms", timeout=30, stdout=subprocess.DEVNULL)
     if args[0] == "show":
         assert done.status == 1 and "gave no row for 0.3 s" in done.stderr and "--db-limit" in done.stderr, done
-    assert time.monotonic() - began < 20
+    in_time(time.monotonic() - began, 20)
 
 
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
@@ -84,7 +85,7 @@ def test_a_signal_ends_a_query(endless, sig):
     _, err = p.communicate(timeout=20)
     took = time.monotonic() - began
     assert p.returncode == 130 and ("a signal ended it" in err.decode() or took > TIMER_S), err
-    assert took < ENDS_S
+    in_time(took, ENDS_S)
 
 
 def fill(fd):
@@ -108,7 +109,7 @@ def test_a_signal_ends_a_write_that_nobody_reads(perfkit, args, errors_too):
     began = time.monotonic()
     p.send_signal(signal.SIGTERM)
     assert p.wait(timeout=20) == 130
-    assert time.monotonic() - began < ENDS_S
+    in_time(time.monotonic() - began, ENDS_S)
     os.close(reader)
     os.close(writer)
     if not errors_too:
@@ -150,7 +151,8 @@ def test_a_signal_ends_what_the_library_computes(perfkit, tmp_path):
     began = time.monotonic()
     p.send_signal(signal.SIGTERM)
     p.communicate(timeout=60)
-    assert p.returncode == 130 and time.monotonic() - began < ENDS_S + 1
+    assert p.returncode == 130
+    in_time(time.monotonic() - began, ENDS_S + 1)
 
 
 # --- a thousand cases ----------------------------------------------------------------------------------------------------
@@ -186,7 +188,8 @@ def test_a_thousand_cases_are_shown_in_two_seconds(perfkit, experiment):
             db.execute(f"WITH k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < {1000 // n}) INSERT INTO {table}({', '.join(names)})"
                        f" SELECT {', '.join(values)} FROM {table}, k")
     done, used = cpu_of(perfkit, "show")
-    assert done.status == 0 and done.stdout.count("\n") > 1000 and used < ENDS_S, used
+    assert done.status == 0 and done.stdout.count("\n") > 1000
+    in_time(used, ENDS_S)
 
 
 @not_sanitized
@@ -200,7 +203,8 @@ def test_a_timeline_of_108_cases_is_shown_in_two_seconds(perfkit):
                  notes=json.dumps({"memory": {"whole": 1, "regions": [moment], "timeline": [moment] * 60}}))
     s.db.commit()
     done, used = cpu_of(perfkit, "show")
-    assert done.status == 0 and done.stdout.count("Memory over one iteration, eager batch=") == 108 and used < ENDS_S, used
+    assert done.status == 0 and done.stdout.count("Memory over one iteration, eager batch=") == 108
+    in_time(used, ENDS_S)
 
 
 # --- pages in a circle ---------------------------------------------------------------------------------------------------
@@ -247,7 +251,7 @@ def test_pages_in_a_circle_do_not_hang(perfkit, table, args):
     began = time.monotonic()
     done = perfkit(*args, "--db-limit", "200ms", timeout=60)
     assert done.status != 0 or args[0] in ("list", "export", "history", "compare", "show", "db"), done
-    assert time.monotonic() - began < 20
+    in_time(time.monotonic() - began, 20)
 
 
 @pytest.mark.parametrize("args", [("show",), ("list", "runs"), ("db", "check"), ("db", "info")])
@@ -265,7 +269,7 @@ def test_a_sparse_terabyte(perfkit, args, pages):
             f.write(pages.to_bytes(4, "big"))
     began = time.monotonic()
     perfkit(*args, timeout=60)
-    assert time.monotonic() - began < 30
+    in_time(time.monotonic() - began, 30)
 
 
 @pytest.mark.parametrize("table", ["run", "slice", "summary"])
@@ -276,4 +280,6 @@ def test_damaged_pages_are_not_merged(perfkit, tmp_path, table):
     in_a_circle(other, table)
     began = time.monotonic()
     perfkit("db", "merge", other, "--db-limit", "200ms", timeout=60).refused(1, "store")
-    assert time.monotonic() - began < 20 and query(perfkit.db, "SELECT count(*) FROM run") == [(1,)]
+    seconds = time.monotonic() - began
+    assert query(perfkit.db, "SELECT count(*) FROM run") == [(1,)]
+    in_time(seconds, 20)

@@ -3,6 +3,7 @@
 
 #include "base/build.h"
 #include "base/text/words.h"
+#include "build_config.h"
 #include "comm/comm.h"
 #include "machine/bind.h"
 #include "machine/machine.h"
@@ -68,7 +69,7 @@ const char *pk_launch_refused(unsigned ranks, struct pk_arena *a)
                                : pk_printf(a, "%s, but %s started %u: omit the number, or start as many",
                                            pk_plural(ranks, "rank", a), l.by, l.size);
     if (!in_path("mpiexec", a))
-        return "ranks over MPI: there is no mpiexec in PATH: apt install openmpi-bin";
+        return "ranks over MPI: there is no mpiexec in PATH: " PK_INSTALL_MPI;
     const unsigned cpus = our_cpus(), most = PK_RANKS_PER_CPU * cpus;
     return ranks <= most
                ? NULL
@@ -126,5 +127,5 @@ enum pk_code pk_launch_become(unsigned ranks, int wire_fd, const char *heartbeat
     execvp(argv[0], (char *const *)argv);
     pk_fail(err, PK_E_UNAVAILABLE, "cannot start %u ranks by mpiexec", ranks);
     pk_why_errno(err, errno);
-    return pk_fix(err, "apt install openmpi-bin");
+    return pk_fix(err, PK_INSTALL_MPI);
 }

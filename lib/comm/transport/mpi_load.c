@@ -35,9 +35,8 @@ const char *pk_mpi_unavailable(void)
         return NULL;
     snprintf(text, sizeof text, "%s, which PERFKIT_MPI names, cannot be read", named ? named : "");
     return named ? text
-                 : MODULE_FILE
-               " is neither beside the program nor installed: apt install libopenmpi-dev "
-               "openmpi-bin, build perfkit again, and ninja install; or name it in PERFKIT_MPI";
+                 : MODULE_FILE " is neither beside the program nor installed: " PK_INSTALL_MPI PK_BUILD_AGAIN
+                               "; or name it in PERFKIT_MPI";
 }
 
 static enum pk_code fail_unavailable(struct pk_err *err, const char *why)
@@ -45,8 +44,7 @@ static enum pk_code fail_unavailable(struct pk_err *err, const char *why)
     pk_fail(err, PK_E_UNAVAILABLE, "ranks over MPI");
     pk_why(err, "%s", why);
     const char *enable = pk_feature("mpi")->enable;
-    return pk_fix(err, "%s; transport=link needs no MPI",
-                  enable ? enable : "apt install libopenmpi-dev openmpi-bin, then build perfkit again");
+    return pk_fix(err, "%s; transport=link needs no MPI", enable ? enable : PK_INSTALL_MPI PK_BUILD_AGAIN);
 }
 
 /* libmpi's own plugins look for its symbols among the global ones. */

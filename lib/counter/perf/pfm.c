@@ -56,7 +56,7 @@ const char *pk_pfm_unavailable(void)
 
 const char *pk_pfm_advice(void)
 {
-    return "sudo apt-get install libpfm4";
+    return PK_INSTALL_PFM;
 }
 
 const char *pk_pfm_version(struct pk_arena *a)
@@ -86,7 +86,7 @@ const char *pk_pfm_unavailable(void)
 
 const char *pk_pfm_advice(void)
 {
-    return "sudo apt-get install libpfm4-dev, then build perfkit again";
+    return PK_INSTALL_PFM PK_BUILD_AGAIN;
 }
 
 const char *pk_pfm_version(struct pk_arena *a)

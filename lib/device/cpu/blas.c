@@ -1,9 +1,11 @@
 /* Blas: find the library, set its core type and one thread, and read back what it chose; of oneDNN for bf16 what it would use. */
 #include "device/cpu/blas.h"
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "build_config.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +49,8 @@ static const char *const openblas_files[] = {"/usr/lib/" PK_MULTIARCH "/openblas
 static const char *const onednn_files[] = {"libdnnl.so.3", "libdnnl.so.2", NULL};
 #endif
 
+enum { FILE_NAME_MOST = 64 };
+
 /* OpenBLAS cores that use all of an instruction set; the first is the one that is requested. */
 static const char *const cores[PK_ISAS][5] = {
     [PK_ISA_AVX2] = {"Haswell", "Zen", "Excavator"},
@@ -72,14 +76,49 @@ static bool core_fits(enum pk_isa isa, const char *core)
     return false;
 }
 
-static void *open_first(const char *const *files)
+/* The file of the newest version in a folder whose name begins so: "libdnnl.so.3" -> "libdnnl.so.3.6"; "" = none. */
+static void newest_file(const char *folder, const char *begin, char name[FILE_NAME_MOST])
 {
-    for (; *files; files++) {
-        void *h = dlopen(*files, RTLD_NOW | RTLD_LOCAL);
-        if (h)
-            return h;
+    DIR *d = opendir(folder);
+    *name = 0;
+    for (const struct dirent *e; d && (e = readdir(d));)
+        if (!strncmp(e->d_name, begin, strlen(begin)) && strlen(e->d_name) < FILE_NAME_MOST &&
+            strverscmp(e->d_name, name) > 0)
+            snprintf(name, FILE_NAME_MOST, "%.*s", FILE_NAME_MOST - 1, e->d_name);
+    if (d)
+        closedir(d);
+}
+
+/* Where distributions give the library a longer name (Debian 13: libdnnl.so.3.6), the folders that dlopen searches are looked through. */
+static void *open_longer_name(const char *begin)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    void *self = dlopen(NULL, RTLD_NOW), *h = NULL;
+    Dl_serinfo size, *folders = NULL;
+    if (self && !dlinfo(self, RTLD_DI_SERINFOSIZE, &size)) {
+        folders = pk_alloc(&a, size.dls_size);
+        *folders = size;
     }
-    return NULL;
+    for (unsigned i = 0; folders && !dlinfo(self, RTLD_DI_SERINFO, folders) && !h && i < size.dls_cnt; i++) {
+        char name[FILE_NAME_MOST];
+        newest_file(folders->dls_serpath[i].dls_name, begin, name);
+        if (*name)
+            h = dlopen(pk_printf(&a, "%s/%s", folders->dls_serpath[i].dls_name, name), RTLD_NOW | RTLD_LOCAL);
+    }
+    if (self)
+        dlclose(self);
+    return h;
+}
+
+static void *open_first(const char *const *files, bool longer_names)
+{
+    void *h = NULL;
+    for (; !h && *files; files++) {
+        h = dlopen(*files, RTLD_NOW | RTLD_LOCAL);
+        if (!h && longer_names)
+            h = open_longer_name(*files);
+    }
+    return h;
 }
 
 /* Sets an environment variable the library reads while it is loaded, unless the user did. True when it has to
@@ -96,7 +135,7 @@ static void *load_openblas(enum pk_isa isa)
     const char *own[] = {secure_getenv("PERFKIT_OPENBLAS"), NULL};
     bool core = lend_env("OPENBLAS_CORETYPE", wanted_core(isa));
     bool threads = lend_env("OPENBLAS_NUM_THREADS", "1");
-    void *h = open_first(own[0] ? own : openblas_files);
+    void *h = open_first(own[0] ? own : openblas_files, false);
     if (core)
         unsetenv("OPENBLAS_CORETYPE");
     if (threads)
@@ -139,7 +178,7 @@ static bool try_openblas(struct pk_blas *b, enum pk_isa isa)
 static void *load_onednn(void)
 {
     bool threads = lend_env("OMP_NUM_THREADS", "1");
-    void *h = open_first(onednn_files);
+    void *h = open_first(onednn_files, true);
     if (threads)
         unsetenv("OMP_NUM_THREADS");
     return h;
@@ -196,10 +235,9 @@ void pk_blas_open(struct pk_blas *b, enum pk_isa isa)
         return;
     }
     snprintf(b->name, sizeof b->name, "own (no BLAS library found)");
-    snprintf(
-        b->warning, sizeof b->warning,
-        "no %s library could be opened, so GEMM uses perfkit's own kernels; install libopenblas0-pthread",
-        only ? only : "BLAS");
+    snprintf(b->warning, sizeof b->warning,
+             "no %s library could be opened, so GEMM uses perfkit's own kernels; " PK_INSTALL_BLAS,
+             only ? only : "BLAS");
 }
 
 void pk_blas_open_other(struct pk_blas *b, const struct pk_blas *first)
@@ -278,7 +316,7 @@ static void open_bf16_onednn(struct pk_bf16 *b, bool whatever)
     char name[sizeof b->name - 48];
     b->handle = load_onednn();
     if (!b->handle) {
-        widened(b, "oneDNN was not found; install libdnnl2");
+        widened(b, "oneDNN was not found; " PK_INSTALL_ONEDNN);
         return;
     }
     int (*effective_isa)(void) = NULL;
@@ -323,6 +361,9 @@ void pk_bf16_open(struct pk_bf16 *b)
     if (whatever && !b->product)
         snprintf(b->warning, sizeof b->warning,
                  "PERFKIT_BF16=onednn does nothing: products of bf16 are %.150s", b->name);
+    else if (!b->product)
+        snprintf(b->widened, sizeof b->widened,
+                 "products of bf16 are %.159s: bf16 saves memory here, not time", b->name);
 }
 
 void pk_bf16_close(struct pk_bf16 *b)

@@ -75,6 +75,7 @@ struct pk_bf16 {
     char name
         [160]; /* "onednn 2.6.3, avx512_core_bf16", "widened to fp32: this CPU has no bf16 instructions" */
     char warning[256]; /* warning: oneDNN was requested and is not used; "" = none */
+    char widened[256]; /* warning for a run whose products are widened, unless `warning` says it; "" = none */
 };
 
 /* Never fails: without a usable library `product` is NULL and `name` says why. */

@@ -185,8 +185,11 @@ enum pk_code pk_cpu_gemm_bf16(struct pk_device *dev, const struct pk_gemm *g, st
     struct gemm_job j = {.g = g, .run = &run, .bf16 = pk_cpu_bf16(dev)};
     if (pk_cpu_run_begin(dev, cut(&j, pk_cpu_threads(dev), !j.bf16->product), &run, err))
         return err->code;
-    if (!j.bf16->product)
+    if (!j.bf16->product) {
+        if (*j.bf16->widened)
+            dev->notice = (struct pk_notice){"bf16_warning", j.bf16->widened, dev->notice.reported};
         pk_cpu_gemm_library(dev, g, &run, multiply, &j);
+    }
     multiply(dev, &j);
     pk_cpu_run_end(dev, &run);
     return PK_OK;
