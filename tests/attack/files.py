@@ -10,6 +10,7 @@ from trial import DOCUMENTED, Attack, check, content
 
 WITHIN = 10
 MOST_BYTES = 1 << 30
+LINES_BYTES = 64 << 20  # of many lines, which may be whole stores
 DRY = ("-d", "null", "--dry-run")
 ONE = ("-d", "null", "-i", "1", "--max-samples", "16", "--min-samples", "2", "--max-time", "10ms", "--min-time", "1ms", "--timeout", "2s")
 
@@ -77,6 +78,11 @@ def mutated(rng, data):
     return bytes(data)
 
 
+def many_lines(rng, good):
+    line = rng.choice([b"\n", b"a 1\n", b"x\n", b"[a]\n", b"a.b 1x1\n", good])
+    return line * min(rng.choice([1000, 200000]), LINES_BYTES // max(1, len(line)))
+
+
 def regular(make):
     def write(rng, path, good):
         path.write_bytes(make(rng, good))
@@ -121,7 +127,7 @@ KINDS = [
     ("empty", 1, regular(lambda rng, good: b"")),
     ("good", 1, regular(lambda rng, good: good)),
     ("one line", 2, regular(lambda rng, good: rng.choice([b"x", b"[", b"1 ", b"a.b ", b"=", good[:20]]) * rng.choice([1000, 3000000]))),
-    ("many lines", 2, regular(lambda rng, good: rng.choice([b"\n", b"a 1\n", b"x\n", b"[a]\n", b"a.b 1x1\n", good]) * rng.choice([1000, 200000]))),
+    ("many lines", 2, regular(many_lines)),
     ("numbered lines", 2, regular(lambda rng, good: b"".join(rng.choice([b"a.b%d 8\n", b"l.%d.w 4x4\n", b"[s%d]\nexperiment = selftest\n", b"p%d = row\n"]) % i for i in range(rng.choice([100, 20000]))))),
     ("sparse", 2, sparse),
     ("mode", 2, locked),

@@ -167,7 +167,7 @@ def worker(trial):
     timed = ("--timeout", "2s", "--peer-startup", "2s")
     trial.subject = device
     command = {
-        "null": ("run", "selftest", *CASES),
+        "null": ("run", "selftest", *CASES, *timed),
         "cpu": ("run", "selftest", "-d", "cpu", "-v", "ok,repeated", "-a", "busy_ns=1000:8000:*2", "-i", "3", "--max-time", "40ms", "--min-time", "20ms", *timed),
         "peer": ("run", "selftest", "-d", "null", "-v", "ok", "-a", "busy_ns=1000,2000,3000", "-i", "3", "--peer", str(trial.setup.sources / "hostile.py"), *timed),
         "exec": ("exec", "--runs", "30", "--no-counters", "--timeout", "2s", "--", "sleep", "0.02"),
