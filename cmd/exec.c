@@ -154,7 +154,7 @@ static enum pk_code record(struct exec *e, struct pk_err *err)
     if (!rc && !e->o->no_counters && !pk_recorder_spool(rec))
         rc = pk_command_counters(e->store, e->run_id, &e->counters, err);
     if (!rc)
-        rc = pk_store_run_end(e->store, e->run_id, status, err);
+        rc = pk_recorder_end_run(rec, status, err);
     if (!rc)
         rc = pk_run_tables(e->store, e->run_id, e->app->out, err);
     if (!rc || pk_recorder_spool(rec)) /* the same lock or full disk, and where the slices went */

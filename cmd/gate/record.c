@@ -173,7 +173,7 @@ static enum pk_code end_side(const struct gate *g, const struct gate_entry *e, i
     if (!rc && e->probe)
         rc = pk_record_fits(r->store, r->run_id, e->probe, g->app->arena, err);
     if (!rc)
-        rc = pk_store_run_end(r->store, r->run_id, status, err);
+        rc = pk_recorder_end_run(r->recorder, status, err);
     if (!rc || pk_recorder_spool(r->recorder))
         rc = pk_recorder_finish(r->recorder, status, err);
     return rc;

@@ -182,7 +182,7 @@ def test_a_store_that_another_one_is_copied_over(perfkit, tmp_path):
 
 
 def test_a_run_whose_slices_were_imported_is_complete(perfkit):
-    """With its fits; not before all of them are there. Its end could not be written either, as with a lock that stays."""
+    """With its fits; not before all of them are there, although the end of the run fits into the store."""
     args = ("run", "selftest", "--device", "null", "-v", "ok", "-a", "busy_ns=1000,2000,4000", "--min-samples", "20000", "--max-samples", "20000")
     assert perfkit(*args).status == 0
     limit = perfkit.db.stat().st_size + 40_000
@@ -190,8 +190,8 @@ def test_a_run_whose_slices_were_imported_is_complete(perfkit):
     status, err, _ = ended(p, seconds=60)
     spool = pathlib.Path(f"{perfkit.db}.spool-2.jsonl")
     assert status == 1 and str(spool) in err, err
+    assert query(perfkit.db, "SELECT status FROM run WHERE id = 2") == [("interrupted",)]
     with contextlib.closing(sqlite3.connect(perfkit.db)) as db, db:
-        db.execute("UPDATE run SET status = 'interrupted' WHERE id = 2")
         db.execute("DELETE FROM fit WHERE run_id = 2")
     lines = spool.read_text(encoding="utf-8").splitlines(keepends=True)
     last = max(i for i, line in enumerate(lines) if '"type":"spool"' in line)
@@ -291,5 +291,7 @@ def test_a_gate_names_what_each_side_could_not_write(perfkit):
     status, err, _ = ended(p, seconds=60)
     spools = sorted(str(f) for f in perfkit.db.parent.glob("*.spool-*.jsonl"))
     assert status == 1 and len(spools) == 2 and all(f"they are in {f}" in err for f in spools), (status, spools, err)
+    assert query(perfkit.db, "SELECT status FROM run WHERE id > 2") == [("interrupted",)] * 2
     for f in spools:
         assert perfkit("import", f).status == 0
+    assert query(perfkit.db, "SELECT DISTINCT status FROM run") == [("complete",)]

@@ -274,6 +274,11 @@ const char *pk_recorder_spool(const struct pk_recorder *r)
     return r->spool;
 }
 
+enum pk_code pk_recorder_end_run(const struct pk_recorder *r, const char *status, struct pk_err *err)
+{
+    return pk_store_run_end(r->store, r->run_id, r->spooled ? "interrupted" : status, err);
+}
+
 enum pk_code pk_recorder_finish(struct pk_recorder *r, const char *status, struct pk_err *err)
 {
     if (!r->spooled)

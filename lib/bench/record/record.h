@@ -40,6 +40,10 @@ enum pk_code pk_recorded_settings(struct pk_recorder *r, const char *prefix, str
 
 const char *pk_recorder_spool(const struct pk_recorder *r); /* NULL = everything is in the store */
 
+/* Marks the run as ended. While slices of it are not in the store it is interrupted: `perfkit import` gives it the status that its spool got. */
+enum pk_code pk_recorder_end_run(const struct pk_recorder *r, const char *status,
+                                 struct pk_err *err) PK_MUST_CHECK;
+
 /* Ends the recording of a run that ended with this status, which its spool gets, too. PK_OK when everything is in the store; otherwise the code of the first failed write, with the spool, the reason,
  * and how to import it. */
 enum pk_code pk_recorder_finish(struct pk_recorder *r, const char *status, struct pk_err *err) PK_MUST_CHECK;

@@ -173,7 +173,7 @@ enum pk_code pk_run_finish(struct pk_run *r, struct pk_err *err)
     if (!rc)
         rc = pk_record_counters(r->store, r->run_id, &r->plan, r->case_ids, &r->counters, &r->ceilings.top,
                                 r->arena, err);
-    return rc ? rc : pk_store_run_end(r->store, r->run_id, status, err);
+    return rc ? rc : pk_recorder_end_run(r->recorder, status, err);
 }
 
 enum pk_code pk_run_outcome(const struct pk_run *r, struct pk_err *err)
