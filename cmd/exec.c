@@ -24,7 +24,7 @@ static const struct pk_opt options[] = {
     {"warmup", 'w', PK_OPT_INT, AT(warmup), "N", 0, 1000000, .def = "0",
      .help = "number of runs before, which are not recorded"},
     {"timeout", 0, PK_OPT_DURATION, AT(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
-     .help = "time limit for one run; then its process group is ended"},
+     .help = "time limit for one run; then it and all that it started are ended"},
     {"prepare", 'p', PK_OPT_TEXT, AT(prepare), "LINE", .code = true, .group = "The command",
      .help = "shell command before each run, not timed"},
     {"ignore-failure", 'i', PK_OPT_FLAG, AT(ignore_failure),

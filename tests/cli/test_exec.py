@@ -149,7 +149,7 @@ def test_timeout_ends_the_children_too(perfkit):
     token = uuid.uuid4().hex
     r = perfkit("exec", "--timeout", "300ms", "--", "sh", "-c", "sleep 100 & sleep 100", env={"TOKEN": token})
     assert r.status == 6
-    assert r.error()["why"] == "no end after 300ms; its process group was ended"
+    assert r.error()["why"] == "no end after 300ms; the command and all that it started were ended"
     assert query(perfkit, "SELECT status FROM v_case") == [("timeout",)]
     assert gone(token)
 
@@ -374,6 +374,37 @@ say(type="samples", metric="x_ns", values=[1, 2])
     assert perfkit("exec", "--runs", "3", *run).status == 0
     assert query(perfkit, "SELECT n FROM v_summary WHERE metric = 'x_ns'") == [(6,)]
     assert query(perfkit, "SELECT DISTINCT pass FROM v_sample WHERE metric = 'x_ns'") == [("timing",)]
+
+
+def test_what_an_earlier_run_left_behind_reports_nothing(perfkit):
+    """A process of the first run writes while the second one, which waits for that, runs."""
+    run = program(perfkit, """
+def until(name):
+    end = time.monotonic() + 20
+    while not os.path.exists(name) and time.monotonic() < end: time.sleep(0.01)
+def report(value):
+    say(type="metric", name="x_ns", unit="ns", direction="lower")
+    say(type="samples", metric="x_ns", values=[value])
+if not os.path.exists("first"):
+    open("first", "w")
+    report(1)
+    if os.fork() == 0:
+        os.setsid()
+        until("second")
+        try: report(1000)
+        except BrokenPipeError: pass
+        open("written", "w")
+        os._exit(0)
+elif not os.path.exists("second"):
+    open("second", "w")
+    until("written")
+    report(2)
+else:
+    report(3)
+""")
+    assert perfkit("exec", "--runs", "3", "--no-counters", *run).status == 0
+    assert (perfkit.cwd / "written").exists()
+    assert query(perfkit, "SELECT value FROM v_sample WHERE metric = 'x_ns' ORDER BY invocation") == [(1,), (2,), (3,)]
 
 
 # --- bad luck ----------------------------------------------------------------------------------------------------------

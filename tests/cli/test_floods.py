@@ -36,7 +36,7 @@ def measured_call(perfkit, *args, env=None):
 
 
 # Ended at the limit or, where an answer has one, at the limit of the answer; what the largest memory may be, in MiB.
-LATE = ("timeout", f"no result after {LIMIT}s; its process group was ended")
+LATE = ("timeout", f"no result after {LIMIT}s; the worker and all that it started were ended")
 PEERS = [
     ("flood-unknown", *LATE, 100),
     ("flood-blank", *LATE, 100),
@@ -44,7 +44,7 @@ PEERS = [
     ("loud", *LATE, 100),
     ("flood-stdin", *LATE, 100),
     ("closes-all", *LATE, 100),
-    ("stopped", "failed", "(python3) is stopped (SIGSTOP); the time limit was reached, and its process group was ended", 100),
+    ("stopped", "failed", "(python3) is stopped (SIGSTOP); the time limit was reached, and the worker and all that it started were ended", 100),
     ("endless-line", "failed", "a line longer than 8 MiB", 100),
     ("nested", "failed", "a line with more than 262144 lists and objects", 150),
     ("flood-settings", "failed", "more than 4096 settings in one answer", 100),
@@ -84,7 +84,7 @@ def test_a_peer_that_reads_no_request(perfkit):
                                   BAD, "--python", sys.executable, "--timeout", "3s", "--peer-startup", "0s", env={"BAD_WORKER": "deaf"})
     rows = query(perfkit, "SELECT status, message FROM v_case WHERE variant <> 'ok' ORDER BY status")
     assert r.status == 0, r
-    assert rows == [("ok", ""), ("timeout", "no result after 3s; its process group was ended")]
+    assert rows == [("ok", ""), ("timeout", "no result after 3s; the worker and all that it started were ended")]
     in_time(seconds, 3 * 2 + MORE)
 
 
@@ -105,12 +105,12 @@ VIOLATED = "the command violated the protocol: "
 ENDLESS = [
     ("repeat(b'garbage\\n')", f"and {VIOLATED}no JSON: garbage"),
     ("repeat(b'x')", f"and {VIOLATED}a line longer than 8 MiB"),
-    ("repeat(b'loud\\n', 2)", "no end after 1s; its process group was ended"),
-    ("repeat(line(type='from-the-future', value=[{}] * 1000))", "no end after 1s; its process group was ended"),
+    ("repeat(b'loud\\n', 2)", "no end after 1s; the command and all that it started were ended"),
+    ("repeat(line(type='from-the-future', value=[{}] * 1000))", "no end after 1s; the command and all that it started were ended"),
     # Each of these takes long to find, so that the pipe is never empty.
     ("cases = [line(type='case', axes={'n': i}) for i in range(4000)]\nos.write(wire, b''.join(cases))\nrepeat(b''.join(cases[-80:]))",
-     "no end after 1s; its process group was ended"),
-    ("os.kill(os.getpid(), 19)", "is stopped (SIGSTOP); its process group was ended"),
+     "no end after 1s; the command and all that it started were ended"),
+    ("os.kill(os.getpid(), 19)", "is stopped (SIGSTOP); the command and all that it started were ended"),
 ]
 
 

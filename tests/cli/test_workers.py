@@ -53,7 +53,7 @@ def peer_case(perfkit):
 
 
 @pytest.mark.parametrize("mode, status, message", [
-    ("hang", "timeout", "no result after 1s; its process group was ended"),
+    ("hang", "timeout", "no result after 1s; the worker and all that it started were ended"),
     ("crash", "failed", "ended by signal 11 (Segmentation fault); last output: about to crash"),
     ("leave", "failed", "exit status 3; last output: cannot find my keys"),
     ("garbage", "failed", "violated the protocol: no JSON: Hello, is this the printer?"),

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHILD_WIRE_FD = 3, LAST_LINES = 3 };
+enum { LAST_LINES = 3 };
 
 /* The child's descriptors. */
 struct ends {
@@ -66,6 +66,68 @@ static enum pk_code open_ends(struct pk_process *p, struct ends *e, struct pk_er
     return pk_fix(err, "raise the limit of open files (ulimit -n)");
 }
 
+/* A message of one byte, with or for the end of a pipe. */
+struct pipe_message {
+    char byte;
+    struct iovec bytes;
+    union {
+        struct cmsghdr first;
+        char space[CMSG_SPACE(sizeof(int))];
+    } end;
+    struct msghdr m;
+};
+
+static void init_message(struct pipe_message *p)
+{
+    *p = (struct pipe_message){.byte = '\n'};
+    p->bytes = (struct iovec){&p->byte, 1};
+    p->m = (struct msghdr){
+        .msg_iov = &p->bytes, .msg_iovlen = 1, .msg_control = &p->end, .msg_controllen = sizeof p->end};
+}
+
+enum pk_code pk_process_renew_wire(struct pk_process *p, struct pk_err *err)
+{
+    int ours, theirs;
+    struct pipe_message message;
+    ssize_t sent = -1;
+    init_message(&message);
+    if (open_pair(&ours, &theirs, false)) {
+        fcntl(ours, F_SETFL, O_NONBLOCK);
+        message.end.first = (struct cmsghdr){CMSG_LEN(sizeof theirs), SOL_SOCKET, SCM_RIGHTS};
+        memcpy(CMSG_DATA(&message.end.first), &theirs, sizeof theirs);
+        close_fd(&p->wire_fd);
+        p->wire_fd = ours;
+        sent = sendmsg(p->in_fd, &message.m, MSG_NOSIGNAL | MSG_DONTWAIT);
+        const int cause = errno;
+        close(theirs);
+        errno = cause;
+    }
+    if (sent == 1 || errno == EPIPE || errno == ECONNRESET)
+        return PK_OK;
+    pk_fail(err, PK_E_IO, "cannot open the pipe of a command");
+    return pk_why(err, "%s", strerror(errno));
+}
+
+bool pk_process_receive_wire(int fd, char *byte)
+{
+    struct pipe_message message;
+    ssize_t got;
+    int wire;
+    init_message(&message);
+    do
+        got = recvmsg(fd, &message.m, MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    *byte = message.byte;
+    if (got != 1 || message.m.msg_flags & MSG_CTRUNC)
+        return false;
+    if (!CMSG_FIRSTHDR(&message.m))
+        return true;
+    memcpy(&wire, CMSG_DATA(&message.end.first), sizeof wire);
+    const bool taken = dup2(wire, PK_PROCESS_WIRE_FD) == PK_PROCESS_WIRE_FD;
+    close(wire);
+    return taken;
+}
+
 /* The environment with PERFKIT_WIRE_FD set. */
 static const char *const *environment(struct pk_arena *a)
 {
@@ -77,7 +139,7 @@ static const char *const *environment(struct pk_arena *a)
     for (size_t i = 0; i < n; i++)
         if (strncmp(environ[i], PK_WIRE_FD_ENV "=", sizeof PK_WIRE_FD_ENV))
             env[k++] = environ[i];
-    env[k] = pk_printf(a, "%s=%d", PK_WIRE_FD_ENV, CHILD_WIRE_FD);
+    env[k] = pk_printf(a, "%s=%d", PK_WIRE_FD_ENV, PK_PROCESS_WIRE_FD);
     return env;
 }
 

@@ -9,7 +9,7 @@
 #include "base/program/program.h"
 #include "json/json.h"
 
-enum { PK_TAIL_BYTES = 4096 };
+enum { PK_TAIL_BYTES = 4096, PK_PROCESS_WIRE_FD = 3 }; /* its descriptor of the protocol */
 
 struct pk_process {
     struct pk_program program;
@@ -25,6 +25,12 @@ struct pk_process {
 /* argv[0] is searched in PATH unless it has a slash. PK_E_IO with the reason when it cannot be started. */
 enum pk_code pk_process_start(struct pk_process *p, const char *const *argv,
                               struct pk_err *err) PK_MUST_CHECK;
+
+/* Gives the process a new pipe for the protocol, before a request: an empty line on its stdin carries the other end. Nobody reads what is
+ * written to the old one, by whomever. PK_OK also when the process has ended, which the request will find out. */
+enum pk_code pk_process_renew_wire(struct pk_process *p, struct pk_err *err) PK_MUST_CHECK;
+/* In that process: reads a byte of its stdin; a pipe that comes with it becomes PK_PROCESS_WIRE_FD. False at the end of the input. */
+bool pk_process_receive_wire(int fd, char *byte);
 
 enum pk_process_event {
     PK_PROCESS_BYTES,    /* *n bytes of the protocol in buf */

@@ -136,7 +136,7 @@ static bool read_spawner(struct pk_command *r)
 }
 
 /* Before the answer: what is still in the pipes. The command has ended, so all its messages are there; what a process that it left behind
- * writes later is not read (bench/client/process.h). */
+ * writes later is not read, and the next run has another pipe. */
 static bool read_answer(struct pk_command *r, const char *bytes, size_t n)
 {
     char left[32 << 10];
@@ -207,6 +207,10 @@ static enum run_end run_command(struct pk_command *r, const char **message)
     r->spawner.tail_n = 0;
     pk_wire_reader_free(r->command_reader); /* a line that the run before left unfinished goes with it */
     r->command_reader = pk_wire_reader_new();
+    if (pk_process_renew_wire(&r->spawner, &err)) {
+        *message = pk_printf(r->a, "%s: %s", err.what, err.why);
+        return BROKEN;
+    }
     enum pk_process_event event = pk_process_send(&r->spawner, request_of(r), deadline, r->stop_flag);
     if (event != PK_PROCESS_SENT)
         return no_answer(r, event, message);
@@ -324,7 +328,7 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
         fail_slice(own, PK_ST_FAILED, reason);
     if (how == LATE)
         fail_slice(own, PK_ST_TIMEOUT,
-                   pk_printf(r->a, "no end after %s%s; its process group was ended",
+                   pk_printf(r->a, "no end after %s%s; the command and all that it started were ended",
                              pk_format_duration_exact(r->o->timeout_ns, limit, sizeof limit), reason));
     if (own->status == PK_ST_OK)
         pk_environment_note(&span, &around, own);

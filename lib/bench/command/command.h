@@ -100,7 +100,7 @@ enum pk_code pk_command_counters(struct pk_store *s, int64_t run_id, const struc
  *   page_faults, context_switches   counted by the kernel, minor and major, voluntary and not
  * and the note "exit_status" (128 + signal when a signal ended it). When the request's pass is "counter" and it carries "counters" the
  * answer has counts instead: nothing is timed where something is counted. The command inherits the spawner's stderr and
- * PERFKIT_WIRE_FD; its stdin and stdout are /dev/null. */
+ * PERFKIT_WIRE_FD, a pipe of its own for each request; its stdin and stdout are /dev/null. */
 
 /* Serves until end of input or a signal, which sets *stop_flag. What runs at that moment got the signal too, and is waited for: it may
  * remove its files. */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "bench/client/process.h"
 #include "bench/command/counter_passes.h"
 #include "bench/worker/request.h"
 #include "wire/wire.h"
@@ -184,12 +185,22 @@ static struct pk_slice measure(const json_t *request, const volatile int *stop_f
     return counting ? pk_counted(&counts, invocation, o.wall_ns) : slice_of(&o, invocation, a);
 }
 
+/* The pipe for what the command reports comes before the request; a test sends none. */
+static bool next_request(int fd, struct pk_wire_reader *reader, struct pk_wire_msg *msg)
+{
+    char byte;
+    struct pk_err ended;
+    if (!pk_process_receive_wire(fd, &byte))
+        return false;
+    pk_wire_feed(reader, &byte, 1);
+    return !pk_wire_read(reader, fd, msg, &ended) && msg->type == PK_WIRE_MEASURE;
+}
+
 static enum pk_code serve(int fd, const volatile int *stop_flag, struct pk_wire_reader *reader,
                           struct start *start, struct pk_err *err)
 {
     struct pk_wire_msg msg;
-    struct pk_err ended;
-    while (!pk_wire_read(reader, fd, &msg, &ended) && msg.type == PK_WIRE_MEASURE && !*stop_flag) {
+    while (next_request(fd, reader, &msg) && !*stop_flag) {
         PK_ARENA_CLEANUP struct pk_arena a = {0};
         struct pk_slice s = measure(msg.json, stop_flag, start, &a);
         if (pk_wire_slice(fd, pk_json_int(msg.json, "id", 0), &s, err))
