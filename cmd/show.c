@@ -2,14 +2,16 @@
 #include "cmd/cmd.h"
 
 #include "bench/tables/tables.h"
+#include "judge/report/ranking.h"
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     PK_STORE_CLEANUP struct pk_store *s = NULL;
     int64_t run_id;
-    return pk_open_run(app, app->args.n ? app->args.v[0] : "@", &s, &run_id, err)
+    return pk_open_run(app, app->args.n ? app->args.v[0] : "@", &s, &run_id, err) ||
+                   pk_run_tables(s, run_id, app->out, err)
                ? err->code
-               : pk_run_tables(s, run_id, app->out, err);
+               : pk_ranking_print(s, run_id, app->out, err);
 }
 
 const struct pk_cmd pk_cmd_show = {

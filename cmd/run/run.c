@@ -85,17 +85,17 @@ struct run_list {
 static enum pk_code prepare_command(struct run_list *l, struct item *i, struct pk_err *err)
 {
     struct exec_options *o = i->entry->app->options;
+    struct pk_texts line = {0};
     const char *text;
     o->label = l->o->label;
     o->no_save = l->o->no_save;
-    if (!o->name)
-        o->name = i->entry->name;
+    if (!o->names.n)
+        pk_texts_add(&o->names, i->entry->name, l->app->arena);
     i->exec = (struct exec){.app = i->entry->app, .o = o, .store = l->store};
     if (pk_entry_command(i->entry, l->entries.b, &text, err))
         return err->code;
-    return pk_words_split("command", text, l->app->arena, &i->exec.argv, err) || pk_exec_check(&i->exec, err)
-               ? pk_entry_within(i->entry, err)
-               : PK_OK;
+    pk_texts_add(&line, text, l->app->arena);
+    return pk_exec_check(&i->exec, &line, false, err) ? pk_entry_within(i->entry, err) : PK_OK;
 }
 
 /* --- measuring ------------------------------------------------------------------------------------------------------------- */
@@ -131,7 +131,7 @@ static void remember(struct run_list *l, const struct item *i, struct pk_err *er
 static const char *closing_note_of_command(const struct run_list *l, const struct item *i)
 {
     struct pk_arena *a = l->app->arena;
-    const char *what = pk_printf(a, "%s measured", pk_plural((size_t)i->exec.result.runs, "process", a));
+    const char *what = pk_printf(a, "%s measured", pk_plural((size_t)i->exec.results[0].runs, "process", a));
     if (l->o->no_save)
         return pk_printf(a, "%s; not recorded", what);
     return i->exec.run_id ? pk_printf(a, "run %lld%s%s: %s", (long long)i->exec.run_id,
@@ -229,7 +229,7 @@ static enum pk_code print_plan(struct run_list *l, struct pk_err *err)
             struct pk_row *row = pk_row_begin(l->app->out);
             pk_put_text(row, "entry", i->entry->name);
             pk_put_text(row, "experiment", "exec");
-            pk_put_text(row, "variant", i->exec.o->name);
+            pk_put_text(row, "variant", i->exec.commands[0].name);
             pk_put_text(row, "status", "measured");
             pk_row_end(row);
             continue;

@@ -162,7 +162,11 @@ enum pk_opt_source pk_opt_source_of(const struct pk_opt_table *table, const char
 /* --- a command line in the text of an option (words.c) --- */
 
 /* Quotes and backslashes hold words together as they do for sh; "" is an empty word. Nothing is expanded and no shell is started. The
- * words, NULL-terminated. PK_E_USAGE, naming `option`, for an empty text, an open quote, and for what is not quoted and a shell would
+ * words, NULL-terminated. PK_E_USAGE, naming `option` (NULL: it is an argument), for an empty text, an open quote, and for what is not quoted and a shell would
  * act on: | > & ; ( ) and the like, $X, `...`, * ? [ ~ #, and X=1 before the command. */
 enum pk_code pk_words_split(const char *option, const char *text, struct pk_arena *a,
                             const char *const **words, struct pk_err *err) PK_MUST_CHECK;
+
+/* Whether the n arguments of a command line are what follows "--": the words of one command. PK_E_USAGE when only some of them do. */
+enum pk_code pk_opt_in_words(int argc, const char *const *argv, size_t n, bool *in_words,
+                             struct pk_err *err) PK_MUST_CHECK;

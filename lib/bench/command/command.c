@@ -268,6 +268,12 @@ static enum pk_code record_case(struct pk_command *r, struct pk_reported *c, str
     return PK_OK;
 }
 
+enum pk_code pk_command_record(struct pk_command *c, struct pk_err *err)
+{
+    struct pk_reported *own = &c->cases.v[0];
+    return own->id ? PK_OK : pk_record_case(c->rec, &own->info, &own->id, err);
+}
+
 /* Thousands of cases take a while: a signal leaves out the rest. */
 static enum pk_code record_run(struct pk_command *r, struct pk_slice *own, uint64_t wall_ns,
                                uint64_t elapsed_ns, bool *interrupted, struct pk_err *err)
@@ -346,8 +352,7 @@ struct pk_command *pk_command_open(const struct pk_command_options *o, struct pk
                                    struct pk_arena *a)
 {
     const char *base = strrchr(o->argv[0], '/');
-    const char *name = o->name ? o->name : pk_shell_line(o->argv, SIZE_MAX, a);
-    PK_JSON_CLEANUP json_t *axes = json_pack("{s:s}", "command", name);
+    PK_JSON_CLEANUP json_t *axes = json_pack("{s:s}", "command", pk_command_name(o, a));
     const char *text = pk_json_text(a, axes, PK_JSON_CANON);
     const struct pk_case_info own = {
         .experiment = "exec",
@@ -365,6 +370,7 @@ struct pk_command *pk_command_open(const struct pk_command_options *o, struct pk
     if (!o->cpus || !pk_cpus_read(o->cpus, &c->cpus))
         c->cpus.n = pk_machine_cpus(c->cpus.v, PK_CPUS_MAX);
     pk_reported_init(&c->cases, &own, a);
+    c->cases.command = o->several ? pk_command_name(o, a) : NULL;
     return c;
 }
 

@@ -1,5 +1,5 @@
-/* Command: measures any program from outside, run after run, until its mean is known well enough, and collects what the program reports
- * through the protocol (docs/protocol.md).
+/* Command: measures any program from outside, run after run, until its mean is known well enough, or several in turns, and collects what
+ * they report through the protocol (docs/protocol.md).
  *
  * Every run of the command is an invocation with one sample per metric (wall_ns, user_ns, system_ns, peak_bytes, ...: see
  * spawner.c below), so that intervals are over processes. Samples that the command reports without naming a case join its own; each
@@ -11,10 +11,12 @@
 
 #include "bench/record/record.h"
 #include "counter/select.h"
+#include "opt/opt.h"
 
 struct pk_command_options {
     const char *const *argv; /* NULL-terminated; argv[0] is found in PATH unless it has a slash */
     const char *name;        /* name of the case; NULL = the command line. Equal names can be compared */
+    bool several;            /* it is not the only command of its run */
     const char *cpus;        /* "0-3,8": where it may run (machine/bind.h); NULL = anywhere */
     const char *prepare;     /* a shell command before each run, untimed; NULL = none */
     const struct pk_counters *counters; /* for more runs, unless one failed or took too long; NULL = none */
@@ -22,13 +24,14 @@ struct pk_command_options {
     int64_t warmup;                     /* runs that are not recorded */
     int64_t runs;                       /* exact number; 0 = until min_runs and min_time_ns are reached */
     int64_t min_runs, max_runs;
-    int64_t min_time_ns; /* from the first run to the last, with everything between */
-    int64_t timeout_ns;  /* of one run with its prepare */
+    int64_t
+        min_time_ns; /* from the first run to the last, with everything between; of several commands, their mean */
+    int64_t timeout_ns; /* of one run with its prepare */
 };
 
 struct pk_command_events {
-    void (*ran)(void *user, int64_t done, int64_t expected,
-                int64_t left_ns); /* after each run was recorded; may be NULL */
+    /* after each round was recorded; may be NULL */
+    void (*ran)(void *user, int64_t done, int64_t expected, int64_t left_ns);
     /* after each slice was recorded: of the command's own case, then of those it named; may be NULL */
     void (*slice)(void *user, const struct pk_case_info *c, const struct pk_slice *s);
     void *user;
@@ -51,12 +54,26 @@ enum pk_code pk_program_find(const char *const *argv, struct pk_err *err) PK_MUS
 /* The file that a word of that name would run: itself when it has a slash, else found in PATH; "" = none. */
 const char *pk_program_path(const char *program, struct pk_arena *a);
 
-/* Measures and records. A run that fails or takes too long is recorded and ends the loop. Errors are the recorder's and the
- * store's. */
-enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_recorder *rec,
-                                const struct pk_command_events *ev, const volatile int *stop_flag,
-                                struct pk_arena *a, struct pk_command_result *out,
-                                struct pk_err *err) PK_MUST_CHECK;
+/* The name of a command's case: its own, or its command line. */
+const char *pk_command_name(const struct pk_command_options *o, struct pk_arena *a);
+/* The commands that arguments name: the words of one where `in_words`, else a command line each (pk_words_split). Each gets *common, its
+ * words, and the name at its place in `names` (none: it is named by its command line). PK_E_USAGE for a program that cannot be found and
+ * for two commands of one name; nothing has been measured then. */
+enum pk_code pk_commands_read(const struct pk_texts *args, bool in_words, const struct pk_texts *names,
+                              const struct pk_command_options *common, struct pk_arena *a,
+                              struct pk_command_options **out, size_t *n, struct pk_err *err) PK_MUST_CHECK;
+
+/* Measures and records n commands in rounds: a run of each in the order of pk_turn_order. Invocation k of each is of round k. The o[i]
+ * differ in argv and name. A run that fails or takes too long is recorded and is the last of its command; the others go on. out[0..n).
+ * Errors are the recorder's and the store's. */
+enum pk_code pk_commands_measure(const struct pk_command_options *o, size_t n, struct pk_recorder *rec,
+                                 const struct pk_command_events *ev, const volatile int *stop_flag,
+                                 struct pk_arena *a, struct pk_command_result *out,
+                                 struct pk_err *err) PK_MUST_CHECK;
+
+/* The error of a command that ended by itself before there were enough runs; PK_OK when there are. */
+enum pk_code pk_command_ended(const struct pk_command_options *o, const struct pk_command_result *r,
+                              struct pk_err *err) PK_MUST_CHECK;
 
 /* --- run by run, for callers that control the order --------------------------------------------------------------------------- */
 
@@ -75,6 +92,8 @@ struct pk_command *pk_command_open(const struct pk_command_options *o, struct pk
                                    const struct pk_command_events *ev, const volatile int *stop_flag,
                                    struct pk_arena *a);
 
+/* Records its own case, which else happens after its first run. */
+enum pk_code pk_command_record(struct pk_command *c, struct pk_err *err) PK_MUST_CHECK;
 /* One run, in a fresh process. Of *out it sets last, verdict and message, and interrupted when it was. */
 enum pk_code pk_command_run(struct pk_command *c, const struct pk_command_turn *turn,
                             struct pk_command_result *out, struct pk_err *err) PK_MUST_CHECK;
@@ -84,7 +103,7 @@ const struct pk_case_info *pk_command_own(const struct pk_command *c);
 size_t pk_command_cases(const struct pk_command *c); /* its own and those it named so far */
 void pk_command_close(struct pk_command *c);
 
-/* A row per event and metric of the command's own case (region "iteration": one run of the command), after record/counters.h. Time is
+/* A row per event and metric of each command's own case (region "iteration": one run of the command), after record/counters.h. Time is
  * wall_ns. Reads the store only. */
 enum pk_code pk_command_counters(struct pk_store *s, int64_t run_id, const struct pk_counters *counters,
                                  struct pk_err *err) PK_MUST_CHECK;

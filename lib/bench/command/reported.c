@@ -47,16 +47,25 @@ static bool has_room(struct pk_reported_set *r, const char *text)
     return room;
 }
 
+/* Where several commands are measured, cases that two of them name alike differ in the axis `command`. */
+static const char *axes_of(const struct pk_reported_set *r, const json_t *j, struct pk_arena *a)
+{
+    const json_t *said = json_object_get(j, "axes");
+    PK_JSON_CLEANUP json_t *axes = said ? json_deep_copy(said) : json_object();
+    if (r->command && !json_object_get(axes, "command"))
+        json_object_set_new(axes, "command", json_string(r->command));
+    return pk_json_text(a, axes, PK_JSON_CANON);
+}
+
 /* What is left out is as in the command's own case. */
 static const char *begin_case(struct pk_reported_set *r, const json_t *j)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_case_info *own = &r->v[0].info;
-    const json_t *json_axes = json_object_get(j, "axes");
     const char *experiment = pk_json_str(j, "experiment", own->experiment);
     const char *variant = pk_json_str(j, "variant", own->variant),
                *device = pk_json_str(j, "device", own->device);
-    const char *axes = json_axes ? pk_json_text(&a, json_axes, PK_JSON_CANON) : "{}";
+    const char *axes = axes_of(r, j, &a);
     size_t at = 0;
     for (; at < r->n; at++) {
         const struct pk_case_info *c = &r->v[at].info;

@@ -16,6 +16,7 @@ struct pk_reported {
 /* v[0] is the command's own case. */
 struct pk_reported_set {
     struct pk_arena *arena;
+    const char *command; /* axis of the cases that it names; NULL = it is the only command of its run */
     struct pk_reported *v;
     size_t n, cap, current;    /* current: where samples go */
     enum pk_status own_status; /* the status that the command reported for its own case, and its message */

@@ -1,6 +1,8 @@
 /* Figures: what one row of figures or two say by themselves: centre, ratio, the keys by which they are matched, their case. */
 #include "judge/pair/pair.h"
 
+#include "json/json.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +13,14 @@ double pk_speedup(const char *direction, double ratio)
     if (strcmp(direction, "lower") == 0)
         return 1 / ratio;
     return strcmp(direction, "higher") == 0 ? ratio : NAN;
+}
+
+bool pk_figures_of_command(const struct pk_figures *f)
+{
+    if (strcmp(f->experiment, "exec") != 0)
+        return false;
+    PK_JSON_CLEANUP json_t *axes = json_loads(f->axes, 0, NULL);
+    return json_object_size(axes) == 1 && json_is_string(json_object_get(axes, "command"));
 }
 
 bool pk_figures_opposed(const struct pk_figures *x, const struct pk_figures *y)

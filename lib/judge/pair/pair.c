@@ -147,6 +147,16 @@ static enum pk_code unknown_axis(const struct pk_compare_side *run, const char *
     return pk_fix(err, "%s", pk_suggest_text(a, by, names, n + 1));
 }
 
+/* The key by which cases differ in the axis only. The variant of a command is its program, which is part of its command line. */
+static const char *key_within(const struct pk_figures *f, const struct pk_compare_options *o,
+                              struct pk_arena *a)
+{
+    const bool command = pk_figures_of_command(f);
+    return pk_printf(a, "%s\x1f%" PRId64 "\x1f%s\x1f%s\x1f%s\x1f%s\x1f%s", f->experiment, f->revision,
+                     by_variant(o) || command ? "" : f->variant, f->device,
+                     pk_axes_without(f->axes, command ? "command" : o->by, a), f->metric, f->unit);
+}
+
 /* Splits figures into those at the axis's first value and the others; cases without the axis take no part. */
 static void split(const struct pk_compare_side *run, struct pairing *p, const char **first)
 {
@@ -158,10 +168,7 @@ static void split(const struct pk_compare_side *run, struct pairing *p, const ch
         if (!value)
             continue;
         *first = *first ? *first : value;
-        const char *key = pk_printf(p->a, "%s\x1f%" PRId64 "\x1f%s\x1f%s\x1f%s\x1f%s\x1f%s", f->experiment,
-                                    f->revision, by_variant(p->o) ? "" : f->variant, f->device,
-                                    pk_axes_without(f->axes, p->o->by, p->a), f->metric, f->unit);
-        add_keyed(strcmp(value, *first) == 0 ? &p->base : &p->new_, f, key, value);
+        add_keyed(strcmp(value, *first) == 0 ? &p->base : &p->new_, f, key_within(f, p->o, p->a), value);
     }
 }
 

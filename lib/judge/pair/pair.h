@@ -299,5 +299,8 @@ const char *pk_key_of(const struct pk_figures *f, const struct pk_compare_option
 /* The identity of a figure across runs, as one text. */
 const char *pk_key_between_runs(const struct pk_figures *f, struct pk_arena *a);
 
+/* Whether it is of a command's own case, which is named by its command line, or by --name. */
+bool pk_figures_of_command(const struct pk_figures *f);
+
 /* Whether equal work must give equal figures. */
 bool pk_figures_exact(const struct pk_figures *f);

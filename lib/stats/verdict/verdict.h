@@ -29,6 +29,7 @@
  * Memory is taken and given back inside. Reasons and measured error rates: docs/statistics.md. */
 #pragma once
 
+#include "base/rng.h"
 #include "stats/infer.h"
 #include "stats/stats.h"
 
@@ -215,8 +216,12 @@ struct pk_modes pk_find_modes(const double *v, size_t n_base, size_t n_new, doub
 /* Sets the stages for so many pairs a case: three tenths of them are screened, at least 6. */
 void pk_rule_of_pairs(struct pk_rule *rule, size_t pairs);
 
-/* The order of n pairs: blocks of four, ABBA BAAB or BAAB ABBA at random. Neither drift nor the second place favours a side, and what
- * returns with every second or fourth process hits both sides alike in each block. */
+/* The order in which n take their turns in the next round, of which `round` were before, kept in order[0..n): blocks of four rounds, in an
+ * order drawn at random, its reverse twice, and that order again. Neither drift nor a place in the round favours one. */
+void pk_turn_order(struct pk_rng *r, size_t round, size_t *order, size_t n);
+
+/* The same for n pairs: blocks of four, ABBA BAAB or BAAB ABBA at random. Neither drift nor the second place favours a side, and what returns
+ * with every second or fourth process hits both sides alike in each block. */
 void pk_pair_order(uint64_t seed, size_t n, bool *base_first);
 
 /* The noise in pairs of *equal* work, and what a gate with this rule can find in it. In shares: 0.014 is 1.4 %. */

@@ -390,6 +390,29 @@ static void pairs_are_ordered_in_blocks(void **state)
     assert_true(blocks > 430 && blocks < 570);
 }
 
+static void turns_favour_no_place(void **state)
+{
+    enum { N = 3, ROUNDS = 6000 };
+    struct pk_rng r = {11};
+    size_t order[N], before[N], at[N][N] = {{0}}, kept = 0;
+    for (size_t round = 0; round < ROUNDS; round++) {
+        memcpy(before, order, sizeof order);
+        pk_turn_order(&r, round, order, N);
+        for (size_t i = 0; i < N; i++) {
+            at[i][order[i]]++;
+            if (round % 2)
+                assert_int_equal(order[i], before[N - 1 - i]);
+            else if (round % 4)
+                assert_int_equal(order[i], before[i]);
+        }
+        kept += round % 4 == 0 && memcmp(order, before, sizeof order) == 0;
+    }
+    for (size_t i = 0; i < N; i++)
+        for (size_t k = 0; k < N; k++)
+            assert_true(at[i][k] > ROUNDS / N - 300 && at[i][k] < ROUNDS / N + 300);
+    assert_true(kept > 150 && kept < 350); /* one block in six begins as the last one ended */
+}
+
 /* --- the gate's stages --- */
 
 static void a_gate_asks_for_what_it_needs(void **state)
@@ -863,6 +886,7 @@ int main(void)
         cmocka_unit_test(looks_at_slow_ones_are_allowed_for),
         cmocka_unit_test(pairs_make_the_stages),
         cmocka_unit_test(pairs_are_ordered_in_blocks),
+        cmocka_unit_test(turns_favour_no_place),
         cmocka_unit_test(a_gate_asks_for_what_it_needs),
         cmocka_unit_test(a_gate_suspects_both_ways),
         cmocka_unit_test(pairs_with_slow_ones_are_run_again),
