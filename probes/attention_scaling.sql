@@ -9,7 +9,7 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes,
        f.uncertainty AS forward_uncertainty, f.invocations,
        b.median AS backward_ns, b.ci_low AS backward_ci_low_ns, b.ci_high AS backward_ci_high_ns,
        b.uncertainty AS backward_uncertainty,
-       f.median + b.median AS total_ns,
+       f.median + b.median AS total_ns, f.ci_low + b.ci_low AS total_ci_low_ns, f.ci_high + b.ci_high AS total_ci_high_ns,
        m.median AS before_backward_bytes, p.median AS peak_bytes, c.predicted_bytes,
        CASE c.status WHEN 'ok' THEN 'OK' WHEN 'oom' THEN 'OOM' ELSE c.status END AS status, c.message,
        -- the rate of products is that of fp32: those of tensor cores have no floor
@@ -32,9 +32,13 @@ LEFT JOIN (SELECT run_id, device, value AS flops FROM v_ceiling WHERE key = 'fp3
 
 -- view: attention_pair
 SELECT t.*, v.forward_ns / t.forward_ns AS forward_speedup, v.backward_ns / t.backward_ns AS backward_speedup,
-       v.total_ns / t.total_ns AS total_speedup, 1 - t.peak_bytes / v.peak_bytes AS memory_saved
+       v.total_ns / t.total_ns AS total_speedup, 1 - t.peak_bytes / v.peak_bytes AS memory_saved,
+       p.forward_ci_low_ns / t.forward_ci_high_ns AS forward_speedup_low, p.forward_ci_high_ns / t.forward_ci_low_ns AS forward_speedup_high,
+       p.backward_ci_low_ns / t.backward_ci_high_ns AS backward_speedup_low, p.backward_ci_high_ns / t.backward_ci_low_ns AS backward_speedup_high,
+       p.total_ci_low_ns / t.total_ci_high_ns AS total_speedup_low, p.total_ci_high_ns / t.total_ci_low_ns AS total_speedup_high
 FROM attention_case t
-LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.axes = t.axes AND v.variant = 'vanilla';
+LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.axes = t.axes AND v.variant = 'vanilla'
+LEFT JOIN attention_case p ON p.case_id = v.case_id AND t.variant <> 'vanilla';
 
 -- table: scaling
 -- title: Attention scaling, {each}
@@ -101,19 +105,29 @@ ORDER BY min(ordinal) OVER (PARTITION BY other_axes), d_model, seq_len;
 -- column: d_model
 -- column: seq_len
 -- column: variant | Variant | text
--- column: forward_ns | Forward (ms) | ms | 3
--- column: forward_speedup | Fwd speed-up | x | 2
+-- column: forward_ns | Forward (ms) | ms | 3 optional4
+-- column: forward_speedup | Fwd speed-up | x | 2 optional6
+-- column: forward_speedup_low | 95 % from | x | 2 optional6
+-- column: forward_speedup_high | to | x | 2 optional6
 -- column: forward_flops_per_s | Fwd {unit} | GFLOP/s TFLOP/s | 1 optional2
 -- column: forward_bytes_per_s | Fwd GB/s | GB/s | 1 optional1
--- column: backward_ns | Backward (ms) | ms | 3
--- column: backward_speedup | Bwd speed-up | x | 2
--- column: total_speedup | Total speed-up | x | 2 optional4
+-- column: backward_ns | Backward (ms) | ms | 3 optional4
+-- column: backward_speedup | Bwd speed-up | x | 2 optional5
+-- column: backward_speedup_low | 95 % from | x | 2 optional5
+-- column: backward_speedup_high | to | x | 2 optional5
+-- column: total_speedup | Total speed-up | x | 2
+-- column: total_speedup_low | 95 % from | x | 2
+-- column: total_speedup_high | to | x | 2
+-- column: verdict | In words | text
 -- column: peak_bytes | Peak Mem (GB) | GB | 3 optional3
--- column: memory_saved | Memory saved (%) | % | 1
+-- column: memory_saved | Memory saved (%) | % | 1 optional7
 -- column: other_axes | Other axes | json | hide
-SELECT d_model, seq_len, variant, forward_ns, forward_speedup, forward_flops * 1e9 / forward_ns AS forward_flops_per_s,
-       forward_bytes * 1e9 / forward_ns AS forward_bytes_per_s, backward_ns, backward_speedup, total_speedup, peak_bytes,
-       memory_saved, other_axes
+-- note: SELECT speedup_note('vanilla', count(total_speedup_low) < count(total_speedup), 'variant') FROM attention_pair
+--   WHERE run_id = :run AND variant <> 'vanilla' AND total_speedup IS NOT NULL HAVING count(*) > 0
+SELECT d_model, seq_len, variant, forward_ns, forward_speedup, forward_speedup_low, forward_speedup_high,
+       forward_flops * 1e9 / forward_ns AS forward_flops_per_s, forward_bytes * 1e9 / forward_ns AS forward_bytes_per_s,
+       backward_ns, backward_speedup, backward_speedup_low, backward_speedup_high, total_speedup, total_speedup_low, total_speedup_high,
+       in_words(total_speedup_low, total_speedup_high) AS verdict, peak_bytes, memory_saved, other_axes
 FROM attention_pair
 WHERE run_id = :run AND forward_ns IS NOT NULL
   AND (SELECT count(DISTINCT variant) FROM attention_case WHERE run_id = :run) > 1
@@ -122,7 +136,10 @@ ORDER BY min(ordinal) OVER (PARTITION BY other_axes), d_model, seq_len, ordinal;
 -- view: attention_vendor
 SELECT t.run_id, t.ordinal, t.d_model, t.seq_len, t.other_axes, p.variant AS peer, t.forward_ns, t.backward_ns,
        p.forward_ns / t.forward_ns AS forward_speedup, p.backward_ns / t.backward_ns AS backward_speedup,
-       p.total_ns / t.total_ns AS total_speedup
+       p.total_ns / t.total_ns AS total_speedup, p.total_ci_low_ns / t.total_ci_high_ns AS total_speedup_low,
+       p.total_ci_high_ns / t.total_ci_low_ns AS total_speedup_high,
+       p.forward_ci_low_ns / t.forward_ci_high_ns AS forward_speedup_low, p.forward_ci_high_ns / t.forward_ci_low_ns AS forward_speedup_high,
+       p.backward_ci_low_ns / t.backward_ci_high_ns AS backward_speedup_low, p.backward_ci_high_ns / t.backward_ci_low_ns AS backward_speedup_high
 FROM attention_case t
 JOIN attention_case p ON p.run_id = t.run_id AND p.device = t.device AND p.axes = t.axes AND p.variant LIKE 'torch-%'
 WHERE t.variant = 'cudnn' AND t.total_ns IS NOT NULL AND p.total_ns IS NOT NULL;
@@ -133,14 +150,24 @@ WHERE t.variant = 'cudnn' AND t.total_ns IS NOT NULL AND p.total_ns IS NOT NULL;
 -- column: seq_len
 -- column: peer | Peer | text
 -- column: forward_ns | Forward (ms) | ms | 3 optional2
--- column: forward_speedup | Fwd speed-up | x | 2
+-- column: forward_speedup | Fwd speed-up | x | 2 optional4
+-- column: forward_speedup_low | 95 % from | x | 2 optional4
+-- column: forward_speedup_high | to | x | 2 optional4
 -- column: backward_ns | Backward (ms) | ms | 3 optional1
--- column: backward_speedup | Bwd speed-up | x | 2
+-- column: backward_speedup | Bwd speed-up | x | 2 optional3
+-- column: backward_speedup_low | 95 % from | x | 2 optional3
+-- column: backward_speedup_high | to | x | 2 optional3
 -- column: total_speedup | Total speed-up | x | 2
+-- column: total_speedup_low | 95 % from | x | 2
+-- column: total_speedup_high | to | x | 2
+-- column: verdict | In words | text
 -- column: other_axes | Other axes | json | hide
--- note: SELECT 'Least total speed-up: ' || group_concat(printf('%.2f against %s', least, peer), ', ') || '.'
---   FROM (SELECT peer, min(total_speedup) AS least FROM attention_vendor WHERE run_id = :run GROUP BY peer ORDER BY peer) HAVING count(*) > 0
-SELECT d_model, seq_len, peer, forward_ns, forward_speedup, backward_ns, backward_speedup, total_speedup, other_axes
+-- note: SELECT 'Least total speed-up: ' || group_concat(ratio_text(least, low, high) || ' against ' || peer, ', ') || '.'
+--   FROM (SELECT peer, min(total_speedup) AS least, total_speedup_low AS low, total_speedup_high AS high FROM attention_vendor
+--         WHERE run_id = :run GROUP BY peer ORDER BY peer) HAVING count(*) > 0
+SELECT d_model, seq_len, peer, forward_ns, forward_speedup, forward_speedup_low, forward_speedup_high, backward_ns, backward_speedup,
+       backward_speedup_low, backward_speedup_high, total_speedup, total_speedup_low, total_speedup_high,
+       in_words(total_speedup_low, total_speedup_high) AS verdict, other_axes
 FROM attention_vendor
 WHERE run_id = :run
 ORDER BY min(ordinal) OVER (PARTITION BY other_axes), d_model, seq_len, peer;
@@ -164,32 +191,53 @@ LEFT JOIN (SELECT json_remove(axes, '$.seq_len') AS fixed, nullif(json_remove(id
 WHERE f.run_id = :run
 ORDER BY variant = 'vanilla' DESC, variant = 'fused' DESC, variant, min(ordinal) OVER (PARTITION BY other_axes), d_model, metric;
 
--- view: attention_ratio
-SELECT t.run_id, t.ordinal, t.variant, t.d_model, t.other_axes, t.seq_len, 1 / t.total_speedup AS ratio,
-       lag(t.seq_len) OVER w AS shorter, lag(1 / t.total_speedup) OVER w AS shorter_ratio,
-       max(1 / t.total_speedup) OVER (w ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS worst_from_here
-FROM attention_pair t
-WHERE t.variant <> 'vanilla' AND t.total_speedup IS NOT NULL
-WINDOW w AS (PARTITION BY t.run_id, t.variant, t.device, json_remove(t.axes, '$.seq_len') ORDER BY t.seq_len);
+-- What the interval of each seq_len says: 1 faster than vanilla, -1 slower, 0 not told apart, NULL: there is none.
+-- view: attention_told
+SELECT run_id, ordinal, variant, device, d_model, other_axes, seq_len, 1 / total_speedup AS ratio,
+       CASE in_words(total_speedup_low, total_speedup_high) WHEN 'faster' THEN 1 WHEN 'slower' THEN -1 WHEN 'not told apart' THEN 0 END AS told,
+       json_remove(axes, '$.seq_len') AS fixed
+FROM attention_pair
+WHERE variant <> 'vanilla' AND total_speedup IS NOT NULL;
+
+-- A crossover is between the last seq_len that is slower and the first from which on all are faster.
+-- view: attention_crossover
+SELECT run_id, variant, device, d_model, other_axes, fixed, min(ordinal) AS ordinal, min(seq_len) AS shortest, max(seq_len) AS longest,
+       count(told) = count(*) AS known, max(seq_len) FILTER (WHERE told = -1) AS slower_up_to, min(seq_len) FILTER (WHERE faster_on) AS faster_from
+FROM (SELECT *, min(coalesce(told, 0)) OVER (PARTITION BY run_id, variant, device, fixed ORDER BY seq_len
+                                             ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) = 1 AS faster_on
+      FROM attention_told)
+GROUP BY run_id, variant, device, fixed;
+
+-- view: attention_crossed
+SELECT run_id, variant, device, fixed, seq_len, ratio, lag(seq_len) OVER w AS shorter, lag(ratio) OVER w AS shorter_ratio,
+       max(ratio) OVER (w ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS worst_from_here
+FROM attention_told
+WINDOW w AS (PARTITION BY run_id, variant, device, fixed ORDER BY seq_len);
 
 -- table: crossover
 -- title: Crossover: the seq_len at which forward + backward becomes faster than vanilla
 -- column: variant | Variant | text
 -- column: d_model
 -- column: crossover_seq_len | Crossover seq_len | | 0
+-- column: crossover_low | from | | 0
+-- column: crossover_high | to | | 0
 -- column: verdict | In words | text
 -- column: other_axes | Other axes | json | hide
-SELECT r.variant, r.d_model,
-       CASE WHEN f.shorter IS NOT NULL
-            THEN exp(ln(f.shorter) + (ln(f.seq_len) - ln(f.shorter)) * ln(f.shorter_ratio) / (ln(f.shorter_ratio) - ln(f.ratio)))
-       END AS crossover_seq_len,
-       CASE WHEN f.seq_len IS NULL THEN 'not faster at the longest measured seq_len, ' || max(r.seq_len)
-            WHEN f.shorter IS NULL THEN 'faster at every measured seq_len, from ' || min(r.seq_len)
-            ELSE 'between ' || f.shorter || ' and ' || f.seq_len || ' (interpolated on logs)' END AS verdict,
-       r.other_axes
-FROM attention_ratio r
-LEFT JOIN attention_ratio f ON f.run_id = r.run_id AND f.variant = r.variant AND f.d_model = r.d_model
-     AND f.other_axes IS r.other_axes AND f.worst_from_here < 1 AND (f.shorter IS NULL OR f.shorter_ratio >= 1)
-WHERE r.run_id = :run
-GROUP BY r.variant, r.d_model, r.other_axes
-ORDER BY r.variant, min(min(r.ordinal)) OVER (PARTITION BY r.other_axes), r.d_model;
+-- note: SELECT 'Crossover: interpolated on logs, between the last seq_len that is slower and the first from which on all are faster (from, to).'
+--   FROM attention_crossover WHERE run_id = :run AND known AND slower_up_to < faster_from LIMIT 1
+SELECT c.variant, c.d_model,
+       exp(ln(f.shorter) + (ln(f.seq_len) - ln(f.shorter)) * ln(f.shorter_ratio) / (ln(f.shorter_ratio) - ln(f.ratio))) AS crossover_seq_len,
+       CASE WHEN f.seq_len IS NOT NULL THEN c.slower_up_to END AS crossover_low,
+       CASE WHEN f.seq_len IS NOT NULL THEN c.faster_from END AS crossover_high,
+       CASE WHEN NOT c.known THEN 'not known: an interval needs three processes (--invocations 3)'
+            WHEN c.faster_from = c.shortest THEN 'faster at every measured seq_len, from ' || c.shortest
+            WHEN c.faster_from IS NULL AND c.slower_up_to = c.longest THEN 'slower at the longest measured seq_len, ' || c.longest
+            WHEN c.faster_from IS NULL THEN 'not told apart at the longest measured seq_len, ' || c.longest
+            WHEN c.slower_up_to IS NULL THEN 'faster from ' || c.faster_from || ' on, not told apart at shorter ones'
+            ELSE 'slower up to ' || c.slower_up_to || ', faster from ' || c.faster_from || ' on' END AS verdict,
+       c.other_axes
+FROM attention_crossover c
+LEFT JOIN attention_crossed f ON f.run_id = c.run_id AND f.variant = c.variant AND f.device = c.device AND f.fixed = c.fixed
+     AND f.worst_from_here < 1 AND f.shorter_ratio >= 1 AND c.known AND c.slower_up_to < c.faster_from
+WHERE c.run_id = :run
+ORDER BY c.variant, min(c.ordinal) OVER (PARTITION BY c.other_axes), c.d_model;

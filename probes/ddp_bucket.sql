@@ -20,10 +20,14 @@ FROM v_case c
 LEFT JOIN (SELECT case_id AS of_case,
                   max(median) FILTER (WHERE metric = 'step_ns') AS step_ns,
                   max(uncertainty) FILTER (WHERE metric = 'step_ns') AS step_uncertainty,
+                  max(ci_low) FILTER (WHERE metric = 'step_ns') AS step_low_ns,
+                  max(ci_high) FILTER (WHERE metric = 'step_ns') AS step_high_ns,
                   max(median) FILTER (WHERE metric = 'forward_ns') AS forward_ns,
                   max(median) FILTER (WHERE metric = 'backward_ns') AS backward_ns,
                   max(median) FILTER (WHERE metric = 'copy_back_ns') AS copy_back_ns,
                   max(median) FILTER (WHERE metric = 'comm_ns') AS comm_ns,
+                  max(ci_low) FILTER (WHERE metric = 'comm_ns') AS comm_low_ns,
+                  max(ci_high) FILTER (WHERE metric = 'comm_ns') AS comm_high_ns,
                   max(median) FILTER (WHERE metric = 'exposed_ns') AS exposed_ns,
                   max(median) FILTER (WHERE metric = 'peak_bytes') AS peak_bytes,
                   CAST(max(median) FILTER (WHERE metric = 'all_reduces') AS INTEGER) AS all_reduces,
@@ -38,7 +42,18 @@ LEFT JOIN (SELECT case_id AS of_case,
 WHERE c.status <> 'skipped';
 
 -- view: ddp_naive
-SELECT run_id, setting, step_ns AS naive_step_ns, comm_ns AS naive_comm_ns FROM ddp_case WHERE variant = 'naive';
+SELECT run_id, setting, step_ns AS naive_step_ns, step_low_ns AS naive_step_low_ns, step_high_ns AS naive_step_high_ns,
+       comm_ns AS naive_comm_ns, comm_low_ns AS naive_comm_low_ns, comm_high_ns AS naive_comm_high_ns
+FROM ddp_case WHERE variant = 'naive';
+
+-- view: ddp_speedup
+-- No interval of naive against itself.
+SELECT c.*, naive_step_ns / step_ns AS total_speedup, naive_comm_ns / nullif(comm_ns, 0) AS comm_speedup,
+       iif(variant = 'naive', NULL, naive_step_low_ns / step_high_ns) AS total_speedup_low,
+       iif(variant = 'naive', NULL, naive_step_high_ns / step_low_ns) AS total_speedup_high,
+       iif(variant = 'naive', NULL, naive_comm_low_ns / nullif(comm_high_ns, 0)) AS comm_speedup_low,
+       iif(variant = 'naive', NULL, naive_comm_high_ns / nullif(comm_low_ns, 0)) AS comm_speedup_high
+FROM ddp_case c LEFT JOIN ddp_naive USING (run_id, setting);
 
 -- table: methods
 -- title: Methods: {each}
@@ -53,21 +68,28 @@ SELECT run_id, setting, step_ns AS naive_step_ns, comm_ns AS naive_comm_ns FROM 
 -- column: compute_ns | Compute (ms) | ms | 3
 -- column: exposed_ns | Exposed (ms) | ms | 3
 -- column: overhead | Overhead (%) | % | 1
--- column: total_speedup | Total vs naive | x | 2 optional3
+-- column: total_speedup | Total vs naive | x | 2 optional5
+-- column: total_speedup_low | 95 % from | x | 2 optional5
+-- column: total_speedup_high | to | x | 2 optional5
+-- column: verdict | In words | text | optional3
 -- column: comm_speedup | Comm vs naive | x | 2 optional2
+-- column: comm_speedup_low | 95 % from | x | 2 optional2
+-- column: comm_speedup_high | to | x | 2 optional2
 -- column: peak_bytes | Peak Mem (GB) | GB | 3 optional1
 -- column: status | Status | text
 -- column: setting | Setting | text | machine
 -- note: SELECT 'Not measured: ' || variant || CASE WHEN bucket_bytes > 0 THEN printf(' %g MB', bucket_bytes / 1e6) ELSE '' END || ': ' || message FROM ddp_case
 --   WHERE run_id = :run AND setting = :each AND status <> 'ok' AND message <> '' GROUP BY message ORDER BY min(ordinal)
 -- note: SELECT note FROM v_interval_note WHERE run_id = :run AND experiment = 'ddp-bucket'
+-- note: SELECT speedup_note('naive', count(total_speedup_low) < count(total_speedup), 'variant') FROM ddp_speedup
+--   WHERE run_id = :run AND setting = :each AND variant <> 'naive' AND total_speedup IS NOT NULL HAVING count(*) > 0
 -- note: SELECT 'Overhead: share of the step that is not compute. Comm: sum of all all-reduces, hidden or exposed.'
 -- note: SELECT 'A negative Overhead is noise: Total is the median of steps, Compute the sum of the medians of forward and backward, and their difference is smaller than their spread.'
 --   FROM ddp_case WHERE run_id = :run AND setting = :each AND compute_ns > step_ns LIMIT 1
 SELECT variant, bucket_bytes, first_bucket_bytes, gradients, step_ns AS total_ns, step_uncertainty AS total_uncertainty, comm_ns, compute_ns,
-       exposed_ns, 1 - compute_ns / step_ns AS overhead, naive_step_ns / step_ns AS total_speedup, naive_comm_ns / nullif(comm_ns, 0) AS comm_speedup,
-       peak_bytes, CASE status WHEN 'ok' THEN 'OK' WHEN 'oom' THEN 'OOM' ELSE status END AS status, setting
-FROM ddp_case c LEFT JOIN ddp_naive USING (run_id, setting)
+       exposed_ns, 1 - compute_ns / step_ns AS overhead, total_speedup, total_speedup_low, total_speedup_high,
+       in_words(total_speedup_low, total_speedup_high) AS verdict, comm_speedup, comm_speedup_low, comm_speedup_high, peak_bytes, CASE status WHEN 'ok' THEN 'OK' WHEN 'oom' THEN 'OOM' ELSE status END AS status, setting
+FROM ddp_speedup
 WHERE run_id = :run AND setting = :each
 ORDER BY min(ordinal) OVER (PARTITION BY variant), ordinal;
 
@@ -173,12 +195,12 @@ FROM (SELECT *, CASE WHEN produced_bytes_per_s < link_bytes_per_s THEN launch_ns
 -- view: ddp_measured
 -- What the model says of each size that was measured: its buckets, played through. Sizes compete where the first bucket has the same cap.
 SELECT c.run_id, c.case_id, c.setting, min(c.ordinal) OVER (PARTITION BY c.run_id, c.setting) AS setting_ordinal, c.gradients,
-       coalesce(c.first_bucket_bytes, 0) AS first_bytes, c.bucket_bytes, c.tensors, c.step_ns, c.exposed_ns, w.predicted AS predicted_exposed_ns,
-       min(c.step_ns) OVER s AS best_ns, row_number() OVER (s ORDER BY c.step_ns, c.bucket_bytes DESC) AS place,
+       coalesce(c.first_bucket_bytes, 0) AS first_bytes, c.bucket_bytes, c.tensors, c.step_ns, c.step_low_ns, c.step_high_ns, c.exposed_ns, w.predicted AS predicted_exposed_ns,
+       first_value(c.step_ns) OVER b AS best_ns, first_value(c.step_low_ns) OVER b AS best_low_ns, first_value(c.step_high_ns) OVER b AS best_high_ns, row_number() OVER (s ORDER BY c.step_ns, c.bucket_bytes DESC) AS place,
        row_number() OVER (s ORDER BY w.predicted IS NULL, w.predicted, c.bucket_bytes DESC) AS predicted_place
 FROM ddp_case c LEFT JOIN v_work w ON w.case_id = c.case_id AND w.metric = 'exposed_ns'
 WHERE c.variant = 'bucket' AND c.status = 'ok'
-WINDOW s AS (PARTITION BY c.run_id, c.setting, c.gradients, coalesce(c.first_bucket_bytes, 0));
+WINDOW s AS (PARTITION BY c.run_id, c.setting, c.gradients, coalesce(c.first_bucket_bytes, 0)), b AS (s ORDER BY c.step_ns, c.bucket_bytes DESC);
 
 -- view: ddp_modelled
 -- The model's optimum knows no first bucket: it stands beside each that was measured.
@@ -194,6 +216,7 @@ UNION ALL SELECT run_id, setting, gradients, first_bytes, 3, 'best measured', bu
 
 -- view: ddp_nearest
 SELECT h.*, m.setting_ordinal, m.bucket_bytes, m.step_ns, m.exposed_ns, m.predicted_exposed_ns, m.best_ns,
+       CASE WHEN m.place > 1 THEN m.step_low_ns / m.best_high_ns - 1 END AS regret_low, CASE WHEN m.place > 1 THEN m.step_high_ns / m.best_low_ns - 1 END AS regret_high,
        row_number() OVER (PARTITION BY h.run_id, h.setting, h.gradients, h.first_bytes, h.place
                           ORDER BY abs(ln(m.bucket_bytes) - ln(max(h.chosen_bytes, 1))), m.bucket_bytes) AS distance
 FROM ddp_choice h JOIN ddp_measured m USING (run_id, setting, gradients, first_bytes);
@@ -211,14 +234,18 @@ FROM ddp_choice h JOIN ddp_measured m USING (run_id, setting, gradients, first_b
 -- column: predicted_exposed_ns | Predicted (ms) | ms | 3
 -- column: regret_ns | Loses (ms) | ms | 3
 -- column: regret | Loses (%) | % | 1
+-- column: regret_low | 95 % from | % | 1
+-- column: regret_high | to | % | 1
 -- note: SELECT 'These tensors: the measured size whose buckets, simulated with o, w and the times at which gradients were ready, end '
 --   || 'first (Predicted: the exposed time of that simulation). Equal buckets: the smaller of sqrt(s o g) and, where gradients are produced slower than they are sent, '
 --   || 'o / (1/g - 1/w). Formula of reports: sqrt(s o w), correct only for g = w.' FROM ddp_model WHERE run_id = :run LIMIT 1
+-- note: SELECT 'Not told apart from the best measured size: every choice whose interval of Loses contains 0.' FROM ddp_nearest
+--   WHERE run_id = :run AND distance = 1 AND regret_low <= 0 LIMIT 1
 -- note: SELECT 'Where the rows of the model are missing' || CASE WHEN tensors > 4096 THEN ', there are more than 4096 tensors: their timelines are not kept.'
 --   ELSE ', o and w are not known: this needs all-reduces of three or more sizes between the smallest and the largest cap, of which larger ones take longer: '
 --   || '--bucket-bytes 64KiB:64MiB:*4' END FROM ddp_measured WHERE run_id = :run AND predicted_exposed_ns IS NULL GROUP BY tensors > 4096
 SELECT setting, gradients, nullif(first_bytes, 0) AS first_bucket_bytes, choice, chosen_bytes, bucket_bytes, step_ns AS total_ns, exposed_ns, predicted_exposed_ns, step_ns - best_ns AS regret_ns,
-       step_ns / best_ns - 1 AS regret
+       step_ns / best_ns - 1 AS regret, regret_low, regret_high
 FROM ddp_nearest
 WHERE run_id = :run AND distance = 1
 ORDER BY setting_ordinal, gradients, first_bytes, place;

@@ -167,14 +167,11 @@ JOIN precision_case v ON v.run_id = t.run_id AND v.device = t.device AND v.varia
 -- column: saved | Memory saved (%) | % | 1
 -- column: verdict | In words | text
 -- column: other_axes | Other axes | json | hide
--- note: SELECT 'Speed-up = fp32''s time / this time; its interval is computed from the ends of both. There is no verdict where it contains 1'
---   || CASE WHEN count(speedup_low) < count(speedup) THEN ' or is missing: it needs three processes (--invocations 3)' ELSE '' END
---   || '. `perfkit compare --by dtype` gives verdicts.' FROM precision_pair WHERE run_id = :run AND model = :each AND speedup IS NOT NULL
+-- note: SELECT speedup_note('fp32', count(speedup_low) < count(speedup), 'dtype') FROM precision_pair WHERE run_id = :run AND model = :each AND speedup IS NOT NULL
 --   HAVING count(*) > 0
 SELECT mode, variant, dtype, coalesce(fp32_shown, fp32_status) AS fp32, coalesce(shown, status) AS this, speedup, speedup_low, speedup_high, 1 - 1 / speedup AS time_saved,
        speedup - 1 AS throughput_gained, saved,
-       CASE WHEN speedup_low IS NULL THEN NULL WHEN speedup_low > 1 THEN 'faster' WHEN speedup_high < 1 THEN 'slower'
-            ELSE 'not told apart' END AS verdict, other_axes
+       in_words(speedup_low, speedup_high) AS verdict, other_axes
 FROM precision_pair
 WHERE run_id = :run AND model = :each AND status <> 'skipped'
 ORDER BY mode_order, way_order, min(ordinal) OVER (PARTITION BY other_axes), variant = 'eager' DESC, variant = 'compiled' DESC, variant, dtype_order;
@@ -219,11 +216,10 @@ WHERE t.whole OR t.ns IS NOT NULL OR v.ns IS NOT NULL;
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Backward + optimizer is measured within the step, not subtracted.' FROM precision_phase
 --   WHERE run_id = :run AND model = :each AND mode = 'step' LIMIT 1
--- note: SELECT 'Speed-up = eager''s time / this time; its interval is computed from the ends of both. There is no verdict where it contains 1'
---   || CASE WHEN count(speedup_low) < count(speedup) THEN ' or is missing: it needs three processes (--invocations 3)' ELSE '' END || '.'
+-- note: SELECT speedup_note('eager', count(speedup_low) < count(speedup), 'variant')
 --   FROM precision_against_eager WHERE run_id = :run AND model = :each AND speedup IS NOT NULL HAVING count(*) > 0
 SELECT phase, variant, dtype, coalesce(eager_shown, nullif(eager_status, 'OK')) AS eager, coalesce(shown, nullif(status, 'OK')) AS this, eager_ns, ns, speedup, speedup_low, speedup_high,
-       CASE WHEN speedup_low > 1 THEN 'faster' WHEN speedup_high < 1 THEN 'slower' WHEN speedup_low IS NOT NULL THEN 'not told apart' END AS verdict,
+       in_words(speedup_low, speedup_high) AS verdict,
        other_axes
 FROM precision_against_eager
 WHERE run_id = :run AND model = :each AND status <> 'skipped' AND eager_status <> 'skipped'

@@ -12,6 +12,8 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes, c.status, c.
        c.axes ->> 'op' AS op, c.axes ->> 'patches' AS patches, c.axes ->> 'matcher' AS matcher, c.axes ->> 'weights' AS weights,
        c.axes ->> 'tp' AS tp, c.axes ->> 'slicing' AS slicing, m.*,
        coalesce(m.match_ns, 0) + coalesce(m.transform_ns, 0) + coalesce(m.tree_op_ns, 0) AS patch_ns,
+       iif(m.match_ns IS NULL, 0, m.match_low_ns) + iif(m.transform_ns IS NULL, 0, m.transform_low_ns) + m.tree_op_low_ns AS patch_low_ns,
+       iif(m.match_ns IS NULL, 0, m.match_high_ns) + iif(m.transform_ns IS NULL, 0, m.transform_high_ns) + m.tree_op_high_ns AS patch_high_ns,
        f.bytes AS floor_bytes, f.bytes / coalesce(fl.bytes_per_s, k.bandwidth) * 1e9 AS floor_ns, fl.level AS floor_in,
        t.bytes AS moved_bytes, coalesce(tl.copy_bytes_per_s, k.copy_rate) AS copy_rate, tl.level AS moved_in
 FROM v_case c
@@ -24,7 +26,11 @@ LEFT JOIN (SELECT case_id AS of_case,
                   max(median) FILTER (WHERE metric = 'compile_ns') AS compile_ns,
                   max(median) FILTER (WHERE metric = 'create_ns') AS create_ns,
                   max(median) FILTER (WHERE metric = 'match_ns') AS match_ns,
+                  max(ci_low) FILTER (WHERE metric = 'match_ns') AS match_low_ns,
+                  max(ci_high) FILTER (WHERE metric = 'match_ns') AS match_high_ns,
                   max(median) FILTER (WHERE metric = 'transform_ns') AS transform_ns,
+                  max(ci_low) FILTER (WHERE metric = 'transform_ns') AS transform_low_ns,
+                  max(ci_high) FILTER (WHERE metric = 'transform_ns') AS transform_high_ns,
                   max(median) FILTER (WHERE metric = 'tree_op_ns') AS tree_op_ns,
                   max(uncertainty) FILTER (WHERE metric = 'tree_op_ns') AS tree_op_uncertainty,
                   max(ci_low) FILTER (WHERE metric = 'tree_op_ns') AS tree_op_low_ns,
@@ -191,7 +197,8 @@ WHERE patches = 0 AND tree_op_ns IS NOT NULL;
 -- view: tree_sizes
 SELECT s.run_id, s.variant, s.matcher, s.other_axes, s.config AS small, l.config AS large, s.ordinal,
        s.leaves AS small_leaves, l.leaves AS large_leaves, s.targets AS small_targets, l.targets AS large_targets,
-       s.tree_op_ns AS small_ns, l.tree_op_ns AS large_ns
+       s.tree_op_ns AS small_ns, l.tree_op_ns AS large_ns, s.tree_op_low_ns AS small_low_ns, s.tree_op_high_ns AS small_high_ns,
+       l.tree_op_low_ns AS large_low_ns, l.tree_op_high_ns AS large_high_ns
 FROM tree_ranked s
 JOIN tree_ranked l ON l.run_id = s.run_id AND l.variant = s.variant AND l.matcher IS s.matcher AND l.other_axes IS s.other_axes
 WHERE s.from_small = 1 AND l.from_large = 1 AND l.leaves > s.leaves;
@@ -207,36 +214,53 @@ WHERE s.from_small = 1 AND l.from_large = 1 AND l.leaves > s.leaves;
 -- column: small_ns | Small (µs) | us | 3 optional3
 -- column: large_ns | Large (µs) | us | 3 optional3
 -- column: time_ratio | Time × | x | 1
+-- column: time_ratio_low | 95 % from | x | 1
+-- column: time_ratio_high | to | x | 1
 -- column: small_per_patch_ns | Small, a patch (ns) | ns | 1 optional1
 -- column: large_per_patch_ns | Large, a patch (ns) | ns | 1 optional1
 -- column: other_axes | Other axes | json | hide
--- note: SELECT printf('A speed-up cannot be transferred between models: batched is %.1f x faster than naive on %s and %.1f x on %s.',
---   n.small_ns / b.small_ns, n.small, n.large_ns / b.large_ns, n.large)
+-- note: SELECT printf('A speed-up cannot be transferred between models. Batched against naive: %s on %s, %s on %s.',
+--   ratio_text(n.small_ns / b.small_ns, n.small_low_ns / b.small_high_ns, n.small_high_ns / b.small_low_ns), n.small,
+--   ratio_text(n.large_ns / b.large_ns, n.large_low_ns / b.large_high_ns, n.large_high_ns / b.large_low_ns), n.large)
 --   FROM tree_sizes n JOIN tree_sizes b ON b.run_id = n.run_id AND b.matcher IS n.matcher AND b.other_axes IS n.other_axes
 --   WHERE n.run_id = :run AND n.variant = 'naive' AND b.variant = 'batched' AND n.matcher = 'compiled' GROUP BY n.other_axes
 SELECT variant, matcher, small, large, large_leaves * 1.0 / small_leaves AS leaves_ratio, large_targets * 1.0 / small_targets AS targets_ratio,
-       small_ns, large_ns, large_ns / small_ns AS time_ratio, small_ns / small_targets AS small_per_patch_ns,
+       small_ns, large_ns, large_ns / small_ns AS time_ratio, large_low_ns / small_high_ns AS time_ratio_low,
+       large_high_ns / small_low_ns AS time_ratio_high, small_ns / small_targets AS small_per_patch_ns,
        large_ns / large_targets AS large_per_patch_ns, other_axes
 FROM tree_sizes
 WHERE run_id = :run
 ORDER BY min(ordinal) OVER (PARTITION BY other_axes), matcher, ordinal;
+
+-- view: tree_speedup
+SELECT t.*, n.tree_op_ns / t.tree_op_ns AS tree_op_speedup, n.tree_op_low_ns / t.tree_op_high_ns AS tree_op_speedup_low,
+       n.tree_op_high_ns / t.tree_op_low_ns AS tree_op_speedup_high, n.patch_ns / t.patch_ns AS patch_speedup,
+       n.patch_low_ns / t.patch_high_ns AS patch_speedup_low, n.patch_high_ns / t.patch_low_ns AS patch_speedup_high
+FROM tree_structure t
+JOIN tree_structure n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.axes AND n.variant = 'naive'
+WHERE t.patches = 0 AND t.variant <> 'naive' AND t.tree_op_ns IS NOT NULL;
 
 -- table: speedups
 -- title: Speed-up against naive (naive's time / this time)
 -- column: config | Config | text
 -- column: variant | Variant | text
 -- column: matcher | Matcher | text
--- column: tree_op_ns | Tree op (µs) | us | 3
+-- column: tree_op_ns | Tree op (µs) | us | 3 optional2
 -- column: tree_op_speedup | Tree op speed-up | x | 1
--- column: patch_ns | With matching (µs) | us | 3
+-- column: tree_op_speedup_low | 95 % from | x | 1
+-- column: tree_op_speedup_high | to | x | 1
+-- column: patch_ns | With matching (µs) | us | 3 optional1
 -- column: patch_speedup | Speed-up | x | 1
+-- column: patch_speedup_low | 95 % from | x | 1
+-- column: patch_speedup_high | to | x | 1
+-- column: verdict | In words | text
 -- column: other_axes | Other axes | json | hide
-SELECT t.config, t.variant, t.matcher, t.tree_op_ns, n.tree_op_ns / t.tree_op_ns AS tree_op_speedup, t.patch_ns,
-       n.patch_ns / t.patch_ns AS patch_speedup, t.other_axes
-FROM tree_structure t
-JOIN tree_structure n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.axes AND n.variant = 'naive'
-WHERE t.run_id = :run AND t.patches = 0 AND t.variant <> 'naive' AND t.tree_op_ns IS NOT NULL
-ORDER BY min(t.ordinal) OVER (PARTITION BY t.other_axes), t.parameters, t.config, t.matcher, t.ordinal;
+-- note: SELECT speedup_note('naive', count(patch_speedup_low) < count(patch_speedup), 'variant') FROM tree_speedup WHERE run_id = :run HAVING count(*) > 0
+SELECT config, variant, matcher, tree_op_ns, tree_op_speedup, tree_op_speedup_low, tree_op_speedup_high, patch_ns, patch_speedup,
+       patch_speedup_low, patch_speedup_high, in_words(patch_speedup_low, patch_speedup_high) AS verdict, other_axes
+FROM tree_speedup
+WHERE run_id = :run
+ORDER BY min(ordinal) OVER (PARTITION BY other_axes), parameters, config, matcher, ordinal;
 
 -- table: exponents
 -- title: How the time of the tree operation grows: time ~ leaves^exponent, time ~ patches^exponent
@@ -329,7 +353,7 @@ ORDER BY min(ordinal) OVER (PARTITION BY other_axes), parameters, config, ordina
 
 -- view: tree_match
 -- The median over the variants, which match alike; `cached` also decides what to copy.
-SELECT run_id, config, parameters, leaves, other_axes, matcher, ordinal, match_ns, compile_ns
+SELECT run_id, config, parameters, leaves, other_axes, matcher, ordinal, match_ns, match_low_ns, match_high_ns, compile_ns
 FROM (SELECT *, row_number() OVER w AS place, count(*) OVER (PARTITION BY run_id, config, parameters, leaves, other_axes, matcher) AS n
       FROM tree_structure
       WHERE patches = 0 AND variant <> 'cached' AND match_ns IS NOT NULL
@@ -343,9 +367,12 @@ WHERE place = (n + 1) / 2;
 -- column: fnmatch_ns | fnmatch (µs) | us | 2
 -- column: compiled_ns | compiled (µs) | us | 2
 -- column: speedup | Speed-up | x | 1
+-- column: speedup_low | 95 % from | x | 1
+-- column: speedup_high | to | x | 1
 -- column: compile_ns | Compiling, once (µs) | us | 1
 -- column: other_axes | Other axes | json | hide
-SELECT f.config, f.leaves, f.match_ns AS fnmatch_ns, c.match_ns AS compiled_ns, f.match_ns / c.match_ns AS speedup, c.compile_ns,
+SELECT f.config, f.leaves, f.match_ns AS fnmatch_ns, c.match_ns AS compiled_ns, f.match_ns / c.match_ns AS speedup, f.match_low_ns / c.match_high_ns AS speedup_low,
+       f.match_high_ns / c.match_low_ns AS speedup_high, c.compile_ns,
        f.other_axes
 FROM tree_match f
 JOIN tree_match c ON c.run_id = f.run_id AND c.config = f.config AND c.parameters = f.parameters AND c.other_axes IS f.other_axes

@@ -34,7 +34,8 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
 {
     const struct options *o = app->options;
     struct pk_compare_options what = pk_verdict_what(&o->verdict);
-    const struct pk_judging j = {.rule = pk_verdict_rule(&o->verdict), .design = PK_DESIGN_PAIRS};
+    const struct pk_judging j = {
+        .rule = pk_verdict_rule(&o->verdict), .design = PK_DESIGN_PAIRS, .within = true};
     const struct pk_outcome_options q = {.new_name = pk_printf(app->arena, "another %s", o->by),
                                          .fail_on_undecided = o->verdict.fail_on_undecided};
     const struct pk_run_source from = pk_run_source(app);
@@ -54,6 +55,7 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
         return pk_all_errors(&wrong, err);
     pk_criteria_apply(&rows.criteria, c.v, c.n);
     pk_judge(c.v, c.n, &j);
+    pk_compare_sort(c.v, c.n);
     pk_verdict_hide(&o->verdict, &c);
     pk_compare_counters(&run.counters, NULL, &what, app->arena, &counters);
     pk_verdict_hide_counters(&o->verdict, &counters);

@@ -349,10 +349,14 @@ static const char *const interval_notes[] = {
         "New / base is the geometric mean over pairs of processes that ran in turns, disturbed pairs left "
         "out; MDE (minimum detectable effect) is the smallest regression that would have been found 8 times "
         "in 10.",
-    [PK_DESIGN_PAIRS] = "New / base is the geometric mean over processes that measured both.",
-    [PK_DESIGN_STORED] =
-        "New / base is the ratio of the geometric means of the processes' medians; its interval is over the "
-        "processes. With five base runs it is for one more run, and processes that lie apart are left out.",
+    [PK_DESIGN_PAIRS] =
+        "New / base is the ratio of the medians, as `perfkit run` has it; its interval follows from the ends "
+        "of "
+        "both. Verdicts are of the pairs of processes that measured both, which tell more apart.",
+    [PK_DESIGN_STORED] = "New / base is the ratio of the medians of two runs; its interval follows from the "
+                         "ends of both. Of several base runs it is the "
+                         "ratio of the geometric means; with five its interval is for one more run, and "
+                         "processes that lie apart are left out.",
 };
 
 void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a)

@@ -66,35 +66,6 @@ enum pk_code pk_stored_judge(struct pk_app *app, const char *base, const char *n
 
 /* --- tables --------------------------------------------------------------------------------------------------------- */
 
-static void note_missing(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
-{
-    const size_t needed = pk_rule_default.fewest_runs;
-    size_t least = needed;
-    for (size_t i = 0; i < p->comparison.n; i++) {
-        const struct pk_compared *row = &p->comparison.v[i];
-        const size_t runs = row->base->n < p->base.n_runs ? row->base->n : p->base.n_runs;
-        if (row->judged && row->decision.reason == PK_REASON_FEW_RUNS && runs < least)
-            least = runs;
-    }
-    if (least == needed)
-        return;
-    const bool commands = strcmp(p->base.facts[0].experiment, "exec") == 0;
-    const char *label = p->base.facts[0].label; /* of all runs of the side; NULL = there is none */
-    for (size_t i = 1; label && i < p->base.n_runs; i++)
-        if (!p->base.facts[i].label || strcmp(p->base.facts[i].label, label) != 0)
-            label = NULL;
-    const char *name = label ? label : "LABEL";
-    const char *gate = commands ? "" : pk_printf(a, "%s ", p->base.facts[0].experiment);
-    pk_out_note(
-        out,
-        pk_printf(
-            a,
-            "A verdict needs %zu separate runs of the base, which has %zu: measure the base again %s with "
-            "the same --label %s%s, or measure both sides now, in turns: perfkit gate %s--a ... --b ...",
-            needed, least, pk_plural(needed - least, "time", a), name,
-            label ? "" : " (perfkit compare LABEL ...)", gate));
-}
-
 /* Of times that look changed, proved or not: the causes that traces and counter passes of both sides show. */
 static void print_reasons(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
 {
@@ -129,6 +100,10 @@ void pk_stored_run_rows(const struct pk_stored_pair *p, struct pk_out *out)
 
 void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
 {
+    const char *first[] = {pk_stored_limits(p, a), pk_stored_counterparts(p, a)};
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        if (first[i])
+            pk_out_note(out, first[i]);
     pk_compare_begin_runs(out);
     pk_stored_run_rows(p, out);
     if (p->base.instead)
@@ -136,7 +111,6 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
     pk_compare_print_differences(out, p->differences, p->n_differences, p->refused, a);
     pk_compare_print(out, &p->comparison, NULL, a);
     pk_compare_note_unmatched(out, &p->comparison, NULL, a);
-    note_missing(p, out, a);
     if (p->equal)
         pk_out_note(out, "equal: both sides of the gate were the same program with the same arguments, or "
                          "settings that give the same cases. Differences are noise, and nothing is judged.");

@@ -96,7 +96,8 @@ static enum pk_code begin_side(const struct gate *g, struct gate_entry *e, int i
                                     .criteria = pk_gate_criteria(g, e),
                                     .metrics = e->o->verdict.metrics,
                                     .all_metrics = e->o->verdict.all_metrics,
-                                    .equal = e->equal};
+                                    .equal = e->equal,
+                                    .calibration = e->o->pairs > 0};
     PK_JSON_CLEANUP json_t *mark = pk_gate_mark_json(&s->mark);
     r->gate = pk_json_text(app->arena, mark, PK_JSON_CANON);
     if (e->o->run.label) /* "before" names two runs: before-a and before-b */

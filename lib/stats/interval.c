@@ -88,6 +88,25 @@ struct pk_ratio pk_ratio_paired(const double *base, const double *new_, size_t n
     return from_logs(l.first, l.mean, l.variance, n > 1 ? (double)(n - 1) : NAN, level);
 }
 
+struct pk_ratio pk_ratio_of_medians(struct pk_median base, struct pk_median new_)
+{
+    return (struct pk_ratio){.ratio = new_.median / base.median,
+                             .ci = {new_.ci.lo / base.ci.hi, new_.ci.hi / base.ci.lo},
+                             .p = NAN,
+                             .df = NAN};
+}
+
+int pk_ratio_side(struct pk_interval ci)
+{
+    return ci.lo > 1 ? 1 : ci.hi < 1 ? -1 : 0;
+}
+
+const char *pk_speedup_words(struct pk_interval ci)
+{
+    static const char *const words[] = {"slower", "not told apart", "faster"};
+    return isnan(ci.lo) || isnan(ci.hi) ? NULL : words[1 + pk_ratio_side(ci)];
+}
+
 /* Student on the logs where all are positive. It is the interval of a mean, so it is kept where it may stand for that of the median:
  * around the median, and no farther beyond the smallest and the largest value than these are from each other. */
 static struct pk_interval approximate(const double *sorted, size_t n, double level)

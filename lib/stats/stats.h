@@ -141,3 +141,16 @@ struct pk_ratio {
 };
 struct pk_ratio pk_ratio_welch(const double *base, size_t nb, const double *new_, size_t nn, double level);
 struct pk_ratio pk_ratio_paired(const double *base, const double *new_, size_t n, double level);
+
+/* A median with its interval, and the ratio of two: its ends are new's lower end over base's upper one, and the reverse. It needs no pairs,
+ * and is wider than an interval of pairs. p and df NaN. All values > 0. */
+struct pk_median {
+    double median;
+    struct pk_interval ci;
+};
+struct pk_ratio pk_ratio_of_medians(struct pk_median base, struct pk_median new_);
+
+/* 1: the whole interval of a ratio is above 1; -1: below; 0: neither, or there is none. */
+int pk_ratio_side(struct pk_interval ci);
+/* What that says of a speed-up: "faster", "slower", "not told apart"; NULL without an interval. */
+const char *pk_speedup_words(struct pk_interval ci);

@@ -3,8 +3,10 @@
 
 #include "base/err.h"
 #include "base/text/words.h"
+#include "stats/stats.h"
 #include "store/table.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -43,13 +45,62 @@ static void predicate(sqlite3_context *to, int n, sqlite3_value **v)
     sqlite3_result_text(to, pk_predicate(number_of(v[0]), text_of(v[1]), &a), -1, SQLITE_TRANSIENT);
 }
 
+static double real_of(sqlite3_value *v)
+{
+    return sqlite3_value_type(v) == SQLITE_NULL ? NAN : sqlite3_value_double(v);
+}
+
+/* in_words(low, high): what the interval of a speed-up says */
+static void in_words(sqlite3_context *to, int n, sqlite3_value **v)
+{
+    const char *words = pk_speedup_words((struct pk_interval){real_of(v[0]), real_of(v[1])});
+    if (words)
+        sqlite3_result_text(to, words, -1, SQLITE_STATIC);
+}
+
+/* ratio_text(ratio, low, high): "1.52 x (1.31 to 1.77)" */
+static void ratio_text(sqlite3_context *to, int n, sqlite3_value **v)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_interval ci = {real_of(v[1]), real_of(v[2])};
+    const char *words = pk_speedup_words(ci);
+    const int decimals = ci.hi >= 100 ? 0 : ci.hi >= 10 ? 1 : 2;
+    const char *text = words ? pk_printf(&a, "%.*f x (%.*f to %.*f%s)", decimals, real_of(v[0]), decimals,
+                                         ci.lo, decimals, ci.hi, pk_ratio_side(ci) ? "" : ": not told apart")
+                             : pk_printf(&a, "%.2f x (no interval)", real_of(v[0]));
+    sqlite3_result_text(to, text, -1, SQLITE_TRANSIENT);
+}
+
+/* speedup_note(base, missing, by): the note of a table of speed-ups against `base`; missing: some have no interval */
+static void speedup_note(sqlite3_context *to, int n, sqlite3_value **v)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    sqlite3_result_text(
+        to,
+        pk_printf(&a,
+                  "Speed-up = %s's time / this time, of medians; its interval follows from the ends of both. "
+                  "Nothing is concluded where it contains 1 (not told apart)%s. `perfkit compare --by %s` "
+                  "gives verdicts.",
+                  text_of(v[0]),
+                  sqlite3_value_int(v[1]) ? " or is missing: it needs three processes (--invocations 3)" : "",
+                  text_of(v[2])),
+        -1, SQLITE_TRANSIENT);
+}
+
 enum pk_code pk_db_functions(struct pk_store *s, struct pk_err *err)
 {
     const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
-    if (sqlite3_create_function(s->db, "plural", 2, flags, NULL, plural, NULL, NULL) != SQLITE_OK ||
-        sqlite3_create_function(s->db, "plural_noun", 2, flags, NULL, plural_noun, NULL, NULL) != SQLITE_OK ||
-        sqlite3_create_function(s->db, "predicate", 2, flags, NULL, predicate, NULL, NULL) != SQLITE_OK)
-        return pk_db_fail(s, err);
+    static const struct {
+        const char *name;
+        int arguments;
+        void (*call)(sqlite3_context *to, int n, sqlite3_value **v);
+    } functions[] = {{"plural", 2, plural},         {"plural_noun", 2, plural_noun},
+                     {"predicate", 2, predicate},   {"in_words", 2, in_words},
+                     {"ratio_text", 3, ratio_text}, {"speedup_note", 3, speedup_note}};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (sqlite3_create_function(s->db, functions[i].name, functions[i].arguments, flags, NULL,
+                                    functions[i].call, NULL, NULL) != SQLITE_OK)
+            return pk_db_fail(s, err);
     return PK_OK;
 }
 

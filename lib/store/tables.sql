@@ -363,7 +363,7 @@ ORDER BY ordinal, region = 'iteration', region;
 -- column: command_line | Command | text
 -- note: SELECT 'in ' || :path
 SELECT run_id, label, started_at, status, experiment,
-       (SELECT count(*) FROM v_case c WHERE c.run_id = r.run_id) AS cases, git_commit, command_line
+       (SELECT count(*) FROM v_case c WHERE c.run_id = r.run_id AND c.status = 'ok') AS cases, git_commit, command_line
 FROM v_run r ORDER BY run_id DESC;
 
 -- table: info

@@ -3,6 +3,7 @@ import contextlib
 import json
 import pathlib
 import sqlite3
+import statistics
 
 SCHEMA = pathlib.Path(__file__).parents[2] / "schema"
 APPLICATION_ID = 0x706B6974
@@ -69,8 +70,10 @@ class Stored:
             metric = self.metric(name)
             for slice_id, value in zip(slices, values):
                 self.insert("slice_summary", slice_id=slice_id, metric_id=metric, n=15, figure=value, median=value)
+            known = sorted(v for v in values if v is not None)
+            exact = {"ci_low": known[0], "ci_high": known[-1], "ci_level": 1 - 0.5 ** (len(known) - 1)} if 6 <= len(known) <= 8 else {}
             self.insert("summary", case_id=case, metric_id=metric, n=15 * len(values), invocations=len(values),
-                        median=sorted(values)[len(values) // 2])
+                        median=statistics.median(known) if known else None, **exact)
 
     def noted(self, run, notes, invocations=10**6):
         """The slices of a run have these notes, up to this invocation."""

@@ -44,6 +44,20 @@ def test_noise_of_one_percent(perfkit):
     assert perfkit("show", "1", "--format", "json").rows("calibration") == [row]
 
 
+def test_the_newest_run_is_no_calibration(perfkit):
+    """`@` and `@~1` are runs that somebody measured; a calibration is shown by its id. Without another run there is no newest one."""
+    calibrate(perfkit, "--pairs", "4")
+    perfkit("show", "@").refused(2, "the newest but for calibrations", "newest runs: 2, 1")
+    for label in ("one", "two"):
+        assert perfkit("exec", "--runs", "3", "--label", label, "--", "./work.sh").status == 0
+    calibrate(perfkit, "--pairs", "4", "--label", "calm")
+    assert query(perfkit, "SELECT label FROM run ORDER BY id DESC LIMIT 4") == [("calm-b",), ("calm-a",), ("two",), ("one",)]
+    for ref, label in (("@", "two"), ("@~1", "one"), ("6", "calm-b")):
+        assert f"({label})" in perfkit("show", ref).stdout.splitlines()[0]
+    assert gate(perfkit, "--max-pairs", "8", b="./work.sh c").status in (0, 4)  # its sides are runs like others
+    assert "(two)" not in perfkit("show", "@").stdout.splitlines()[0]
+
+
 def test_the_smallest_experiment_needs_no_options(perfkit):
     r = perfkit("calibrate", "--pairs", "4", "--no-check", "--threads", "1", "--format", "json")
     rows = r.rows("calibration")

@@ -5,7 +5,21 @@ import random
 
 import pytest
 
-from stored import Stored
+from stored import Stored, query
+
+
+def test_its_uncertainty_is_that_of_other_tables(perfkit):
+    """± is one figure: in what exec prints, in show, in history and in v_summary."""
+    printed = []
+    for _ in range(2):
+        r = perfkit("exec", "--runs", "7", "--no-counters", "--format", "json", "--", "true")
+        printed.append(next(row["uncertainty"] for t in r.json()["tables"].values() for row in t["rows"] if "uncertainty" in row))
+    rows = [row for row in perfkit("history", "exec", "--metric", "wall_ns", "--format", "json").rows("history_ns")]
+    stored = [u for u, in query(perfkit, "SELECT uncertainty FROM v_summary WHERE metric = 'wall_ns' ORDER BY run_id")]
+    assert [row["uncertainty"] for row in rows] == pytest.approx(printed) and printed == pytest.approx(stored) and min(stored) > 0
+    shown = [next(row["uncertainty"] for t in perfkit("show", ref, "--format", "json").json()["tables"].values() for row in t["rows"] if "uncertainty" in row)
+             for ref in ("@~1", "@")]
+    assert shown == printed
 
 
 @pytest.fixture

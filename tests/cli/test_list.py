@@ -2,9 +2,12 @@
 import csv
 import io
 import os
+import re
 import resource
 
 import pytest
+
+from stored import Stored, query
 
 
 def test_experiments_for_programs(perfkit):
@@ -92,6 +95,16 @@ def test_csv_is_csv(perfkit):
 def test_runs_without_a_store(perfkit):
     perfkit("list", "runs").refused(6, str(perfkit.db), "perfkit run")
     assert not perfkit.db.exists()
+
+
+def test_runs_count_the_cases_that_were_measured(perfkit):
+    """As `run` counts them: "2 cases measured" of four."""
+    Stored(perfkit.db).run([(v, {"n": n}, m) for n, v, m in ((1, "a", {"x_ns": [1.0]}), (1, "b", "skipped"), (2, "a", {"x_ns": [2.0]}), (2, "b", "oom"))])
+    assert [r["cases"] for r in perfkit("list", "runs", "--format", "json").rows("runs")] == [2]
+    r = perfkit("run", "tree-patch", "--device", "null", "-a", "model=2L-256H", "-a", "op=patch,combine", "--min-time", "0", "--max-time", "1ms", "--max-samples", "3",
+                "--min-samples", "3", "--invocations", "1")
+    measured, = re.findall(r"(\d+) cases measured", r.stderr)
+    assert perfkit("list", "runs", "--format", "json").rows("runs")[0]["cases"] == int(measured) < query(perfkit, "SELECT count(*) FROM run_case WHERE run_id = 2")[0][0]
 
 
 def test_runs_in_a_file_that_is_no_store(perfkit):

@@ -65,6 +65,7 @@ struct pk_judging {
     enum pk_design design;
     int64_t screened; /* PK_DESIGN_GATE: the last invocation of the screening; 0 = the screening continues */
     bool equal;       /* both sides are the same: differences are noise, and no row is judged */
+    bool within;      /* of one run: the ratio that is shown stays that of the medians */
 };
 
 /* Fills `judged` and `decision` of every row; ratio, interval and speed-up are set to the judged ones. Exact figures (of class exact, or
@@ -84,7 +85,11 @@ void pk_find_moved_tails(struct pk_compared *v, size_t n, const struct pk_judgin
 /* The invocations that both sides have, as pairs. */
 struct pk_pairs pk_compare_pairs(const struct pk_compared *c, struct pk_arena *a);
 
-/* The most serious first: slower, slower-in-some, faster, unstable, undecided, same, and those without a verdict; within a verdict the largest change. */
+/* -1: the whole interval is on the worse side of 1; 1: on the better one; 0: neither, or there is no interval. */
+int pk_compared_side(const struct pk_compared *c);
+
+/* The most serious first: slower, slower-in-some, faster, unstable, undecided, same, and those without a verdict, of which those whose
+ * recordings differ are first; within a verdict the largest change. */
 void pk_compare_sort(struct pk_compared *v, size_t n);
 
 /* How many rows have each verdict, by enum pk_verdict; those without one are not counted. */

@@ -135,12 +135,15 @@ static void decide_random(struct pk_compared **v, size_t n, const struct pk_judg
         v[i]->decision = d[i];
 }
 
-/* The ratio that is shown is the one that was judged, where that has an interval; runs that stand alone keep the one between their
- * processes. */
-static void show(struct pk_compared *c)
+/* The ratio that is shown is the one that was judged, where that has an interval; runs that stand alone, and the cases of one, keep that of
+ * their medians. */
+static void show(struct pk_compared *c, bool within)
 {
     const struct pk_decision *d = &c->decision;
     if (d->absolute || isnan(d->ratio) || isnan(d->ci.lo))
+        return;
+    c->ratio.p = d->p;
+    if (within)
         return;
     c->ratio = (struct pk_ratio){.ratio = d->ratio, .ci = d->ci, .p = d->p, .df = NAN};
     c->speedup = pk_speedup(c->new_->direction, d->ratio);
@@ -163,7 +166,7 @@ void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j)
     decide_random(random, n_random, j, &a);
     for (size_t i = 0; i < n; i++)
         if (v[i].judged)
-            show(&v[i]);
+            show(&v[i], j->within);
 }
 
 static const char *row_key(int64_t ordinal, const char *metric, const char *base_uuid, struct pk_arena *a)
@@ -191,28 +194,39 @@ bool pk_take_verdicts(struct pk_compared *v, size_t n, const struct pk_verdict_r
         if (!v[i].judged)
             continue;
         v[i].decision = rows[of[i]].decision;
-        show(&v[i]);
+        show(&v[i], false);
     }
     return true;
 }
 
+int pk_compared_side(const struct pk_compared *c)
+{
+    return higher_is_better(c) ? pk_ratio_side(c->ratio.ci) : -pk_ratio_side(c->ratio.ci);
+}
+
 /* --- order ---------------------------------------------------------------------------------------------------------- */
 
-enum { SAME_RANK = 5 };
+enum { SAME_RANK = 5, WORSE_RANK, BETTER_RANK, LIKE_RANK, NO_RANK };
 
 static int gravity(const struct pk_compared *c)
 {
     static const int ranks[] = {
-        [PK_SLOWER] = 0,    [PK_SLOWER_IN_SOME] = 1, [PK_FASTER] = 2,       [PK_UNSTABLE] = 3,
-        [PK_UNDECIDED] = 4, [PK_SAME] = SAME_RANK,   [PK_UNREPLICATED] = 6,
+        [PK_SLOWER] = 0,   [PK_SLOWER_IN_SOME] = 1, [PK_FASTER] = 2,
+        [PK_UNSTABLE] = 3, [PK_UNDECIDED] = 4,      [PK_SAME] = SAME_RANK,
     };
-    return c->judged ? ranks[c->decision.verdict] : 7;
+    if (!c->judged)
+        return NO_RANK;
+    if (c->decision.verdict != PK_UNREPLICATED)
+        return ranks[c->decision.verdict];
+    const int side = pk_compared_side(c);
+    return side < 0 ? WORSE_RANK : side > 0 ? BETTER_RANK : LIKE_RANK;
 }
 
-/* How far from 1; cases without a verdict keep their order, which is the experiment's. */
+/* How far from 1; cases of which nothing is known keep their order, which is the experiment's. */
 static double size(const struct pk_compared *c)
 {
-    if (gravity(c) >= SAME_RANK || !(c->ratio.ratio > 0))
+    const int rank = gravity(c);
+    if (rank == SAME_RANK || rank >= LIKE_RANK || !(c->ratio.ratio > 0))
         return 0;
     return fabs(log(c->ratio.ratio));
 }

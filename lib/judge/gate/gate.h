@@ -142,7 +142,8 @@ struct pk_gate_mark {
     struct pk_criteria criteria; /* of its rows */
     struct pk_texts metrics;
     bool all_metrics;
-    bool equal; /* both sides are the same thing */
+    bool equal;       /* both sides are the same thing */
+    bool calibration; /* what is measured is the noise, as `@` knows */
 };
 json_t *pk_gate_mark_json(const struct pk_gate_mark *m);
 

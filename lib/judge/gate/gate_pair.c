@@ -35,11 +35,12 @@ json_t *pk_gate_mark_json(const struct pk_gate_mark *m)
                              "own_thresholds", thresholds_json(k->own, k->n_own), "thresholds",
                              thresholds_json(k->all, k->n_all), "own_min_effect", k->min_effect, "typed",
                              (int)k->typed, "all_metrics", (int)m->all_metrics);
-    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:b, s:I, s:I, s:I, s:b, s:o*}", "id", m->id, "side",
-                     m->side, "what", m->text, "alpha", r->alpha, "min_effect", r->min_effect, "strict",
-                     (int)r->strict, "until_clear", (int)r->until_clear, "max_pairs",
+    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:b, s:I, s:I, s:I, s:b, s:o*, s:o*}", "id", m->id,
+                     "side", m->side, "what", m->text, "alpha", r->alpha, "min_effect", r->min_effect,
+                     "strict", (int)r->strict, "until_clear", (int)r->until_clear, "max_pairs",
                      (json_int_t)r->max_pairs, "screen_pairs", (json_int_t)r->screen_pairs, "confirm_pairs",
-                     (json_int_t)r->confirm_pairs, "equal", (int)m->equal, "asked", criteria);
+                     (json_int_t)r->confirm_pairs, "equal", (int)m->equal, "asked", criteria, "calibration",
+                     m->calibration ? json_true() : NULL);
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */

@@ -1,9 +1,14 @@
 /* Stored pair: two sides of the store compared and judged, or those of every entry of a suite; what is unmatched, and the outcome. */
 #include "judge/gate/stored.h"
 
+#include "base/text/buf.h"
+#include "base/text/words.h"
+#include "bench/record/runinfo.h"
 #include "judge/gate/gate.h"
 #include "judge/report/outcome.h"
+#include "json/json.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Every run of either side against the first of base. */
@@ -158,6 +163,104 @@ bool pk_stored_unlike(const struct pk_run_source *from, const char *base, const 
     return !pk_stored_read(from, base, NULL, NULL, &b, err) &&
            !pk_stored_read(from, new_, NULL, NULL, &w, err) &&
            pk_compare_runs(&b.figures, &w.figures, &all, from->arena, &c, err) == PK_E_NOT_COMPARABLE;
+}
+
+/* --- sentences ------------------------------------------------------------------------------------------------------- */
+
+static void add_option(struct pk_texts *to, const char *option, const char *value, struct pk_arena *a)
+{
+    if (value && *value)
+        pk_texts_add(to, pk_printf(a, " %s %s", option, pk_shell_quote(value, a)), a);
+}
+
+/* " --preset quick", " -a seq_len=64": the options of an experiment's run that select its cases. */
+static struct pk_texts options_of(const struct pk_run_facts *run, struct pk_arena *a)
+{
+    PK_JSON_CLEANUP json_t *s = json_loads(run->settings, 0, NULL);
+    static const char *const lists[][2] = {{"axes", "-a"}, {"variants", "--variant"}};
+    struct pk_texts options = {0};
+    add_option(&options, "--preset", pk_json_str(s, "preset", ""), a);
+    for (size_t l = 0; l < 2; l++) {
+        const json_t *list = json_object_get(s, lists[l][0]);
+        for (size_t i = 0; i < json_array_size(list); i++)
+            add_option(&options, lists[l][1], json_string_value(json_array_get(list, i)), a);
+    }
+    add_option(&options, "--filter", pk_json_str(s, "filter", ""), a);
+    return options;
+}
+
+/* Those that the other does not have. */
+static const char *own_options(const struct pk_texts *options, const struct pk_texts *other,
+                               struct pk_arena *a)
+{
+    struct pk_texts own = {0};
+    for (size_t i = 0; i < options->n; i++)
+        if (!pk_texts_has(other, options->v[i]))
+            pk_texts_add(&own, options->v[i], a);
+    return own.n ? pk_list(own.v, own.n, "", a) : " the defaults";
+}
+
+static bool is_exec(const struct pk_stored_side *side)
+{
+    return strcmp(side->facts[0].experiment, "exec") == 0;
+}
+
+static const char *settling_command(const struct pk_stored_pair *p, struct pk_arena *a)
+{
+    const struct pk_run_facts *run = &p->new_.facts[p->new_.n_runs - 1];
+    const struct pk_texts options = options_of(run, a);
+    return is_exec(&p->new_) ? "perfkit gate --a 'OLD COMMAND' --b 'NEW COMMAND'"
+                             : pk_printf(a, "perfkit gate %s --a OLD/build --b NEW/build%s", run->experiment,
+                                         pk_list(options.v, options.n, "", a));
+}
+
+const char *pk_stored_limits(const struct pk_stored_pair *p, struct pk_arena *a)
+{
+    const size_t needed = pk_rule_default.fewest_runs;
+    size_t least = needed, rows = 0, of[3] = {0}, unknown = 0; /* worse, not told apart, better */
+    for (size_t i = 0; i < p->comparison.n; i++) {
+        const struct pk_compared *row = &p->comparison.v[i];
+        const size_t runs = row->base->n < p->base.n_runs ? row->base->n : p->base.n_runs;
+        if (!row->judged || row->decision.reason != PK_REASON_FEW_RUNS)
+            continue;
+        least = runs < least ? runs : least;
+        rows++;
+        if (isnan(row->ratio.ci.lo))
+            unknown++;
+        else
+            of[1 + pk_compared_side(row)]++;
+    }
+    if (!rows)
+        return NULL;
+    const char *without =
+        unknown ? pk_printf(a, ", %zu without an interval (it needs three processes)", unknown) : "";
+    return pk_printf(
+        a,
+        "What the recordings say, of %s: %zu slower, %zu faster, %zu not told apart%s. What they "
+        "cannot say: whether the code is the cause, which needs %zu separate runs of the base (it has %zu). "
+        "This settles it: %s",
+        pk_plural(rows, "row", a), of[0], of[2], of[1], without, needed, least, settling_command(p, a));
+}
+
+const char *pk_stored_counterparts(const struct pk_stored_pair *p, struct pk_arena *a)
+{
+    const struct pk_comparison *c = &p->comparison;
+    size_t missing = c->n_only_base;
+    for (size_t i = 0; i < c->n_unmatched; i++)
+        missing += c->unmatched[i].kind == PK_MISSING && !c->unmatched[i].metric;
+    if (!missing && !c->n_only_new)
+        return NULL;
+    const struct pk_texts base = options_of(&p->base.facts[p->base.n_runs - 1], a),
+                          new_ = options_of(&p->new_.facts[p->new_.n_runs - 1], a);
+    const char *of_base = own_options(&base, &new_, a), *of_new = own_options(&new_, &base, a);
+    const char *why =
+        "both were measured with the same options, so the programs that measured them have other cases";
+    if (is_exec(&p->base))
+        why = "commands are paired by their names, so give both the same --name";
+    else if (strcmp(of_base, of_new) != 0)
+        why = pk_printf(a, "%s was measured with%s, %s with%s", p->base.name, of_base, p->new_.name, of_new);
+    return pk_printf(a, "Without a counterpart: %s of %s, %s of %s; %s.", pk_plural(missing, "case", a),
+                     p->base.name, pk_plural(c->n_only_new, "case", a), p->new_.name, why);
 }
 
 /* --- the outcome ---------------------------------------------------------------------------------------------------- */

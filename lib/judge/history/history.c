@@ -132,15 +132,6 @@ static void gather_run(struct gathering *g, const struct pk_history_run *run, si
     }
 }
 
-/* Distance of the median to the farther end of its interval, as a share of it: what tables print as ±. */
-static double uncertainty(const struct pk_figures *f, struct pk_arena *a)
-{
-    double *v = pk_new_n(a, double, f->n);
-    memcpy(v, f->figure, f->n * sizeof *v);
-    const struct pk_interval ci = pk_invocations_interval(v, f->n, 0.95);
-    return f->median != 0 ? fmax(ci.hi - f->median, f->median - ci.lo) / fabs(f->median) : NAN;
-}
-
 /* Points into time order, then what follows from their values. */
 static void finish_series(struct series_builder *g, double min_effect, struct pk_arena *a)
 {
@@ -153,7 +144,7 @@ static void finish_series(struct series_builder *g, double min_effect, struct pk
     }
     for (size_t i = 0; i < s->n; i++) {
         v[i] = g->points[i].f->median;
-        g->points[i].uncertainty = uncertainty(g->points[i].f, a);
+        g->points[i].uncertainty = pk_figures_uncertainty(g->points[i].f);
         if (i && v[i - 1] > 0)
             g->points[i].change = v[i] / v[i - 1] - 1;
     }

@@ -56,10 +56,24 @@ static const double *per_invocation(const struct pk_compared *const *v, size_t n
     return mean;
 }
 
+/* The geometric means of the ratios and of their ends. */
+static struct pk_ratio mean_of_rows(const struct pk_compared *const *v, size_t n)
+{
+    double ratio = 0, lo = 0, hi = 0;
+    for (size_t i = 0; i < n; i++) {
+        ratio += log(v[i]->ratio.ratio) / (double)n;
+        lo += log(v[i]->ratio.ci.lo) / (double)n;
+        hi += log(v[i]->ratio.ci.hi) / (double)n;
+    }
+    return (struct pk_ratio){.ratio = exp(ratio), .ci = {exp(lo), exp(hi)}, .p = NAN, .df = NAN};
+}
+
 static struct pk_ratio mean_ratio(const struct pk_compared *const *v, size_t n, double level,
                                   enum pk_design design, struct pk_arena *a)
 {
-    const bool pairs = design != PK_DESIGN_STORED;
+    const bool pairs = design == PK_DESIGN_GATE;
+    if (!pairs && !pk_figures_of_runs(v[0]->base, v[0]->new_))
+        return mean_of_rows(v, n);
     const struct common b = common_to(v, n, true, pairs, a), w = common_to(v, n, false, pairs, a);
     if (b.n > 1 && w.n > 1) {
         const double *base = per_invocation(v, n, true, &b, a), *new_ = per_invocation(v, n, false, &w, a);

@@ -3,9 +3,10 @@
  * Two runs are paired by identity: experiment, probe revision, variant, device class, and the axes that differ from their birth
  * defaults. Within one run, cases are paired across the values of one axis (or of `variant`) against its first value.
  *
- * A figure is the value of a metric from one invocation; a ratio is new / base of the geometric means of the figures, with a Welch
- * interval over the invocations' logs: iterations inside a process are not independent repetitions, so fewer than two invocations on a
- * side give a ratio without an interval. pk_judge then gives the verdicts. */
+ * A figure is the value of a metric from one invocation: iterations inside a process are not independent repetitions. The ratio of two
+ * runs, or of two cases of one, is new / base of the medians over the invocations, as in the tables of a run; its interval follows from
+ * the ends of both, and is missing with fewer than three invocations. pk_judge then gives the verdicts, and the ratio that was judged where
+ * a side is several runs or both were measured in turns. */
 #pragma once
 
 #include "base/err.h"
@@ -64,8 +65,9 @@ struct pk_compared {
         tail[PK_TAILS]; /* of pk_find_moved_tails: that moved while the median did not; 0 = not so */
 };
 
-/* The geometric mean of the ratios of one metric (and one value): every case counts the same. Its interval is over invocations,
- * because the cases of one process are not independent: NaN unless all cases have two in common. */
+/* The geometric mean of the ratios of one metric (and one value): every case counts the same. Where ratios are of medians, its ends are the
+ * geometric means of theirs, because the cases of one process may err together. Else its interval is over invocations: NaN unless all cases
+ * have two in common. */
 struct pk_compare_mean {
     const char *metric, *unit, *direction;
     const char *value;
@@ -255,7 +257,15 @@ struct pk_compare_side pk_compare_with_tails(const struct pk_compare_side *side,
 enum pk_code pk_compare_check_tails(const struct pk_compare_side *side, const struct pk_compare_options *o,
                                     struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 
-/* A row of two figures, with their ratio. */
+/* The median of the processes with its interval, as v_summary has it; and the distance to its farther end, as a share: the ± of tables. */
+struct pk_median pk_figures_interval(const struct pk_figures *f, double level);
+double pk_figures_uncertainty(const struct pk_figures *f);
+
+/* Whether a side is several runs. */
+bool pk_figures_of_runs(const struct pk_figures *base, const struct pk_figures *new_);
+
+/* A row of two figures. Of single runs, or of two cases of one, their ratio is that of the medians, as the tables of a run have it; where a
+ * side is several runs, that of the geometric means, which is what is judged. */
 struct pk_compared pk_compare_figures(const struct pk_figures *base, const struct pk_figures *new_,
                                       double level);
 

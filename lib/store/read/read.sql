@@ -1,7 +1,9 @@
 -- What is read back of runs: which run a reference means, baselines, and figures.
 
+-- Both runs of a calibration measured noise: nobody means them by "the newest".
 -- statement: run_counted_back
-SELECT id FROM main.run ORDER BY id DESC LIMIT 1 OFFSET ?1;
+SELECT id FROM main.run WHERE CASE WHEN json_valid(settings) THEN settings ->> '$.gate.calibration' END IS NULL
+ORDER BY id DESC LIMIT 1 OFFSET ?1;
 -- statement: run_of_id
 SELECT id FROM main.run WHERE id = ?1;
 -- statement: run_of_commit

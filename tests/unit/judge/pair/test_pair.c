@@ -265,7 +265,8 @@ static void never_cries_wolf(void **state)
         pk_arena_free(&arena);
     }
     double pairs = (double)pair_cries / TRIALS / CASES, means = (double)mean_cries / TRIALS;
-    if (pairs < 0.03 || pairs > 0.055 || means < 0.03 || means > 0.06)
+    /* from the ends of two intervals: less than the 0.05 of either */
+    if (!pair_cries || pairs > 0.02 || means > 0.02)
         fail_msg("pairs %.4f, means %.4f of 0.05", pairs, means);
 }
 
