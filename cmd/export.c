@@ -1,9 +1,10 @@
-/* Export: a run's data for other programs. */
+/* Export: the data of runs for other programs. */
 #include "cmd/cmd.h"
 
 #include "base/text/words.h"
 #include "store/table.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct options {
@@ -43,39 +44,66 @@ static enum pk_code check_format(const char *name, struct pk_err *err)
     return pk_fix(err, "perfkit show prints the tables of a run");
 }
 
+/* Adds a run, once; the store stays open. */
+static enum pk_code add_run(struct pk_app *app, const char *ref, struct pk_store **s, struct pk_texts *runs,
+                            struct pk_err *err)
+{
+    PK_STORE_CLEANUP struct pk_store *other = NULL;
+    int64_t id;
+    if (pk_open_run(app, ref, *s ? &other : s, &id, err))
+        return err->code;
+    pk_texts_add_new(runs, pk_printf(app->arena, "%lld", (long long)id), app->arena);
+    if (!other || strcmp(pk_store_file(other), pk_store_file(*s)) == 0)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "'%.100s' is in another file than '%.100s'", ref, app->args.v[1]);
+    pk_why(err, "an export is of runs of one store");
+    return pk_fix(err, "perfkit db merge FILE brings the runs of both into one");
+}
+
+/* A note for exports without rows: a header is easy to overlook. */
+static const char *no_rows(const struct pk_texts *runs, const char *what, struct pk_arena *a)
+{
+    const char *how = NULL;
+    for (size_t i = 0; i < sizeof recorded_by / sizeof *recorded_by; i++)
+        if (strcmp(recorded_by[i].what, what) == 0)
+            how = recorded_by[i].how;
+    return pk_printf(a, "run %s has no rows of --what %s%s%s", pk_list(runs->v, runs->n, ", ", a), what,
+                     how ? ": " : "", how ? how : "");
+}
+
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct options *o = app->options;
     PK_STORE_CLEANUP struct pk_store *s = NULL;
-    int64_t run_id;
-    if (check_format(app->args.v[0], err) ||
-        pk_open_run(app, app->args.n > 1 ? app->args.v[1] : "@", &s, &run_id, err))
-        return err->code;
-    const struct pk_param param = pk_param_int(":run", run_id);
-    if (pk_table_print(s, NULL, pk_printf(app->arena, "export_%s", o->what), &param, 1, app->out, err))
-        return err->code;
-    if (pk_out_rows(app->out))
-        return PK_OK;
-    const char *how = NULL; /* a note for exports without rows: a header is easy to overlook */
-    for (size_t i = 0; i < sizeof recorded_by / sizeof *recorded_by; i++)
-        if (strcmp(recorded_by[i].what, o->what) == 0)
-            how = recorded_by[i].how;
-    app->closing_note = pk_printf(app->arena, "run %lld has no rows of --what %s%s%s", (long long)run_id,
-                                  o->what, how ? ": " : "", how ? how : "");
-    return PK_OK;
+    struct pk_texts runs = {0};
+    enum pk_code rc = check_format(app->args.v[0], err);
+    for (size_t i = 1; !rc && i < (app->args.n > 1 ? app->args.n : 2); i++)
+        rc = add_run(app, app->args.n > 1 ? app->args.v[i] : "@", &s, &runs, err);
+    const char *table = pk_printf(app->arena, "export_%s", o->what);
+    struct pk_param params[] = {
+        pk_param_text(":run", NULL),
+        pk_param_text(":runs", pk_printf(app->arena, "[%s]", pk_list(runs.v, runs.n, ",", app->arena)))};
+    for (size_t i = 0; !rc && i < runs.n; i++) {
+        params[0] = pk_param_int(":run", strtoll(runs.v[i], NULL, 10));
+        rc = pk_table_print(s, NULL, table, PK_PARAMS(params), app->out, err);
+    }
+    if (!rc && !pk_out_rows(app->out))
+        app->closing_note = no_rows(&runs, o->what, app->arena);
+    return rc;
 }
 
 const struct pk_cmd pk_cmd_export = {
     .name = "export",
     .summary = "raw samples and derived data, for other programs",
-    .usage = "export FORMAT [RUN] [--what ROWS] [options]",
+    .usage = "export FORMAT [RUN...] [--what ROWS] [options]",
     .examples = "perfkit export csv > samples.csv\n"
+                "perfkit export csv @~1 @ --what summary\n"
                 "perfkit export json nightly --what summary -o summary.json\n"
                 "perfkit export jsonl @~1 --what cases\n"
                 "perfkit export csv --what memory        memory over time, of a run with --allocations",
     .options = options,
     .options_bytes = sizeof(struct options),
-    .exact_args = "1-2",
+    .exact_args = "1+",
     .format_first = true,
     .run = run,
 };

@@ -3,15 +3,39 @@
 
 #include "bench/tables/tables.h"
 #include "judge/report/ranking.h"
+#include "out/output/output.h"
+
+struct options {
+    const char *table;
+};
+
+static const struct pk_opt options[] = {
+    {"table", 't', PK_OPT_TEXT, offsetof(struct options, table), "NAME", .group = "Tables", .cli_only = true,
+     .help = "print only this table; of several, CSV needs this, or -o DIR/ for a file of each"},
+    {0},
+};
+
+struct shown {
+    struct pk_store *s;
+    int64_t run_id;
+};
+
+static enum pk_code print(void *user, struct pk_out *out, struct pk_err *err)
+{
+    const struct shown *v = user;
+    return pk_run_tables(v->s, v->run_id, out, err) ? err->code : pk_ranking_print(v->s, v->run_id, out, err);
+}
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
+    const struct options *o = app->options;
     PK_STORE_CLEANUP struct pk_store *s = NULL;
     int64_t run_id;
-    return pk_open_run(app, app->args.n ? app->args.v[0] : "@", &s, &run_id, err) ||
-                   pk_run_tables(s, run_id, app->out, err)
-               ? err->code
-               : pk_ranking_print(s, run_id, app->out, err);
+    if (pk_open_run(app, app->args.n ? app->args.v[0] : "@", &s, &run_id, err))
+        return err->code;
+    struct shown v = {s, run_id};
+    const struct pk_printed tables = {print, &v, pk_printf(app->arena, "run %lld", (long long)run_id)};
+    return pk_print_tables(&tables, o->table, app->out, app->arena, err);
 }
 
 const struct pk_cmd pk_cmd_show = {
@@ -20,7 +44,10 @@ const struct pk_cmd pk_cmd_show = {
     .usage = "show [RUN] [options]",
     .examples = "perfkit show\n"
                 "perfkit show @~1 --format markdown\n"
-                "perfkit show colleague.db:nightly --format csv -o nightly.csv",
+                "perfkit show --table scaling --format csv\n"
+                "perfkit show colleague.db:nightly --format csv -o nightly/    a file of each table",
+    .options = options,
+    .options_bytes = sizeof(struct options),
     .exact_args = "0-1",
     .run = run,
 };

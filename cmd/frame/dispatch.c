@@ -59,6 +59,37 @@ static enum pk_code check_arity(const struct pk_cmd *c, size_t n, struct pk_err 
     return pk_fix(err, "perfkit %s -h shows examples", c->name);
 }
 
+/* Standard output, the file of -o, or its directory. */
+static enum pk_code open_output(struct pk_app *app, enum pk_format format, struct pk_output *o,
+                                struct pk_err *err)
+{
+    const char *path = app->globals->output;
+    *o = (struct pk_output){.f = stdout};
+    if (!path || !*path || path[strlen(path) - 1] != '/')
+        return path ? pk_output_open(path, app->arena, o, err) : PK_OK;
+    if (format == PK_FMT_CSV)
+        return pk_output_open_directory(path, app->arena, o, err);
+    pk_fail(err, PK_E_USAGE, "'%.300s' is a directory, which is for --format csv", path);
+    pk_why(err, "it gets one CSV file for each table; %s has all tables in one file",
+           pk_format_names[format]);
+    return pk_fix(err, "add --format csv, or name a file");
+}
+
+/* Closes the output, and keeps what was printed, whole. */
+static enum pk_code close_output(struct pk_app *app, struct pk_output *o, bool silent, struct pk_err *err)
+{
+    enum pk_code written = silent ? PK_OK : pk_out_close(app->out, err);
+    if (!written)
+        written = pk_output_keep(o, err);
+    else
+        pk_output_discard(o);
+    if (o->err.code && written != PK_E_INTERRUPTED)
+        *err = o->err;
+    if (o->names.n && !written)
+        pk_note(app, "written to %s: %s", o->directory, pk_list(o->names.v, o->names.n, ", ", app->arena));
+    return written;
+}
+
 /* Runs the command with its output open; keeps what it printed, whole. */
 static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, struct pk_err *err)
 {
@@ -66,10 +97,11 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
     struct pk_output output;
     struct pk_err late = {0};
     const char *format_name = c->format_first ? app->args.v[0] : app->globals->format;
-    if (pk_format_parse(format_name, &format, err) ||
-        pk_output_open(app->globals->output, app->arena, &output, err))
+    if (pk_format_parse(format_name, &format, err) || open_output(app, format, &output, err))
         return err->code;
     struct pk_out_options options = pk_out_options_of(app->globals, format);
+    options.next_file = output.directory ? pk_output_next : NULL;
+    options.files = &output;
     options.stop_flag = &pk_stop_flag;
     app->out = pk_out_open(output.f, &options);
     app->text = output.f;
@@ -79,11 +111,7 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
         pk_output_discard(&output);
         return rc;
     }
-    enum pk_code written = silent ? PK_OK : pk_out_close(app->out, &late);
-    if (written)
-        pk_output_discard(&output);
-    else
-        written = pk_output_keep(&output, &late);
+    const enum pk_code written = close_output(app, &output, silent, &late);
     if (app->closing_note && !written)
         pk_note(app, "%s", app->closing_note);
     if (!written || (rc && written != PK_E_INTERRUPTED)) {

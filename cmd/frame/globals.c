@@ -21,7 +21,9 @@ const struct pk_opt pk_global_rows[] = {
     {"format", 0, PK_OPT_CHOICE, O(format), "FORMAT", .choices = pk_format_names, .def = "table",
      .help = "output format of results"},
     {"output", 'o', PK_OPT_TEXT, O(output), "FILE", .cli_only = true,
-     .help = "write results to this file instead of standard output; it appears when they are complete"},
+     .help =
+         "write results to this file instead of standard output; it appears when they are complete. DIR/: "
+         "a CSV file of each table there"},
     {"csv-safe", 0, PK_OPT_FLAG, O(csv_safe),
      .help =
          "in CSV, put ' before a text that a spreadsheet would take for a formula; --output does so, too"},

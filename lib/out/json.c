@@ -47,7 +47,7 @@ static void put_string(struct pk_sink *s, const char *text)
 
 /* JSON text as it is when it is valid, on one line; else as a string. In valid text, controls are white space
  * between tokens, and whatever else is unsafe stands inside a string, where it may be escaped. */
-static void put_embedded(struct pk_sink *s, const char *text)
+static void put_value(struct pk_sink *s, const char *text)
 {
     PK_JSON_CLEANUP json_t *j = json_loads(text, JSON_DECODE_ANY, NULL);
     if (!j) {
@@ -66,13 +66,43 @@ static void put_embedded(struct pk_sink *s, const char *text)
     }
 }
 
+static void put_embedded(struct pk_sink *s, struct pk_memo *memo, const char *text)
+{
+    if (pk_sink_again(s, memo, text))
+        return;
+    put_value(s, text);
+    pk_sink_remember(s, memo, text);
+}
+
+/* Of a column: its key, and its value as JSON text. */
+struct member {
+    struct pk_memo key, embedded;
+};
+
+static void begin_members(struct pk_out *o)
+{
+    struct member *m = o->state = pk_new_n(&o->arena, struct member, o->n_cols);
+    for (size_t i = 0; i < o->n_cols; i++)
+        m[i].key.text.arena = m[i].key.written.arena = m[i].embedded.text.arena =
+            m[i].embedded.written.arena = &o->arena;
+}
+
+static void put_key(struct pk_sink *s, struct pk_memo *memo, const char *key)
+{
+    if (pk_sink_again(s, memo, key))
+        return;
+    put_string(s, key);
+    pk_sink_char(s, ':');
+    pk_sink_remember(s, memo, key);
+}
+
 static void put_members(struct pk_out *o, const struct pk_cell *cells)
 {
     for (size_t i = 0; i < o->n_cols; i++) {
+        struct member *m = (struct member *)o->state + i;
         if (i)
             pk_sink_char(&o->sink, ',');
-        put_string(&o->sink, o->cols[i].key);
-        pk_sink_char(&o->sink, ':');
+        put_key(&o->sink, &m->key, o->cols[i].key);
         if (cells[i].type == PK_CELL_INT)
             pk_sink_int(&o->sink, cells[i].i);
         else if (cells[i].type == PK_CELL_REAL && isfinite(cells[i].f))
@@ -80,7 +110,7 @@ static void put_members(struct pk_out *o, const struct pk_cell *cells)
         else if (cells[i].type != PK_CELL_TEXT)
             pk_sink_str(&o->sink, "null");
         else if (o->cols[i].json)
-            put_embedded(&o->sink, cells[i].s);
+            put_embedded(&o->sink, &m->embedded, cells[i].s);
         else
             put_string(&o->sink, cells[i].s);
     }
@@ -106,9 +136,10 @@ static void begin(struct pk_out *o)
 
 static void table(struct pk_out *o)
 {
-    pk_sink_str(&o->sink, o->n_names > 1 ? ",\n" : "\n");
+    pk_sink_str(&o->sink, o->printed > 1 ? ",\n" : "\n");
     put_string(&o->sink, o->name);
     pk_sink_str(&o->sink, ":{\"rows\":[");
+    begin_members(o);
 }
 
 static void row(struct pk_out *o, const struct pk_cell *cells)
@@ -144,4 +175,4 @@ static void line_row(struct pk_out *o, const struct pk_cell *cells)
 const struct pk_writer pk_writer_json = {
     .begin = begin, .table = table, .row = row, .table_end = table_end, .end = end};
 
-const struct pk_writer pk_writer_jsonl = {.row = line_row};
+const struct pk_writer pk_writer_jsonl = {.table = begin_members, .row = line_row};

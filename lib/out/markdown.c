@@ -38,7 +38,7 @@ static void put_safe(struct pk_out *o, const char *text)
 
 static void table(struct pk_out *o)
 {
-    if (o->n_names > 1)
+    if (o->printed > 1)
         pk_sink_char(&o->sink, '\n');
     if (o->title) {
         pk_sink_str(&o->sink, "### ");

@@ -72,7 +72,7 @@ static void end_table(struct pk_out *o)
 {
     if (!o->in_table)
         return;
-    if (o->writer->table_end)
+    if (o->writer->table_end && !o->omitted)
         o->writer->table_end(o);
     o->in_table = false;
     o->n_notes = 0;
@@ -98,6 +98,17 @@ static const char *printed_key(const struct pk_column *c, struct pk_arena *a)
     return c->tail ? pk_printf(a, "%s%s", c->key, c->tail) : pk_strdup(a, c->key);
 }
 
+static const char *const *texts_copy(struct pk_arena *a, const char *const *texts)
+{
+    size_t n = 0;
+    while (texts[n])
+        n++;
+    const char **copy = pk_new_n(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        copy[i] = pk_strdup(a, texts[i]);
+    return copy;
+}
+
 static void copy_columns(struct pk_out *o, const struct pk_column *cols, size_t n)
 {
     struct pk_arena *a = &o->arena;
@@ -110,6 +121,7 @@ static void copy_columns(struct pk_out *o, const struct pk_column *cols, size_t 
         o->row.keys[i] = pk_strdup(a, cols[i].key);
         copy[i].key = printed_key(&cols[i], a);
         copy[i].heading = cols[i].heading ? pk_strdup(a, cols[i].heading) : NULL;
+        copy[i].members = cols[i].members ? texts_copy(a, cols[i].members) : NULL;
     }
     o->cols = copy;
     o->n_cols = n;
@@ -125,6 +137,28 @@ static bool goes_on(struct pk_out *o, const char *name, const struct pk_column *
         if (strcmp(o->cols[i].key, printed_key(&cols[i], &o->arena)) != 0)
             return false;
     return true;
+}
+
+/* A table is known by its name in this output; by several of one name, which people see, by that. */
+static bool is_omitted(const struct pk_out *o)
+{
+    return o->only && strcmp(o->only, o->name) != 0 &&
+           !(o->writer->people && strcmp(o->only, o->given_name) == 0);
+}
+
+static void begin_table(struct pk_out *o)
+{
+    o->printed++;
+    if (o->opt.next_file) {
+        pk_sink_flush(&o->sink);
+        FILE *f = o->opt.next_file(o->opt.files, o->name);
+        if (f)
+            o->sink.f = f;
+        else
+            o->sink.error = EIO;
+    }
+    if (o->writer->table)
+        o->writer->table(o);
 }
 
 void pk_out_table(struct pk_out *o, const char *name, const char *title, const struct pk_column *cols,
@@ -143,18 +177,42 @@ void pk_out_table(struct pk_out *o, const char *name, const char *title, const s
     o->title = title ? pk_strdup(&o->arena, title) : NULL;
     copy_columns(o, cols, n);
     o->rows = 0;
-    if (o->writer->table)
-        o->writer->table(o);
+    o->omitted = is_omitted(o);
+    if (!o->omitted)
+        begin_table(o);
     uselocale(user);
 }
 
 void pk_out_row(struct pk_out *o, const struct pk_cell *cells)
 {
     pk_assert(o->in_table);
+    if (o->omitted)
+        return;
     locale_t user = uselocale(o->locale);
     o->writer->row(o, cells);
     o->rows++;
     uselocale(user);
+}
+
+void pk_out_only(struct pk_out *o, const char *table)
+{
+    o->only = table ? pk_strdup(&o->arena, table) : NULL;
+}
+
+bool pk_out_is_flat(const struct pk_out *o)
+{
+    return o->opt.format == PK_FMT_CSV;
+}
+
+bool pk_out_is_one_table(const struct pk_out *o)
+{
+    return pk_out_is_flat(o) && !o->opt.next_file;
+}
+
+const char *const *pk_out_names(const struct pk_out *o, size_t *n)
+{
+    *n = o->n_names;
+    return o->names;
 }
 
 struct pk_row *pk_row_begin(struct pk_out *o)

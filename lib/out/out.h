@@ -10,7 +10,7 @@
  *             texts and headings wrap at blanks, then optional columns are left out and a line says which (layout.h).
  *   markdown  the same as a GitHub-flavoured table; the title is a heading. Text makes no links, images, mentions or tags.
  *   csv       header line of keys; quoting as RFC 4180, lines end in LF. NULL is an empty field, an empty text is "".
- *             Several tables are separated by an empty line. No titles, no notes.
+ *             Several tables are separated by an empty line, or each is a file. No titles, no notes.
  *   json      {"schema":1,"tables":{"scaling":{"rows":[{"forward_ns":1},...],"notes":["..."]}}}
  *             notes only when there are any; notes said outside a table are a top-level "notes". A second table of
  *             the same name is "scaling_2". NULL, NaN and infinities are null. `schema` changes when this shape does;
@@ -87,6 +87,10 @@ struct pk_column {
     bool left;          /* text: left-aligned, may wrap; numbers are right-aligned */
     bool
         json; /* the cell holds JSON text: embedded in JSON formats, as it is in csv; people read "a=1 b=2" or "a, b" */
+    const char *const *
+        members; /* csv: names, NULL-terminated, of members of the JSON objects in the cells. Each is a column at the end of
+                                   the row: NAME, or KEY.NAME where another column is NAME. NULL = none */
+    bool nested;   /* left out of csv: its members are there */
     int optional;  /* where a table is wider than `width`: 1 is left out first, then 2 ...; 0 = never */
     bool machine;  /* for programs: left out of table and markdown (not the only column) */
     bool exponent; /* shown numbers are written 1.2e-05, all of them but 0 */
@@ -94,9 +98,12 @@ struct pk_column {
 
 struct pk_out_options {
     enum pk_format format;
-    bool color;     /* caller has applied --color, NO_COLOR, isatty */
-    unsigned width; /* 0 = no limit (not a terminal): never truncate */
-    bool csv_safe;  /* a text that a spreadsheet would take for a formula has "'" before it */
+    bool color;                                         /* caller has applied --color, NO_COLOR, isatty */
+    unsigned width;                                     /* 0 = no limit (not a terminal): never truncate */
+    FILE *(*next_file)(void *files, const char *table); /* csv: opens where the next table goes, instead of
+                                                          to one stream; NULL when it cannot. NULL = one stream */
+    void *files;
+    bool csv_safe; /* a text that a spreadsheet would take for a formula has "'" before it */
     const volatile int *
         stop_flag; /* set by a signal handler: printing ends soon after (base/clock.h); NULL = nothing ends it */
 };
@@ -156,6 +163,15 @@ static inline void pk_put_nonempty(struct pk_row *row, const char *key, const ch
 /* Columns that a command adapts before it begins the table: a copy, and the one of a key (assert). */
 struct pk_column *pk_columns_copy(struct pk_arena *a, const struct pk_column *cols, size_t n);
 struct pk_column *pk_column_of(struct pk_column *cols, size_t n, const char *key);
+
+/* From now on only this table is printed, by the name that pk_out_names has; NULL = every one. Notes before the first table are, too. */
+void pk_out_only(struct pk_out *o, const char *table);
+/* Whether a cell is one value, so that the members of an object need columns: csv. */
+bool pk_out_is_flat(const struct pk_out *o);
+/* Whether what is printed should be one table: a single CSV file. */
+bool pk_out_is_one_table(const struct pk_out *o);
+/* The names of all tables so far, also of those that were not printed. */
+const char *const *pk_out_names(const struct pk_out *o, size_t *n);
 
 /* A line under the current table, for people and, as "notes", in JSON; before the first table a line above it, of the whole. Copied. */
 void pk_out_note(struct pk_out *o, const char *text);

@@ -72,6 +72,7 @@ static void drain(struct pk_sink *s)
     }
     write_out(s, s->buf + from, s->n - from);
     s->n = 0;
+    s->drains++;
 }
 
 /* At least n bytes of room in the buffer; n is small. */
@@ -104,6 +105,27 @@ void pk_sink_char(struct pk_sink *s, char c)
 {
     *room(s, 1) = c;
     s->n++;
+}
+
+bool pk_sink_again(struct pk_sink *s, struct pk_memo *m, const char *text)
+{
+    if (m->written.n && strcmp(pk_buf_text(&m->text), text) == 0) {
+        pk_sink_put(s, m->written.s, m->written.n);
+        return true;
+    }
+    m->from = s->n;
+    m->drains = s->drains;
+    return false;
+}
+
+void pk_sink_remember(const struct pk_sink *s, struct pk_memo *m, const char *text)
+{
+    pk_buf_clear(&m->text);
+    pk_buf_clear(&m->written);
+    if (s->drains != m->drains) /* its beginning is gone */
+        return;
+    pk_buf_str(&m->text, text);
+    pk_buf_add(&m->written, s->buf + m->from, s->n - m->from);
 }
 
 static const char digit_pairs[] =

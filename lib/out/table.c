@@ -243,7 +243,7 @@ static void put_table(struct pk_out *o)
 
 static void table_end(struct pk_out *o)
 {
-    if (o->n_names > 1)
+    if (o->printed > 1)
         pk_sink_char(&o->sink, '\n');
     if (o->title) {
         pk_sink_str(&o->sink, o->opt.color ? "\x1b[1m" : "");

@@ -21,6 +21,7 @@ struct pk_sink {
     struct pk_grace grace;
     enum { PK_LINE_START, PK_LINE_COLON, PK_LINE_REST } line; /* what is already written of it */
     unsigned marker;                                          /* pk_ends_marker */
+    uint64_t drains;                                          /* how often the buffer was emptied */
     size_t n;
     char buf[PK_SINK_BYTES];
 };
@@ -33,6 +34,19 @@ void pk_sink_int(struct pk_sink *s, int64_t v);
  * "1e+300"). v is finite. The caller has a locale with a decimal point. */
 void pk_sink_real(struct pk_sink *s, double v);
 void pk_sink_flush(struct pk_sink *s); /* buffer and stream */
+
+/* What was written for a text, kept for the rows that have the same: those of a case have its axes.
+ *     if (!pk_sink_again(s, &memo, text)) {
+ *         ... what it takes ...
+ *         pk_sink_remember(s, &memo, text);
+ *     } */
+struct pk_memo {
+    struct pk_buf text, written;
+    size_t from; /* where in the buffer it began */
+    uint64_t drains;
+};
+bool pk_sink_again(struct pk_sink *s, struct pk_memo *m, const char *text);
+void pk_sink_remember(const struct pk_sink *s, struct pk_memo *m, const char *text);
 
 struct pk_writer {
     bool people;                     /* read it; for programs, equal tables one after the other are one */
@@ -66,6 +80,9 @@ struct pk_out {
 
     /* the table being written */
     bool in_table, torn;
+    bool omitted; /* the table is not printed: pk_out_only */
+    const char *only;
+    size_t printed;           /* tables */
     const char *name, *title; /* name: unique in this output, never NULL */
     const char *given_name;   /* the caller's name of it */
     const struct pk_column *cols;

@@ -109,6 +109,22 @@ static enum pk_code parse_unit(const struct print *p, const struct result *r, co
     return PK_OK;
 }
 
+/* The names of all axes of the runs that are printed, as members of the cells. */
+static enum pk_code axis_names(const struct print *p, const char *const **names, struct pk_err *err)
+{
+    enum { MOST = 1000 };
+    const char **texts;
+    size_t n;
+    if (pk_db_texts(p->s, "axis_names", p->params, p->n_params, p->a, &texts, &n, err))
+        return err->code;
+    *names = texts;
+    if (n <= MOST)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "the cases have more than %d axes", MOST);
+    pk_why(err, "each would be a column of every row");
+    return pk_fix(err, "the formats json and jsonl have the axes as objects");
+}
+
 /* A column's directive; *hide: for programs only when no row has a value. */
 static enum pk_code parse_column(const struct print *p, const struct result *r, const char *text,
                                  struct pk_column *c, bool *hide, struct pk_err *err)
@@ -126,6 +142,11 @@ static enum pk_code parse_column(const struct print *p, const struct result *r, 
         const bool is_optional = strncmp(word, optional, strlen(optional)) == 0;
         if (strcmp(word, "hide") == 0)
             *hide = true;
+        else if (strcmp(word, "members") == 0) {
+            if (pk_out_is_flat(p->out) && axis_names(p, &c->members, err))
+                return err->code;
+        } else if (strcmp(word, "nested") == 0)
+            c->nested = true;
         else if (strcmp(word, "e") == 0)
             c->exponent = true;
         else if (strcmp(word, "machine") == 0)

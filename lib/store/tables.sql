@@ -383,6 +383,11 @@ SELECT :path AS path, (SELECT page_count FROM pragma_page_count) * (SELECT page_
        (SELECT count(*) FROM v_slice) AS slices, (SELECT count(*) FROM main.sample) AS samples,
        (SELECT max(started_at) FROM v_run) AS newest;
 
+-- Of all runs of an export, so that each of its rows has the same columns.
+-- query: axis_names
+SELECT DISTINCT a.key FROM json_each(:runs) r JOIN main.run_case c ON c.run_id = r.value,
+  json_each(CASE WHEN json_valid(c.axes) THEN c.axes ELSE '{}' END) a WHERE typeof(a.key) = 'text' ORDER BY a.key LIMIT 1001;
+
 -- table: export_runs
 -- empty: keep
 -- column: machine | machine | json
@@ -392,19 +397,20 @@ SELECT * FROM v_run WHERE run_id = :run;
 
 -- table: export_cases
 -- empty: keep
--- column: axes | axes | json
+-- column: axes | axes | json | members
 -- column: identity | identity | json
 SELECT * FROM v_case WHERE run_id = :run ORDER BY ordinal;
 
 -- table: export_summary
 -- empty: keep
--- column: axes | axes | json
+-- column: axes | axes | json | members
 -- column: identity | identity | json
 SELECT * FROM v_summary WHERE run_id = :run ORDER BY ordinal, metric;
 
 -- table: export_samples
 -- empty: keep
-SELECT * FROM v_sample WHERE run_id = :run;
+-- column: axes | axes | json | members nested
+SELECT s.*, c.experiment, c.variant, c.device, c.axes FROM v_sample s JOIN main.run_case c ON c.id = s.case_id WHERE s.run_id = :run;
 
 -- table: export_invocations
 -- empty: keep
@@ -422,17 +428,17 @@ SELECT * FROM v_fit WHERE run_id = :run ORDER BY name, experiment, variant, devi
 
 -- table: export_kernels
 -- empty: keep
--- column: axes | axes | json
+-- column: axes | axes | json | members
 SELECT * FROM v_kernel WHERE run_id = :run ORDER BY ordinal, region, time_ns DESC;
 
 -- table: export_counters
 -- empty: keep
--- column: axes | axes | json
+-- column: axes | axes | json | members
 SELECT * FROM v_counter WHERE run_id = :run ORDER BY ordinal, region, group_name, name;
 
 -- table: export_roofline
 -- empty: keep
--- column: axes | axes | json
+-- column: axes | axes | json | members
 SELECT run_id, case_id, experiment, device, variant, axes, region, flops, bytes, flops_from, bytes_from, intensity, flops_per_s,
        attainable_flops_per_s, bound, share_of_roof, lives_in, note, ordinal
 FROM roofline WHERE run_id = :run ORDER BY ordinal, region;
@@ -447,12 +453,12 @@ SELECT * FROM v_doubt WHERE run_id = :run ORDER BY case_id, invocation, pass, do
 
 -- table: export_breakdown
 -- empty: keep
--- column: axes | axes | json
+-- column: axes | axes | json | members
 SELECT * FROM v_breakdown WHERE run_id = :run ORDER BY ordinal, region, family;
 
 -- table: export_memory
 -- empty: keep
--- column: axes | axes | json
+-- column: axes | axes | json | members
 SELECT m.run_id, m.case_id, m.experiment, m.variant, m.axes, CASE m.kind WHEN 'regions' THEN 'peak' ELSE m.kind END AS kind, m.place, m.region, m.bytes,
        m.predicted_bytes,
        m.parameters_bytes, m.gradients_bytes, m.optimizer_bytes, m.activations_bytes, m.workspace_bytes, m.other_bytes, m.whole, m.ordinal
@@ -460,7 +466,7 @@ FROM memory_moment m WHERE m.run_id = :run ORDER BY m.ordinal, m.kind, m.place;
 
 -- table: export_timeline
 -- empty: keep
--- column: axes | axes | json
+-- column: axes | axes | json | members
 SELECT * FROM v_timeline WHERE run_id = :run ORDER BY ordinal, invocation, bucket;
 
 -- table: export_topology

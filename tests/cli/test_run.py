@@ -63,7 +63,7 @@ def test_exact_on_the_null_device(perfkit, shown):
 
 @not_sanitized
 def test_the_same_twice_on_the_null_device(perfkit, shown):
-    first, second = perfkit("show", "--format", "csv").stdout, run(perfkit, *SMALL, "--format", "csv").stdout
+    first, second = perfkit("show", "--format", "jsonl").stdout, run(perfkit, *SMALL, "--format", "jsonl").stdout
     assert first == second and first.count("\n") > 20
 
 
@@ -541,7 +541,7 @@ def test_an_interval_is_printed_as_percent_and_as_bounds(perfkit):
     assert row["forward_uncertainty"] == 3  # the farther end, relative to the median
     r = perfkit("show")
     assert scaling_lines(r.stdout)[2].count(">100") == 2 and "Noisy: the median of 3 of 3 cases" in r.stdout
-    assert "forward_ci_low_ns" in perfkit("show", "--format", "csv").stdout.splitlines()[0]
+    assert "forward_ci_low_ns" in perfkit("show", "--format", "csv", "--table", "scaling").stdout.splitlines()[0]
 
 
 def test_two_processes_give_no_interval(perfkit):

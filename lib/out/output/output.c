@@ -1,5 +1,5 @@
-/* Output: standard output, or the file of -o, which is written completely or not at all. */
-#include "cmd/frame/frame.h"
+/* Output: the file of -o, which is written completely or not at all. */
+#include "out/output/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,11 +30,10 @@ enum pk_code pk_output_cannot(const char *path, struct pk_err *err)
 
 enum pk_code pk_output_open(const char *path, struct pk_arena *a, struct pk_output *o, struct pk_err *err)
 {
-    *o = (struct pk_output){.f = stdout};
-    if (!path)
-        return PK_OK;
     struct stat st;
     bool exists = !stat(path, &st);
+    o->path = o->temporary = NULL;
+    o->f = NULL;
     if (exists && S_ISDIR(st.st_mode)) {
         errno = EISDIR;
         return pk_output_cannot(path, err);
@@ -57,7 +56,7 @@ enum pk_code pk_output_open(const char *path, struct pk_arena *a, struct pk_outp
 
 enum pk_code pk_output_keep(struct pk_output *o, struct pk_err *err)
 {
-    if (o->f == stdout)
+    if (!o->path)
         return PK_OK;
     const bool torn = ferror(o->f);
     const bool failed = fclose(o->f) || torn || (o->temporary && rename(o->temporary, o->path));
@@ -66,14 +65,17 @@ enum pk_code pk_output_keep(struct pk_output *o, struct pk_err *err)
         pk_output_forget();
     }
     unfinished = NULL;
+    o->path = NULL;
     return failed ? err->code : PK_OK;
 }
 
 void pk_output_discard(struct pk_output *o)
 {
-    if (o->f == stdout)
-        return;
-    fclose(o->f);
-    pk_output_forget();
+    if (o->path && o->f) {
+        fclose(o->f);
+        pk_output_forget();
+    }
     unfinished = NULL;
+    if (o->made)
+        rmdir(o->directory); /* if it is empty */
 }

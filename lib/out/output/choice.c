@@ -1,0 +1,49 @@
+/* Choice: one of the tables that a function prints. */
+#include "out/output/output.h"
+
+#include "base/text/words.h"
+#include "out/out.h"
+
+/* The names of all tables, of which none is printed. */
+static enum pk_code names_of(const struct pk_printed *p, struct pk_arena *a, struct pk_texts *names,
+                             struct pk_err *err)
+{
+    const struct pk_out_options programs = {.format = PK_FMT_CSV};
+    struct pk_out *none = pk_out_open(NULL, &programs);
+    pk_out_only(none, "");
+    const enum pk_code rc = p->print(p->user, none, err);
+    size_t n;
+    const char *const *all = pk_out_names(none, &n);
+    for (size_t i = 0; !rc && i < n; i++)
+        pk_texts_add(names, pk_strdup(a, all[i]), a);
+    pk_out_tear(none);
+    pk_out_cancel(none);
+    return rc;
+}
+
+static enum pk_code check(const struct pk_printed *p, const char *table, const struct pk_texts *names,
+                          struct pk_arena *a, struct pk_err *err)
+{
+    const char *all = pk_list(names->v, names->n, ", ", a);
+    if (table ? pk_texts_has(names, table) : names->n < 2)
+        return PK_OK;
+    if (table) {
+        pk_fail(err, PK_E_USAGE, "%s has no table '%.100s'", p->name, table);
+        pk_why(err, "it has %s", names->n ? all : "none");
+        return pk_fix(err, "%s", pk_suggest_text(a, table, names->v, names->n));
+    }
+    pk_fail(err, PK_E_USAGE, "%s has %zu tables, and a CSV file is one table", p->name, names->n);
+    pk_why(err, "they are %s", all);
+    return pk_fix(err, "choose one: --table %s; or write a file of each: -o DIR/", names->v[0]);
+}
+
+enum pk_code pk_print_tables(const struct pk_printed *p, const char *table, struct pk_out *out,
+                             struct pk_arena *a, struct pk_err *err)
+{
+    struct pk_texts names = {0};
+    if ((table || pk_out_is_one_table(out)) &&
+        (names_of(p, a, &names, err) || check(p, table, &names, a, err)))
+        return err->code;
+    pk_out_only(out, table);
+    return p->print(p->user, out, err);
+}
