@@ -223,7 +223,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_baseline = {
     .name = "baseline",
-    .summary = "manage named baselines: runs that later runs are compared with",
+    .summary = "manage named baselines, which later runs are compared with",
     .usage = "baseline save NAME [RUN...]|list|show NAME|rm NAME|accept NAME RUN... [options]",
     .examples = "perfkit baseline save main --branch main\n"
                 "perfkit baseline save nightly --label nightly --newest 20\n"

@@ -24,6 +24,7 @@ struct pk_globals {
     const char *output;   /* -o */
     const char *color;    /* --color auto|always|never */
     bool csv_safe;        /* --csv-safe */
+    bool details;         /* --details */
     int64_t width;        /* --width, 0 = no limit, -1 = the terminal's */
     const char *progress; /* --progress auto|plain|none */
     bool quiet;           /* -q: no notes on stderr; errors stay */

@@ -50,7 +50,7 @@ static enum pk_code migrate(struct pk_app *app, struct pk_store *s, struct pk_er
 
 static const struct pk_column check_columns[] = {
     {.key = "path", .heading = "File", .left = true},
-    {.key = "sound", .heading = "Sound", .left = true},
+    {.key = "sound", .heading = "Sound", .left = true, .state = true},
 };
 
 static enum pk_code check(struct pk_app *app, struct pk_store *s, struct pk_err *err)

@@ -100,7 +100,7 @@ const struct pk_cmd pk_cmd_export = {
                 "perfkit export csv @~1 @ --what summary\n"
                 "perfkit export json nightly --what summary -o summary.json\n"
                 "perfkit export jsonl @~1 --what cases\n"
-                "perfkit export csv --what memory        memory over time, of a run with --allocations",
+                "perfkit export csv --what memory        over time, of a run with --allocations",
     .options = options,
     .options_bytes = sizeof(struct options),
     .exact_args = "1+",

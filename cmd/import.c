@@ -29,7 +29,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_import = {
     .name = "import",
-    .summary = "import spooled results: slices kept beside a store that could not be written",
+    .summary = "import the slices of runs whose store could not be written",
     .usage = "import FILE [options]",
     .examples = "perfkit import perfkit.db.spool-12.jsonl",
     .exact_args = "1",

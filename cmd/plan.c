@@ -252,7 +252,7 @@ const struct pk_cmd pk_cmd_plan = {
     .name = "plan",
     .summary = "analytical models: gradient buckets",
     .usage = "plan bucket [options]",
-    .examples = "perfkit plan bucket --model large --backward 400ms --ranks 8,64,512 --bandwidth 25GB\n"
+    .examples = "perfkit plan bucket --model large --backward 400ms --ranks 8 --bandwidth 25GB\n"
                 "perfkit plan bucket --from @ --backward 80ms --ranks 16,256\n"
                 "perfkit plan bucket --tensors mine.txt --dtype bf16 --launch 35us --hop 2us\n",
     .options = options,

@@ -45,7 +45,7 @@ const struct pk_cmd pk_cmd_show = {
     .examples = "perfkit show\n"
                 "perfkit show @~1 --format markdown\n"
                 "perfkit show --table scaling --format csv\n"
-                "perfkit show colleague.db:nightly --format csv -o nightly/    a file of each table",
+                "perfkit show colleague.db:nightly --format csv -o nightly/    a file each",
     .options = options,
     .options_bytes = sizeof(struct options),
     .exact_args = "0-1",

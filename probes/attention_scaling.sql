@@ -48,14 +48,14 @@ LEFT JOIN attention_case p ON p.case_id = v.case_id AND t.variant <> 'vanilla';
 -- column: seq_len
 -- column: forward_ns | Forward (ms) | ms | 3
 -- column: backward_ns | Backward (ms) | ms | 3
--- column: before_backward_bytes | Mem Before Bwd (GB) | GB | 3
--- column: peak_bytes | Peak Mem (GB) | GB | 3
--- column: status | Status | text
--- column: forward_uncertainty | Fwd ± % | ± | 1 optional6
--- column: backward_uncertainty | Bwd ± % | ± | 1 optional5
--- column: forward_of_floor | Fwd % floor | % | 0 optional4 over
+-- column: before_backward_bytes | Mem Before Bwd (GB) | GB | 3 optional3
+-- column: peak_bytes | Peak Mem (GB) | GB | 3 optional4
+-- column: status | Status | state
+-- column: forward_uncertainty | Fwd ± % | ± | 1 optional8
+-- column: backward_uncertainty | Bwd ± % | ± | 1 optional7
+-- column: forward_of_floor | Fwd % floor | % | 0 optional6 over
 -- column: forward_above_floor | | json | machine
--- column: backward_of_floor | Bwd % floor | % | 0 optional3 over
+-- column: backward_of_floor | Bwd % floor | % | 0 optional5 over
 -- column: backward_above_floor | | json | machine
 -- column: predicted_bytes | Predicted (GB) | GB | 3 optional1
 -- column: lives_in | Lives in | text | optional2
@@ -118,9 +118,9 @@ ORDER BY min(ordinal) OVER (PARTITION BY other_axes), d_model, seq_len;
 -- column: total_speedup | Total speed-up | x | 2
 -- column: total_speedup_low | 95 % from | x | 2
 -- column: total_speedup_high | to | x | 2
--- column: verdict | In words | text
+-- column: verdict | In words | state
 -- column: peak_bytes | Peak Mem (GB) | GB | 3 optional3
--- column: memory_saved | Memory saved (%) | % | 1 optional7
+-- column: memory_saved | Memory saved (%) | % | 1 optional3
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT speedup_note('vanilla', count(total_speedup_low) < count(total_speedup), 'variant') FROM attention_pair
 --   WHERE run_id = :run AND variant <> 'vanilla' AND total_speedup IS NOT NULL HAVING count(*) > 0
@@ -160,7 +160,7 @@ WHERE t.variant = 'cudnn' AND t.total_ns IS NOT NULL AND p.total_ns IS NOT NULL;
 -- column: total_speedup | Total speed-up | x | 2
 -- column: total_speedup_low | 95 % from | x | 2
 -- column: total_speedup_high | to | x | 2
--- column: verdict | In words | text
+-- column: verdict | In words | state
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Least total speed-up: ' || group_concat(ratio_text(least, low, high) || ' against ' || peer, ', ') || '.'
 --   FROM (SELECT peer, min(total_speedup) AS least, total_speedup_low AS low, total_speedup_high AS high FROM attention_vendor

@@ -63,20 +63,20 @@ FROM ddp_case c LEFT JOIN ddp_naive USING (run_id, setting);
 -- column: first_bucket_bytes | First (MB) | MB | 3 hide
 -- column: gradients | Gradients | text | hide
 -- column: total_ns | Total (ms) | ms | 3
--- column: total_uncertainty | ± % | ± | 1 optional4
--- column: comm_ns | Comm (ms) | ms | 3
--- column: compute_ns | Compute (ms) | ms | 3
--- column: exposed_ns | Exposed (ms) | ms | 3
--- column: overhead | Overhead (%) | % | 1
--- column: total_speedup | Total vs naive | x | 2 optional5
--- column: total_speedup_low | 95 % from | x | 2 optional5
--- column: total_speedup_high | to | x | 2 optional5
--- column: verdict | In words | text | optional3
+-- column: total_uncertainty | ± % | ± | 1 optional5
+-- column: comm_ns | Comm (ms) | ms | 3 optional3
+-- column: compute_ns | Compute (ms) | ms | 3 optional4
+-- column: exposed_ns | Exposed (ms) | ms | 3 optional7
+-- column: overhead | Overhead (%) | % | 1 optional6
+-- column: total_speedup | Total vs naive | x | 2
+-- column: total_speedup_low | 95 % from | x | 2
+-- column: total_speedup_high | to | x | 2
+-- column: verdict | In words | state
 -- column: comm_speedup | Comm vs naive | x | 2 optional2
 -- column: comm_speedup_low | 95 % from | x | 2 optional2
 -- column: comm_speedup_high | to | x | 2 optional2
 -- column: peak_bytes | Peak Mem (GB) | GB | 3 optional1
--- column: status | Status | text
+-- column: status | Status | state
 -- column: setting | Setting | text | machine
 -- note: SELECT 'Not measured: ' || variant || CASE WHEN bucket_bytes > 0 THEN printf(' %g MB', bucket_bytes / 1e6) ELSE '' END || ': ' || message FROM ddp_case
 --   WHERE run_id = :run AND setting = :each AND status <> 'ok' AND message <> '' GROUP BY message ORDER BY min(ordinal)

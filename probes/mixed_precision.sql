@@ -87,7 +87,7 @@ GROUP BY model, axes ->> 'vocab' ORDER BY min(ordinal);
 -- column: tokens_per_s_ci_low | 95 % from | | 0
 -- column: tokens_per_s_ci_high | to | | 0
 -- column: ktokens_per_s | K tokens/s | | 2 optional1
--- column: status | Status | text
+-- column: status | Status | state
 -- column: step_ci_low_ns | Median from (ms) | ms | 3 machine
 -- column: step_ci_high_ns | Median to (ms) | ms | 3 machine
 -- column: other_axes | Other axes | json | hide
@@ -131,7 +131,7 @@ LEFT JOIN precision_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 -- column: off | Peak to predicted | x | 3 optional1
 -- column: saved | Saved by dtype (%) | % | 1
 -- column: largest_batch | Largest batch
--- column: status | Status | text
+-- column: status | Status | state
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Allocated: in use between steps (weights, gradients, optimizer, inputs). Predicted: from running the step without arithmetic, as is the largest batch within '
 --   || 'the limit of the device' || coalesce(', ' || (SELECT group_concat(DISTINCT CASE WHEN limit_bytes < 1073741824 THEN printf('%.1f MiB', limit_bytes / 1048576.0)
@@ -165,7 +165,7 @@ JOIN precision_case v ON v.run_id = t.run_id AND v.device = t.device AND v.varia
 -- column: time_saved | Time saved (%) | % | 1 optional1
 -- column: throughput_gained | Throughput gained (%) | % | 1 optional2
 -- column: saved | Memory saved (%) | % | 1
--- column: verdict | In words | text
+-- column: verdict | In words | state
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT speedup_note('fp32', count(speedup_low) < count(speedup), 'dtype') FROM precision_pair WHERE run_id = :run AND model = :each AND speedup IS NOT NULL
 --   HAVING count(*) > 0
@@ -212,7 +212,7 @@ WHERE t.whole OR t.ns IS NOT NULL OR v.ns IS NOT NULL;
 -- column: speedup | Speed-up | x | 2
 -- column: speedup_low | 95 % from | x | 2
 -- column: speedup_high | to | x | 2
--- column: verdict | In words | text
+-- column: verdict | In words | state
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Backward + optimizer is measured within the step, not subtracted.' FROM precision_phase
 --   WHERE run_id = :run AND model = :each AND mode = 'step' LIMIT 1

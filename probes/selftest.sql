@@ -5,7 +5,7 @@
 -- column: variant | Variant | text
 -- column: busy_ns
 -- column: memory_bytes | Memory (KiB) | KiB | 0
--- column: status | Status | text
+-- column: status | Status | state
 -- column: n | Samples
 -- column: work_ns | Work (ms) | ms | 3
 -- column: bytes_per_s | GB/s | GB/s | 3

@@ -266,14 +266,20 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
     return NULL;
 }
 
-/* Reports all errors of the files, the plan or tp before anything is measured. */
+static void ignore(void *user, const char *text)
+{
+}
+
+/* Reports all errors of the files, the plan or tp before anything is measured. Nobody can change the built-in plan, so there are no
+ * warnings about it. */
 static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
                              struct pk_err *err)
 {
     struct pk_subject s;
     if (open_subject(c, a, &s, err))
         return err->code;
-    return pk_patch_plan_check(&s.plan, &s.tree, has_weights(c) ? pk_case_int(c, TP) : 0, warn, user, err);
+    return pk_patch_plan_check(&s.plan, &s.tree, has_weights(c) ? pk_case_int(c, TP) : 0,
+                               pk_axis_file_path(c->at.v[PLAN], a) ? warn : ignore, user, err);
 }
 
 /* Whole weights stay while their slices are made; built-in makes its own part only. */
@@ -288,10 +294,6 @@ static int64_t weights_bytes(const struct pk_case *c, const struct pk_subject *s
             : 0;
     return pk_weights_size(&s->tree, tp, PK_WEIGHTS_LOCAL).bytes +
            pk_weights_size(&s->divided, tp, PK_WEIGHTS_DIVIDED).bytes + table;
-}
-
-static void ignore(void *user, const char *text)
-{
 }
 
 /* False for a case that validate refuses, because estimates come before it. */

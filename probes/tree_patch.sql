@@ -148,6 +148,7 @@ WHERE f.name = 'tree_op_per_leaf';
 -- table: scaling
 -- title: One patch in trees of growing size, {each}
 -- each: SELECT series FROM tree_single WHERE run_id = :run GROUP BY series ORDER BY min(ordinal)
+-- brief: 2
 -- column: variant | Variant | text | machine
 -- column: matcher | Matcher | text | machine
 -- column: config | Config | text
@@ -169,6 +170,7 @@ ORDER BY min(ordinal) OVER (PARTITION BY other_axes), leaves, parameters;
 
 -- table: growth
 -- title: Time by number of patches and size of the tree
+-- brief: 2
 -- column: config | Config | text
 -- column: leaves | Leaves | | 0
 -- column: targets | Patches | | 0
@@ -253,7 +255,7 @@ WHERE t.patches = 0 AND t.variant <> 'naive' AND t.tree_op_ns IS NOT NULL;
 -- column: patch_speedup | Speed-up | x | 1
 -- column: patch_speedup_low | 95 % from | x | 1
 -- column: patch_speedup_high | to | x | 1
--- column: verdict | In words | text
+-- column: verdict | In words | state
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT speedup_note('naive', count(patch_speedup_low) < count(patch_speedup), 'variant') FROM tree_speedup WHERE run_id = :run HAVING count(*) > 0
 SELECT config, variant, matcher, tree_op_ns, tree_op_speedup, tree_op_speedup_low, tree_op_speedup_high, patch_ns, patch_speedup,

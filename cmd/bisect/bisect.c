@@ -289,11 +289,10 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_bisect = {
     .name = "bisect",
-    .summary = "find the commit that made a command slower: git bisect with a gate for each commit",
+    .summary = "find the commit that made a command slower, with git bisect",
     .usage = "bisect BASE..NEW --side COMMAND [options] -- BUILD... | bisect --resume | bisect --reset",
     .examples = "perfkit bisect v1.2..main --side './solve input' -- make -s solve\n"
-                "perfkit bisect HEAD~30..HEAD --side 'build/solve input' --gate '--metric solve_ns' -- ninja "
-                "-C build\n"
+                "perfkit bisect HEAD~9..HEAD --side ./solve --gate '-m solve_ns' -- make\n"
                 "perfkit bisect --resume\n",
     .options = options,
     .options_bytes = sizeof(struct options),

@@ -163,7 +163,7 @@ static const struct pk_column columns[] = {
     {.key = "step", .heading = "Step", .decimals = -1},
     {.key = "commit", .heading = "Commit", .left = true},
     {.key = "subject", .heading = "Subject", .left = true},
-    {.key = "decision", .heading = "Decision", .left = true},
+    {.key = "decision", .heading = "Decision", .left = true, .state = true},
     {.key = "ratio", .heading = "Commit / base", .decimals = 3},
     {.key = "why", .heading = "Why", .left = true},
 };

@@ -99,11 +99,11 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_compare = {
     .name = "compare",
-    .summary = "compare two runs, or the values of an axis: ratios, intervals, verdicts",
+    .summary = "compare two runs, or the values of an axis: ratios, verdicts",
     .usage = "compare BASE NEW | compare --by AXIS RUN",
     .examples = "perfkit compare @~1 @                   the newest run with the one before\n"
                 "perfkit compare main @ --exit-code      with all runs labelled main\n"
-                "perfkit compare --by variant @          every variant with the first, within one run\n"
+                "perfkit compare --by variant @          every variant with the first\n"
                 "perfkit compare other.db:nightly @      with a label in another file\n"
                 "perfkit compare --metric peak_bytes 3 4\n",
     .options = options,

@@ -1,6 +1,8 @@
 /* Compare, counters: counter readings of both sides, one table per unit. */
 #include "cmd/compare/compare.h"
 
+#include "judge/report/report.h"
+
 #include <string.h>
 
 static const struct pk_column columns[] = {

@@ -2,7 +2,6 @@
 #include "cmd/compare/compare.h"
 
 #include "base/text/buf.h"
-#include "base/text/units.h"
 #include "base/text/words.h"
 #include "judge/report/report.h"
 #include "json/json.h"
@@ -10,47 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* --- a column whose unit is known only from the store ---------------------------------------------------- */
-
 #define COUNT(v) (sizeof(v) / sizeof *(v))
-
-/* How figures of a unit are shown: one display unit for the whole table, finer when its smallest would have no digits left. */
-static const struct {
-    const char *base, *usual, *finer;
-} displays[] = {{"ns", "ms", "us"}, {"bytes", "MB", "KB"}};
-
-const char *pk_key_tail(const char *unit, struct pk_arena *a)
-{
-    struct pk_buf b = {.arena = a};
-    if (strcmp(unit, "1") != 0)
-        pk_buf_char(&b, '_');
-    for (; *unit && b.n; unit++) {
-        if (*unit == '/')
-            pk_buf_str(&b, "_per_");
-        else
-            pk_buf_char(&b, strchr(" .-%", *unit) ? '_' : *unit);
-    }
-    return pk_buf_text(&b);
-}
-
-void pk_value_column(struct pk_column *col, const char *unit, double least, struct pk_arena *a)
-{
-    const struct pk_unit *u = NULL;
-    for (size_t i = 0; i < COUNT(displays); i++)
-        if (strcmp(displays[i].base, unit) == 0)
-            u = pk_unit_find(unit, displays[i].usual);
-    for (size_t i = 0; u && i < COUNT(displays); i++)
-        if (strcmp(displays[i].base, unit) == 0 && least < u->scale / 100)
-            u = pk_unit_find(unit, displays[i].finer);
-    col->tail = pk_key_tail(unit, a);
-    if (u) {
-        col->heading = pk_printf(a, "%s (%s)", col->heading, strcmp(u->shown, "us") ? u->shown : "µs");
-        col->scale = u->scale;
-        col->decimals = 3;
-    } else if (strcmp(unit, "1") != 0) {
-        col->heading = pk_printf(a, "%s (%s)", col->heading, unit);
-    }
-}
 
 /* --- the runs ------------------------------------------------------------------------------------------------- */
 
@@ -62,7 +21,7 @@ static const struct pk_column run_columns[] = {
     {.key = "started_at", .heading = "Started (UTC)", .left = true},
     {.key = "git_commit", .heading = "Commit", .left = true},
     {.key = "version", .heading = "perfkit", .left = true, .optional = 1},
-    {.key = "status", .heading = "Status", .left = true},
+    {.key = "status", .heading = "Status", .left = true, .state = true},
     {.key = "cases", .heading = "Cases", .decimals = -1},
     {.key = "cases_ok", .heading = "OK", .decimals = -1},
 };
@@ -113,14 +72,14 @@ static const struct pk_column columns[] = {
     {.key = "direction", .heading = "Direction", .left = true, .machine = true},
     {.key = "device", .heading = "Device", .left = true, .machine = true},
     {.key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true},
-    {.key = "base", .heading = "Base", .decimals = -1},
-    {.key = "new", .heading = "New", .decimals = -1},
+    {.key = "base", .heading = "Base", .decimals = -1, .optional = 4},
+    {.key = "new", .heading = "New", .decimals = -1, .optional = 4},
     {.key = "ratio", .heading = "New / base", .decimals = 3},
-    {.key = "ratio_low", .heading = "95 % from", .decimals = 3, .optional = 3},
-    {.key = "ratio_high", .heading = "to", .decimals = 3, .optional = 3},
-    {.key = "speedup", .heading = "Speed-up", .decimals = 2, .optional = 2},
-    {.key = "verdict", .heading = "Verdict", .left = true},
-    {.key = "mde", .heading = "MDE (%)", .scale = 0.01, .decimals = 1, .optional = 1},
+    {.key = "ratio_low", .heading = "95 % from", .decimals = 3, .optional = 6},
+    {.key = "ratio_high", .heading = "to", .decimals = 3, .optional = 6},
+    {.key = "speedup", .heading = "Speed-up", .decimals = 2, .optional = 3},
+    {.key = "verdict", .heading = "Verdict", .left = true, .state = true},
+    {.key = "mde", .heading = "MDE (%)", .scale = 0.01, .decimals = 1, .optional = 2},
     {.key = "needed", .heading = "Needs more", .decimals = -1, .optional = 1},
     {.key = "p", .heading = "p", .decimals = 4, .machine = true},
     {.key = "p_adjusted", .heading = "p adjusted", .decimals = 4, .machine = true},
@@ -416,7 +375,7 @@ static const struct pk_column failure_columns[] = {
     {.key = "variant", .heading = "Variant", .left = true},
     {.key = "axes", .heading = "Case", .left = true, .json = true},
     {.key = "metric", .heading = "Metric", .left = true, .optional = 2},
-    {.key = "status", .heading = "Status", .left = true},
+    {.key = "status", .heading = "Status", .left = true, .state = true},
     {.key = "message", .heading = "Message", .left = true},
 };
 

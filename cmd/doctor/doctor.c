@@ -27,7 +27,7 @@ static const struct pk_opt options[] = {
 
 static const struct pk_column row_columns[] = {
     {.key = "name", .heading = "What", .left = true},
-    {.key = "state", .heading = "State", .left = true},
+    {.key = "state", .heading = "State", .left = true, .state = true},
     {.key = "found", .heading = PK_DOCTOR_HEADING, .left = true},
     {.key = "advice", .left = true, .machine = true},
 };
@@ -138,7 +138,7 @@ const struct pk_cmd pk_cmd_doctor = {
     .summary = "what can be measured here, what cannot, and how to enable it",
     .usage = "doctor [--require NAME] [--ceilings [--device NAME]]",
     .examples = "perfkit doctor\n"
-                "perfkit doctor --require cpu-events    exit status 6 if processor counters are unavailable\n"
+                "perfkit doctor --require cpu-events    exit status 6 if they are not ok\n"
                 "perfkit doctor --ceilings              measure the peak rates for % of floor\n",
     .options = options,
     .options_bytes = sizeof(struct doctor_options),

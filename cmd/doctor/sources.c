@@ -10,7 +10,7 @@ enum { PATIENCE_S = 60 }; /* for one source: a GPU's context alone may take many
 
 static const struct pk_column columns[] = {
     {.key = "name", .heading = "Source", .left = true},
-    {.key = "state", .heading = "State", .left = true},
+    {.key = "state", .heading = "State", .left = true, .state = true},
     {.key = "found", .heading = PK_DOCTOR_HEADING, .left = true},
     {.key = "error", .heading = "Error", .machine = true},
     {.key = "advice", .left = true, .machine = true},

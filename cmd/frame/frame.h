@@ -34,6 +34,8 @@ const struct pk_opt *pk_axis_rows(const struct pk_probe *p, const struct pk_opt 
 void pk_app_options(struct pk_app *app, const char *command, const struct pk_probe *probe);
 
 extern const struct pk_opt pk_global_rows[];
+/* Whether messages are coloured, from the time the options are known. */
+extern bool pk_message_color;
 struct pk_out_options pk_out_options_of(const struct pk_globals *g, enum pk_format format);
 
 /* Texts of the help; full = --help; tables as in struct pk_app; width 0 = 80 columns. In the arena. */

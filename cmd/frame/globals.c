@@ -2,6 +2,7 @@
 #include "cmd/frame/frame.h"
 
 #include "bench/worker/launch.h"
+#include "out/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,8 @@ const struct pk_opt pk_global_rows[] = {
          "in CSV, put ' before a text that a spreadsheet would take for a formula; --output does so, too"},
     {"color", 0, PK_OPT_CHOICE, O(color), "WHEN", .choices = when, .def = "auto",
      .help = "colour on a terminal (auto), always or never; NO_COLOR and FORCE_COLOR are respected"},
+    {"details", 0, PK_OPT_FLAG, O(details),
+     .help = "in tables, name the cases behind the line that says how many were disturbed"},
     {"width", 0, PK_OPT_INT, O(width), "N", -1, 10000, .def = "-1",
      .help = "maximum width of tables in characters; 0: no limit; -1: the width of the terminal, no limit "
              "elsewhere"},
@@ -40,13 +43,13 @@ const struct pk_opt pk_global_rows[] = {
 };
 
 /* Launchers give their processes a terminal even if their own output is not one. */
-static bool to_terminal(const struct pk_globals *g)
+static bool to_terminal(const struct pk_globals *g, int fd)
 {
-    return !g->output && !pk_launched().by && isatty(STDOUT_FILENO);
+    return (fd == STDERR_FILENO || !g->output) && !pk_launched().by && isatty(fd);
 }
 
-/* The flag beats NO_COLOR beats FORCE_COLOR beats what standard output is. */
-static bool wants_color(const struct pk_globals *g)
+/* The flag beats NO_COLOR beats FORCE_COLOR beats what the stream is. */
+static bool wants_color(const struct pk_globals *g, int fd)
 {
     const char *term = getenv("TERM"), *force = getenv("FORCE_COLOR"), *never = getenv("NO_COLOR");
     if (strcmp(g->color, "auto"))
@@ -55,19 +58,24 @@ static bool wants_color(const struct pk_globals *g)
         return false;
     if (force && *force)
         return strcmp(force, "0");
-    return to_terminal(g) && term && *term && strcmp(term, "dumb");
+    return to_terminal(g, fd) && term && *term && strcmp(term, "dumb");
 }
 
 struct pk_out_options pk_out_options_of(const struct pk_globals *g, enum pk_format format)
 {
     struct winsize w;
     unsigned width = 0;
+    pk_message_color = wants_color(g, STDERR_FILENO);
     if (g->width >= 0)
         width = (unsigned)g->width;
-    else if (to_terminal(g))
+    else if (to_terminal(g, STDOUT_FILENO))
         width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || !w.ws_col ? 80 : w.ws_col;
-    return (struct pk_out_options){
-        .format = format, .color = wants_color(g), .width = width, .csv_safe = g->csv_safe || g->output};
+    return (struct pk_out_options){.format = format,
+                                   .color = wants_color(g, STDOUT_FILENO),
+                                   .width = width,
+                                   .details = g->details,
+                                   .ascii = pk_terminal_is_ascii(),
+                                   .csv_safe = g->csv_safe || g->output};
 }
 
 bool pk_for_people(const struct pk_app *app)

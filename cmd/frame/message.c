@@ -59,24 +59,33 @@ static void add(struct message *t, const char *s, size_t n)
 /* Names that were typed or stored may hold what would command a terminal or a CI system. Lines stay lines. */
 static void add_safe(struct message *t, const char *text)
 {
-    static const char bad[] = "\xef\xbf\xbd";
+    const bool ascii = pk_terminal_is_ascii();
+    const char *bad = ascii ? "?" : "\xef\xbf\xbd";
     for (unsigned marker = 0; *text;) {
         const bool command = pk_ends_marker(&marker, *text);
         uint32_t code;
         const size_t bytes = pk_utf8_next(text, &code);
         if (command || code == PK_UTF8_BAD || (pk_utf8_unsafe(code) && code != '\n' && code != '\t'))
-            add(t, bad, sizeof bad - 1);
+            add(t, bad, strlen(bad));
+        else if (bytes > 1 && ascii)
+            add(t, pk_ascii_of(code), strlen(pk_ascii_of(code)));
         else
             add(t, text, bytes);
         if (*text == '\n' && !strncmp(text + 1 + strspn(text + 1, " \t\n"), "::", 2))
-            add(t, bad, sizeof bad - 1);
+            add(t, bad, strlen(bad));
         text += bytes;
     }
 }
 
-static void add_line(struct message *t, const char *head, const char *text)
+bool pk_message_color;
+
+static void add_line(struct message *t, enum pk_style style, const char *head, const char *text)
 {
+    const char *begin = pk_message_color ? pk_style_escape(style) : "";
+    const char *end = *begin ? pk_style_escape(PK_STYLE_END) : "";
+    add(t, begin, strlen(begin));
     add(t, head, strlen(head));
+    add(t, end, strlen(end));
     add_safe(t, text);
     add(t, "\n", 1);
 }
@@ -84,11 +93,11 @@ static void add_line(struct message *t, const char *head, const char *text)
 void pk_print_error(const struct pk_err *err)
 {
     struct message t = {.n = 0};
-    add_line(&t, "perfkit: ", err->what);
+    add_line(&t, err->code == PK_E_UNDECIDED ? PK_STYLE_DOUBT : PK_STYLE_BAD, "perfkit: ", err->what);
     if (err->why[0])
-        add_line(&t, "  why: ", err->why);
+        add_line(&t, PK_STYLE_PLAIN, "  why: ", err->why);
     if (err->fix[0])
-        add_line(&t, "  try: ", err->fix);
+        add_line(&t, PK_STYLE_PLAIN, "  try: ", err->fix);
     put(&t);
 }
 
@@ -115,13 +124,14 @@ void pk_progress_erase(struct pk_progress *p)
     p->drawn = false;
 }
 
-static void print_message(const struct pk_app *app, const char *head, const char *fmt, va_list ap)
+static void print_message(const struct pk_app *app, enum pk_style style, const char *head, const char *fmt,
+                          va_list ap)
 {
     if (app->progress)
         pk_progress_erase(app->progress);
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct message t = {.n = 0};
-    add_line(&t, head, pk_vprintf(&a, fmt, ap));
+    add_line(&t, style, head, pk_vprintf(&a, fmt, ap));
     put(&t);
 }
 
@@ -130,7 +140,7 @@ void pk_note(const struct pk_app *app, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     if (!app->globals->quiet && !app->mute)
-        print_message(app, "perfkit: ", fmt, ap);
+        print_message(app, PK_STYLE_PLAIN, "perfkit: ", fmt, ap);
     va_end(ap);
 }
 
@@ -139,6 +149,6 @@ void pk_warn(const struct pk_app *app, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     if (!app->mute)
-        print_message(app, "perfkit: warning: ", fmt, ap);
+        print_message(app, PK_STYLE_DOUBT, "perfkit: warning: ", fmt, ap);
     va_end(ap);
 }

@@ -31,7 +31,7 @@ void pk_progress_slice(void *progress, const struct pk_planned *c, const struct 
     char left[32], line[512];
     struct pk_arena a = {0};
     pk_format_ns((double)left_ns, left, sizeof left);
-    int n = snprintf(line, sizeof line, "[%zu/%zu] about %s remaining · %s %s %s", done, total, left,
+    int n = snprintf(line, sizeof line, "[%zu/%zu] about %s remaining: %s %s %s", done, total, left,
                      c->variant, c->c.at.n ? pk_point_text(&c->c.at, NULL, &a) : "",
                      s->status == PK_ST_OK ? "" : pk_status_name(s->status));
     pk_arena_free(&a);

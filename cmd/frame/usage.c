@@ -2,28 +2,34 @@
 #include "base/text/buf.h"
 #include "build_config.h"
 #include "cmd/frame/frame.h"
+#include "out/layout.h"
 
 #include <string.h>
 #include <unistd.h>
 
-enum { COMMAND_COLUMN = 12 };
+enum { COMMAND_COLUMN = 12, USUAL_WIDTH = 80 };
+
+static void add_usage(struct pk_buf *b, const char *usage, unsigned width)
+{
+    static const char head[] = "usage: perfkit ";
+    pk_buf_str(b, head);
+    for (const char *line = usage, *rest; line; line = rest) {
+        const size_t n = pk_wrap(line, width - (sizeof head - 1), &rest);
+        pk_buf_printf(b, "%.*s\n%*s", (int)n, line, rest ? (int)sizeof head - 1 : 0, "");
+    }
+    pk_buf_char(b, '\n');
+}
 
 const char *pk_usage_program(struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
-    pk_buf_str(&b, "perfkit - measure, record and compare the speed of deep-learning code\n\n"
-                   "usage: perfkit COMMAND [options]\n\n");
+    pk_buf_str(&b, "usage: perfkit COMMAND [options]: measure, record, compare deep-learning code\n\n");
     for (size_t i = 0; pk_commands[i]; i++)
         if (!pk_commands[i]->hidden)
             pk_buf_printf(&b, "  %-*s%s\n", COMMAND_COLUMN, pk_commands[i]->name, pk_commands[i]->summary);
-    pk_buf_str(&b, "\nperfkit COMMAND -h      short help of a command, with examples\n"
-                   "perfkit COMMAND --help  all options of a command (also: perfkit help COMMAND)\n"
-                   "perfkit help EXPERIMENT an experiment's axes, variants, presets and metrics\n"
-                   "source <(perfkit completion)\n"
-                   "                        enables completion in bash\n"
-                   "perfkit --version\n\n"
-                   "RUN: `@` is the newest run, `@~1` the one before; or an id, a label, FILE.db:RUN.\n"
-                   "For example: perfkit run attention-scaling\n");
+    pk_buf_str(&b, "\nperfkit COMMAND -h shows examples, --help all options; help EXPERIMENT its axes.\n"
+                   "RUN is `@` (the newest), `@~1` (the one before), an id, a label or FILE.db:RUN.\n"
+                   "Begin: perfkit run attention-scaling. In bash: source <(perfkit completion)\n");
     pk_buf_printf(&b, "Documentation: %s\n",
                   access(PK_DOC_INSTALLED, R_OK) ? PK_SOURCE_ROOT "/docs"
                                                  : PK_DOC_INSTALLED ", man perfkit-run");
@@ -34,7 +40,8 @@ const char *pk_usage_command(const struct pk_cmd *c, const struct pk_opt_table *
                              unsigned width, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
-    pk_buf_printf(&b, "perfkit %s - %s\n\nusage: perfkit %s\n\n", c->name, c->summary, c->usage);
+    pk_buf_printf(&b, "perfkit %s - %s\n\n", c->name, c->summary);
+    add_usage(&b, c->usage, width ? width : USUAL_WIDTH);
     if (c->examples) {
         pk_buf_str(&b, "examples:\n");
         for (const char *at = c->examples; *at; at += strcspn(at, "\n"), at += *at == '\n')

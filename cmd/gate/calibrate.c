@@ -132,7 +132,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_calibrate = {
     .name = "calibrate",
-    .summary = "measure the noise floor: how much equal work differs on this machine",
+    .summary = "measure the noise floor: how much equal work differs here",
     .usage = "calibrate [EXPERIMENT] [options] | calibrate [options] -- COMMAND",
     .examples = "perfkit calibrate\n"
                 "perfkit calibrate attention-scaling --variant flash -a seq_len=1024\n"

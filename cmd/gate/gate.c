@@ -25,7 +25,7 @@ static const struct pk_opt gate_rows[] = {
      .help = "shell command before each run of a command, not timed"},
     {.rows = pk_verdict_rows, .offset = AT(verdict)},
     {"no-fail", 0, PK_OPT_FLAG, AT(no_fail), .cli_only = true,
-     .help = "exit status 0 for every verdict; failures and sides that cannot be compared keep their "
+     .help = "status 0 for every verdict; failures and sides that cannot be compared keep their "
              "own status"},
     {"max-pairs", 0, PK_OPT_INT, AT(max_pairs), "N", 8, 1000,
      .help = "maximum number of pairs of processes; default 20 (6 for all cases, 14 more for suspicious "
@@ -305,17 +305,15 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_gate = {
     .name = "gate",
-    .summary = "is b slower than a? measure two builds, commands or settings in turns; for CI",
+    .summary = "is b slower than a? measure two builds or commands in turns",
     .usage = "gate [EXPERIMENT] --a SIDE --b SIDE | gate --against BASE [RUN] | gate --suite FILE ...",
-    .examples =
-        "perfkit gate --a './solve-main input' --b './solve input'\n"
-        "perfkit gate attention-scaling --a build-main --b build --variant flash\n"
-        "perfkit gate attention-scaling --a dtype=fp32 --b dtype=bf16 --until-clear\n"
-        "perfkit gate --against main @                       stored runs: the newest against all with this "
-        "label\n"
-        "perfkit gate tree-patch --a ../main/build --b build --junit gate.xml --budget 5m\n"
-        "perfkit gate --suite perf.ini --a ../main/build --b build\n"
-        "perfkit gate --no-fail --a ./old --b ./new          print the verdicts, always exit with status 0\n",
+    .examples = "perfkit gate --a './solve-main input' --b './solve input'\n"
+                "perfkit gate attention-scaling --a build-main --b build --variant flash\n"
+                "perfkit gate attention-scaling --a dtype=fp32 --b dtype=bf16 --until-clear\n"
+                "perfkit gate --against main @                   stored runs: the newest\n"
+                "perfkit gate tree-patch --a ../main/build --b build --junit gate.xml\n"
+                "perfkit gate --suite perf.ini --a ../main/build --b build\n"
+                "perfkit gate --no-fail --a ./old --b ./new      status 0 for every verdict\n",
     .options = gate_rows,
     .options_bytes = sizeof(struct gate_options),
     .exact_args = "0-1",

@@ -68,7 +68,7 @@ static void add_unavailable_events(struct lister *l, const struct pk_source *s,
 
 static const struct pk_column source_columns[] = {
     {.key = "name", .heading = "Name", .left = true},
-    {.key = "available", .heading = "Here", .left = true},
+    {.key = "available", .heading = "Here", .left = true, .state = true},
     {.key = "summary", .heading = "What it is", .left = true},
     {.key = "reason", .heading = "Why not", .left = true},
 };
@@ -95,7 +95,7 @@ static const struct pk_column event_columns[] = {
     {.key = "name", .heading = "Name", .left = true},
     {.key = "source", .heading = "Source", .left = true},
     {.key = "unit", .heading = "Unit", .left = true},
-    {.key = "available", .heading = "Here", .left = true},
+    {.key = "available", .heading = "Here", .left = true, .state = true},
     {.key = "summary", .heading = "What it counts", .left = true},
     {.key = "native", .heading = "Counted as", .left = true, .optional = 1},
     {.key = "modes", .heading = "Modes", .machine = true},
@@ -142,7 +142,7 @@ static const char *group_reason(const struct lister *l, const struct pk_group *g
 
 static const struct pk_column group_columns[] = {
     {.key = "name", .heading = "Name", .left = true},
-    {.key = "available", .heading = "Here", .left = true},
+    {.key = "available", .heading = "Here", .left = true, .state = true},
     {.key = "title", .heading = "Question", .left = true},
     {.key = "events", .heading = "Events", .left = true, .optional = 1},
     {.key = "reason", .heading = "Why not", .left = true},

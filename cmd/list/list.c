@@ -34,7 +34,7 @@ static enum pk_code list_experiments(struct pk_app *app, const char *name, struc
 
 static const struct pk_column device_columns[] = {
     {.key = "name", .heading = "Name", .left = true},
-    {.key = "available", .heading = "Here", .left = true},
+    {.key = "available", .heading = "Here", .left = true, .state = true},
     {.key = "summary", .heading = "What it is", .left = true},
     {.key = "reason", .heading = "Why not", .left = true},
 };

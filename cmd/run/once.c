@@ -8,7 +8,7 @@ static const struct pk_column columns[] = {
     {.key = "metric", .heading = "Metric", .left = true},
     {.key = "value", .heading = "Value", .decimals = -1},
     {.key = "unit", .heading = "Unit", .left = true},
-    {.key = "status", .heading = "Status", .left = true},
+    {.key = "status", .heading = "Status", .left = true, .state = true},
     {.key = "axes", .heading = "Axes", .json = true, .machine = true},
 };
 

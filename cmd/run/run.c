@@ -176,7 +176,7 @@ static void print_entries(const struct run_list *l)
         {.key = "entry", .heading = "Entry", .left = true},
         {.key = "experiment", .heading = "Experiment", .left = true},
         {.key = "run_id", .heading = "Run", .decimals = -1},
-        {.key = "answer", .heading = "Answer", .left = true},
+        {.key = "answer", .heading = "Answer", .left = true, .state = true},
     };
     pk_out_table(l->app->out, "suite", pk_printf(l->app->arena, "Suite %s", l->entries.name),
                  PK_COLUMNS(columns));
@@ -348,7 +348,7 @@ const struct pk_cmd pk_cmd_run = {
     .summary = "measure an experiment, record it, print its tables",
     .usage = "run EXPERIMENT [--AXIS VALUES] [options] | run --suite FILE [options]",
     .examples = "perfkit run attention-scaling\n"
-                "perfkit run attention-scaling --d-model 64 --seq-len 256:16384:*2 --variant flash\n"
+                "perfkit run attention-scaling --seq-len 256:16384:*2 --variant flash\n"
                 "perfkit run attention-scaling --preset seed --budget 10m --label before\n"
                 "perfkit run attention-scaling --dry-run\n"
                 "perfkit run --suite perf.ini --label nightly\n",

@@ -7,7 +7,7 @@
 #include <wchar.h>
 
 /* A text of up to SHORT is a name and stays in one piece; longer ones are wrapped, at first no narrower than READABLE. */
-enum { SHORT = 16, READABLE = 28 };
+enum { SHORT = 16, READABLE = 28, BROKEN = 8 };
 
 static size_t larger(size_t a, size_t b)
 {
@@ -63,10 +63,26 @@ size_t pk_longest_word(const char *s, bool broken)
     return longest;
 }
 
-/* As many pieces of a word as fit, one at least. */
+/* As many characters of a word as fit, one at least. */
+static size_t characters(const char *word, size_t n, size_t width)
+{
+    size_t line = 0;
+    for (size_t end = 0; end < n; line = end) {
+        do
+            end++;
+        while (end < n && ((unsigned char)word[end] & 0xc0) == 0x80);
+        if (line && pk_screen_width(word, end) > width)
+            break;
+    }
+    return line;
+}
+
+/* As many pieces of a word as fit; of a piece that does not, as many characters. */
 static size_t pieces(const char *word, size_t n, size_t width)
 {
     size_t line = piece(word, 0, n);
+    if (pk_screen_width(word, line) > width)
+        return characters(word, line, width);
     for (size_t end; line < n && pk_screen_width(word, end = piece(word, line, n)) <= width;)
         line = end;
     return line;
@@ -122,13 +138,15 @@ static size_t total(const struct pk_layout_column *c, size_t n)
 }
 
 /* How far texts may be narrowed. */
-enum narrow { TO_READABLE, TO_WORDS, TO_PIECES };
+enum narrow { TO_READABLE, TO_WORDS, TO_PIECES, TO_CHARACTERS };
 
 static size_t narrowest(const struct pk_layout_column *c, size_t lines, enum narrow to)
 {
-    const size_t heading = heading_width(c->heading, lines);
-    const size_t least = larger(heading, to == TO_PIECES ? c->longest_piece : c->longest_word);
-    return larger(least, to == TO_READABLE ? READABLE : 0);
+    const size_t of[] = {[TO_READABLE] = larger(READABLE, c->longest_word),
+                         [TO_WORDS] = c->longest_word,
+                         [TO_PIECES] = c->longest_piece,
+                         [TO_CHARACTERS] = BROKEN};
+    return larger(heading_width(c->heading, lines), of[to]);
 }
 
 /* The widest text column that may still be narrower; NULL when there is none. */
@@ -153,16 +171,27 @@ static bool fits(struct pk_layout_column *c, size_t n, size_t width, size_t line
     return total(c, n) <= width;
 }
 
-/* Leaves out the columns of the lowest number; false when no optional one is left. */
+/* Leaves out what is empty, or else the optional columns of the lowest number; false when there are none. */
 static bool leave_out(struct pk_layout_column *c, size_t n)
 {
     int lowest = INT_MAX;
     for (size_t i = 0; i < n; i++)
-        if (c[i].shown && c[i].optional && c[i].optional < lowest)
-            lowest = c[i].optional;
+        if (c[i].shown && !c[i].kept && (c[i].optional || !c[i].widest))
+            lowest = c[i].widest ? c[i].optional < lowest ? c[i].optional : lowest : 0;
     for (size_t i = 0; i < n; i++)
-        c[i].shown = c[i].shown && c[i].optional != lowest;
+        c[i].shown = c[i].shown && (c[i].kept || (lowest ? c[i].optional != lowest : c[i].widest > 0));
     return lowest < INT_MAX;
+}
+
+/* Leaves out the last of the others; never the first. */
+static bool leave_out_last(struct pk_layout_column *c, size_t n)
+{
+    size_t i = n;
+    while (i > 1 && (!c[i - 1].shown || c[i - 1].kept))
+        i--;
+    if (i > 1)
+        c[i - 1].shown = false;
+    return i > 1;
 }
 
 static void choose_widths(struct pk_layout_column *c, size_t n, size_t width)
@@ -172,8 +201,11 @@ static void choose_widths(struct pk_layout_column *c, size_t n, size_t width)
             if (fits(c, n, width, lines, TO_READABLE))
                 return;
     while (leave_out(c, n));
-    if (!fits(c, n, width, PK_LAYOUT_HEADING_LINES, TO_WORDS))
-        fits(c, n, width, PK_LAYOUT_HEADING_LINES, TO_PIECES);
+    do
+        for (enum narrow to = TO_WORDS; to <= TO_CHARACTERS; to++)
+            if (fits(c, n, width, PK_LAYOUT_HEADING_LINES, to))
+                return;
+    while (leave_out_last(c, n));
 }
 
 size_t pk_layout(struct pk_layout_column *c, size_t n, size_t width)

@@ -1,9 +1,8 @@
-/* Layout: fits a printed table into a width without breaking a number or a word.
+/* Layout: fits a printed table into a width without breaking a number.
  *
- * In this order, as far as it takes: long texts are wrapped at blanks; headings are, on two lines and then on three; optional
- * columns are left out, lowest number first; texts are wrapped as narrowly as their longest words allow, and then those are
- * broken behind commas, but for 1,024. What is still too wide
- * stays so: a number cut in two is worse than a line that the terminal breaks. */
+ * In this order, as far as it takes: long texts are wrapped at blanks; headings are, on two lines and then on three; empty columns are
+ * left out, then optional ones, lowest number first; texts are wrapped as narrowly as their longest words allow, and then those are
+ * broken behind commas, but for 1,024, and then anywhere; the other columns are left out, the last first. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +14,8 @@ struct pk_layout_column {
     const char *heading;
     size_t widest, longest_word, longest_piece; /* of its cells, in columns of the screen */
     bool wraps;                                 /* its cells are texts */
-    int optional;                               /* 1 is left out first, then 2 ...; 0 = never */
+    int optional;                               /* 1 is left out first, then 2 ...; 0 = last */
+    bool kept;                                  /* never left out */
     /* set by pk_layout */
     bool shown;
     size_t width;
@@ -25,7 +25,7 @@ struct pk_layout_column {
 size_t pk_layout(struct pk_layout_column *c, size_t n, size_t width);
 
 /* Bytes of the first line of a text broken at blanks so that it takes at most `width` columns (0 = no limit); a longer word is
- * broken behind a comma, or is a line of its own. *rest is the text behind it, NULL at the end. */
+ * broken behind a comma, or anywhere. *rest is the text behind it, NULL at the end. */
 size_t pk_wrap(const char *text, size_t width, const char **rest);
 size_t pk_wrap_lines(const char *text, size_t width);
 

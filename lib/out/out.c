@@ -262,6 +262,21 @@ struct pk_column *pk_column_of(struct pk_column *cols, size_t n, const char *key
     return &cols[i];
 }
 
+void pk_out_all_columns(struct pk_out *o, const char *command)
+{
+    o->all_columns = command ? pk_strdup(&o->arena, command) : NULL;
+}
+
+bool pk_out_on_screen(const struct pk_out *o)
+{
+    return o->opt.format == PK_FMT_TABLE;
+}
+
+bool pk_out_brief(const struct pk_out *o)
+{
+    return pk_out_on_screen(o) && !o->opt.details;
+}
+
 void pk_out_note(struct pk_out *o, const char *text)
 {
     o->notes = pk_grow(&o->arena, o->notes, sizeof *o->notes, o->n_notes, &o->notes_cap);

@@ -6,8 +6,9 @@
  * replaced (ASCII controls escaped in JSON), so that nothing recorded by a stranger reaches a terminal as a command; nor does a line begin
  * with "::", a command for GitHub, or have "##[" or "##vso[" in it, commands for GitHub and Azure Pipelines.
  *
- *   table     title, headings, a rule, rows, notes. Numbers to the right, points below each other, never broken. With a `width`:
- *             texts and headings wrap at blanks, then optional columns are left out and a line says which (layout.h).
+ *   table     title, headings, a rule, rows, notes. Numbers to the right, points below each other, never broken. No line is wider than
+ *             `width`: texts and headings wrap at blanks, then columns are left out and a line says which (layout.h); a single row
+ *             is then printed whole, as lines of key and value.
  *   markdown  the same as a GitHub-flavoured table; the title is a heading. Text makes no links, images, mentions or tags.
  *   csv       header line of keys; quoting as RFC 4180, lines end in LF. NULL is an empty field, an empty text is "".
  *             Several tables are separated by an empty line, or each is a file. No titles, no notes.
@@ -91,7 +92,8 @@ struct pk_column {
         members; /* csv: names, NULL-terminated, of members of the JSON objects in the cells. Each is a column at the end of
                                    the row: NAME, or KEY.NAME where another column is NAME. NULL = none */
     bool nested;   /* left out of csv: its members are there */
-    int optional;  /* where a table is wider than `width`: 1 is left out first, then 2 ...; 0 = never */
+    bool state;    /* text: a verdict or a state, coloured by its word (palette.c) */
+    int optional;  /* where a table is wider than `width`: 1 is left out first, then 2 ...; 0 = last */
     bool machine;  /* for programs: left out of table and markdown (not the only column) */
     bool exponent; /* shown numbers are written 1.2e-05, all of them but 0 */
 };
@@ -103,10 +105,21 @@ struct pk_out_options {
     FILE *(*next_file)(void *files, const char *table); /* csv: opens where the next table goes, instead of
                                                           to one stream; NULL when it cannot. NULL = one stream */
     void *files;
+    bool ascii;    /* tables: the terminal has no UTF-8, so ± is written +/- (text.h) */
+    bool details;  /* of what one line sums up for people: the cases that were disturbed */
     bool csv_safe; /* a text that a spreadsheet would take for a formula has "'" before it */
     const volatile int *
         stop_flag; /* set by a signal handler: printing ends soon after (base/clock.h); NULL = nothing ends it */
 };
+
+/* --- colours: palette.c ---
+ *
+ * A style repeats in colour what the text says: nothing is said by colour alone. */
+enum pk_style { PK_STYLE_PLAIN, PK_STYLE_TITLE, PK_STYLE_GOOD, PK_STYLE_BAD, PK_STYLE_DOUBT, PK_STYLE_END };
+
+const char *pk_style_escape(enum pk_style style); /* PK_STYLE_END ends any; "" for PK_STYLE_PLAIN */
+enum pk_style pk_style_of_word(const char *word); /* of a column that is a `state`: "slower" is bad */
+enum pk_style pk_style_of_note(const char *note); /* "noisy: ..." is doubtful */
 
 struct pk_out;
 
@@ -172,6 +185,11 @@ bool pk_out_is_flat(const struct pk_out *o);
 bool pk_out_is_one_table(const struct pk_out *o);
 /* The names of all tables so far, also of those that were not printed. */
 const char *const *pk_out_names(const struct pk_out *o, size_t *n);
+/* The command that prints all columns, named where some are left out; NULL = only --width 0 is named. Copied. */
+void pk_out_all_columns(struct pk_out *o, const char *command);
+/* Whether people read it on a screen: the table format; and only in short: without `details`. */
+bool pk_out_on_screen(const struct pk_out *o);
+bool pk_out_brief(const struct pk_out *o);
 
 /* A line under the current table, for people and, as "notes", in JSON; before the first table a line above it, of the whole. Copied. */
 void pk_out_note(struct pk_out *o, const char *text);

@@ -1,14 +1,7 @@
 /* Plot: numbers as bars and sparklines: blocks where the locale is UTF-8, else ASCII. */
 #include "out/text.h"
 
-#include <langinfo.h>
 #include <math.h>
-#include <string.h>
-
-static bool has_blocks(void)
-{
-    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-}
 
 /* Where v is between lo and hi, 0 to 1; in the middle when they are one. */
 static double place(double v, double lo, double hi)
@@ -19,7 +12,7 @@ static double place(double v, double lo, double hi)
 const char *pk_text_bar(double v, double lo, double hi, unsigned width, struct pk_arena *a)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    const bool blocks = has_blocks();
+    const bool blocks = !pk_terminal_is_ascii();
     struct pk_buf b = {.arena = a};
     if (!isfinite(v))
         return "";
@@ -35,7 +28,7 @@ const char *pk_text_spark(const double *v, size_t n, double lo, double hi, struc
 {
     static const char *const heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static const char ascii[] = "_.,-~=*#";
-    const bool blocks = has_blocks();
+    const bool blocks = !pk_terminal_is_ascii();
     struct pk_buf b = {.arena = a};
     for (size_t i = 0; i < n; i++) {
         size_t k = (size_t)lround(7 * place(v[i], lo, hi));

@@ -19,7 +19,8 @@ struct line_piece {
 struct lines {
     size_t n; /* columns */
     const struct pk_layout_column *columns;
-    size_t *widths; /* of what was seen of each; at first 0 */
+    size_t *widths;        /* of what was seen of each; at first 0 */
+    enum pk_style *styles; /* of the current row's texts */
 
     /* the current line of lines_next, and the rest of each text: room for n */
     struct line_piece *piece;
@@ -55,6 +56,13 @@ static bool lines_next(struct lines *l)
     return any;
 }
 
+static void put_styled(struct pk_sink *s, const char *text, size_t n, enum pk_style style)
+{
+    pk_sink_str(s, n ? pk_style_escape(style) : "");
+    pk_sink_put(s, text, n);
+    pk_sink_str(s, n && style ? pk_style_escape(PK_STYLE_END) : "");
+}
+
 /* Without blanks at its end. */
 static void lines_put(const struct lines *l, struct pk_sink *s)
 {
@@ -70,13 +78,21 @@ static void lines_put(const struct lines *l, struct pk_sink *s)
         blanks += before;
         for (; bytes && blanks; blanks--)
             pk_sink_char(s, ' ');
-        pk_sink_put(s, p->text, bytes);
+        put_styled(s, p->text, bytes, l->styles[i]);
         blanks += p->bytes - bytes + room - before + PK_LAYOUT_GAP;
     }
     pk_sink_char(s, '\n');
 }
 
 /* --- the table ----------------------------------------------------------------------------------------------------- */
+
+/* As the terminal can show it; valid until the next. */
+static const char *shown_text(struct pk_out *o, const char *text)
+{
+    pk_buf_clear(&o->buf);
+    pk_text_safe(&o->buf, text);
+    return o->opt.ascii ? pk_text_ascii(pk_buf_text(&o->buf), &o->arena) : pk_buf_text(&o->buf);
+}
 
 /* The cells of people's columns, row by row, kept until the widths are known. */
 struct body {
@@ -104,7 +120,8 @@ static void row(struct pk_out *o, const struct pk_cell *cells)
         pk_buf_clear(&o->buf);
         pk_text_cell(&o->buf, &o->cols[i], &cells[i]);
         b->cells = pk_grow(&o->arena, b->cells, sizeof *b->cells, b->n_cells, &b->cap);
-        b->cells[b->n_cells++] = pk_strdup(&o->arena, pk_buf_text(&o->buf));
+        const char *text = pk_buf_text(&o->buf);
+        b->cells[b->n_cells++] = o->opt.ascii ? pk_text_ascii(text, &o->arena) : pk_strdup(&o->arena, text);
     }
 }
 
@@ -130,19 +147,30 @@ static void align_points(struct pk_out *o, struct body *b, size_t col)
     }
 }
 
+/* A number over or under what can be. */
+static bool is_marked(const struct pk_column *c, const char *cell)
+{
+    return *cell == '!' && !c->left;
+}
+
+static enum pk_style style_of(const struct pk_out *o, const struct pk_column *c, const char *cell)
+{
+    return !o->opt.color        ? PK_STYLE_PLAIN
+           : is_marked(c, cell) ? PK_STYLE_DOUBT
+           : c->state           ? pk_style_of_word(cell)
+                                : PK_STYLE_PLAIN;
+}
+
 static struct pk_layout_column *measured_columns(struct pk_out *o, const struct body *b)
 {
     struct pk_layout_column *c = pk_new_n(&o->arena, struct pk_layout_column, b->n);
     for (size_t i = 0; i < b->n; i++) {
-        pk_buf_clear(&o->buf);
-        pk_text_safe(&o->buf, b->cols[i]->heading);
-        c[i].heading = pk_strdup(&o->arena, pk_buf_text(&o->buf));
+        c[i].heading = pk_strdup(&o->arena, shown_text(o, b->cols[i]->heading));
         c[i].wraps = b->cols[i]->left;
         c[i].optional = b->cols[i]->optional;
         for (size_t k = i; k < b->n_cells; k += b->n) {
             size_t width = pk_screen_width(b->cells[k], strlen(b->cells[k]));
-            if (*b->cells[k] == '!' && !b->cols[i]->left) /* over or under what can be: never left out */
-                c[i].optional = 0;
+            c[i].kept |= is_marked(b->cols[i], b->cells[k]);
             size_t word = c[i].wraps ? pk_longest_word(b->cells[k], false) : width;
             c[i].widest = width > c[i].widest ? width : c[i].widest;
             c[i].longest_word = word > c[i].longest_word ? word : c[i].longest_word;
@@ -154,15 +182,13 @@ static struct pk_layout_column *measured_columns(struct pk_out *o, const struct 
 }
 
 /* A free text, wrapped to the width. */
-static void put_paragraph(struct pk_out *o, const char *text)
+static void put_paragraph(struct pk_out *o, const char *text, enum pk_style style)
 {
-    pk_buf_clear(&o->buf);
-    pk_text_safe(&o->buf, text);
-    for (const char *line = pk_buf_text(&o->buf), *rest; line; line = rest) {
+    for (const char *line = shown_text(o, text), *rest; line; line = rest) {
         size_t n = pk_wrap(line, o->opt.width, &rest);
         while (n && line[n - 1] == ' ')
             n--;
-        pk_sink_put(&o->sink, line, n);
+        put_styled(&o->sink, line, n, o->opt.color ? style : PK_STYLE_PLAIN);
         pk_sink_char(&o->sink, '\n');
     }
 }
@@ -170,7 +196,7 @@ static void put_paragraph(struct pk_out *o, const char *text)
 static void put_notes(struct pk_out *o)
 {
     for (size_t i = 0; i < o->n_notes; i++)
-        put_paragraph(o, o->notes[i]);
+        put_paragraph(o, o->notes[i], pk_style_of_note(o->notes[i]));
 }
 
 static void put_preface(struct pk_out *o)
@@ -179,16 +205,25 @@ static void put_preface(struct pk_out *o)
     pk_sink_char(&o->sink, '\n');
 }
 
-static void put_left_out(struct pk_out *o, const struct pk_layout_column *c, size_t n)
+/* Notes of no table, and once how to see what was left out of the tables. */
+static void end(struct pk_out *o)
+{
+    put_notes(o);
+    if (o->left_out)
+        put_paragraph(o,
+                      o->all_columns ? pk_printf(&o->arena, "All columns: %s", o->all_columns)
+                                     : "All columns: --width 0",
+                      PK_STYLE_PLAIN);
+}
+
+/* The headings of what is not shown and not empty; "" = all is shown. */
+static const char *left_out(struct pk_out *o, const struct pk_layout_column *c, size_t n)
 {
     struct pk_buf b = {.arena = &o->arena};
     for (size_t i = 0; i < n; i++)
-        if (!c[i].shown)
+        if (!c[i].shown && c[i].widest)
             pk_buf_printf(&b, "%s%s", b.n ? ", " : "", c[i].heading);
-    if (b.n)
-        put_paragraph(o, pk_printf(&o->arena,
-                                   "Left out at %u columns: %s. See them with --width 0 or --format csv.",
-                                   o->opt.width, pk_buf_text(&b)));
+    return pk_buf_text(&b);
 }
 
 static void put_or_measure(struct pk_out *o, struct lines *l, bool put)
@@ -219,6 +254,101 @@ static void put_headings(struct pk_out *o, struct lines *l, size_t lines, bool p
         pk_sink_char(&o->sink, '\n');
 }
 
+static void put_rows(struct pk_out *o, struct body *b, const struct pk_layout_column *c, size_t headings)
+{
+    struct lines l = {.n = b->n,
+                      .columns = c,
+                      .widths = pk_new_n(&o->arena, size_t, b->n),
+                      .styles = pk_new_n(&o->arena, enum pk_style, b->n),
+                      .piece = pk_new_n(&o->arena, struct line_piece, b->n),
+                      .rest = pk_new_n(&o->arena, const char *, b->n)};
+    for (int put = 0; put <= 1; put++) {
+        put_headings(o, &l, headings, put);
+        for (size_t i = 0; i < b->n_cells; i += b->n) {
+            for (size_t k = 0; k < b->n; k++)
+                l.styles[k] = style_of(o, b->cols[k], b->cells[i + k]);
+            for (lines_begin(&l, b->cells + i, NULL); lines_next(&l);)
+                put_or_measure(o, &l, put);
+        }
+        memset(l.styles, 0, b->n * sizeof *l.styles);
+    }
+}
+
+/* --- a single row, as lines of key and value ------------------------------------------------------------------------------ */
+
+enum {
+    PAIR_LINES = 6,
+    PAIR_TEXT = 8
+}; /* more lines are put side by side where there is room; a text has this room */
+
+struct pair {
+    const char *key, *text;
+    enum pk_style style;
+};
+
+/* Of the columns that are not empty. *key, *text: the widest of each. */
+static size_t pairs_of(struct pk_out *o, const struct body *b, const struct pk_layout_column *c,
+                       struct pair *v, size_t *key, size_t *text)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        if (!c[i].widest)
+            continue;
+        const size_t heading = pk_screen_width(c[i].heading, strlen(c[i].heading));
+        v[n++] = (struct pair){c[i].heading, b->cells[i], style_of(o, b->cols[i], b->cells[i])};
+        *key = heading > *key ? heading : *key;
+        *text = c[i].widest > *text ? c[i].widest : *text;
+    }
+    return n;
+}
+
+static void put_blanks(struct pk_out *o, size_t n)
+{
+    while (n--)
+        pk_sink_char(&o->sink, ' ');
+}
+
+/* Wraps the text; returns how wide its last line is. */
+static size_t put_pair(struct pk_out *o, const struct pair *p, size_t key, size_t text)
+{
+    size_t width = 0;
+    pk_sink_str(&o->sink, p->key);
+    put_blanks(o, key - pk_screen_width(p->key, strlen(p->key)) + PK_LAYOUT_GAP);
+    for (const char *line = p->text, *rest; line; line = rest) {
+        const size_t n = pk_wrap(line, text, &rest);
+        put_styled(&o->sink, line, n, p->style);
+        width = pk_screen_width(line, n);
+        if (rest) {
+            pk_sink_char(&o->sink, '\n');
+            put_blanks(o, key + PK_LAYOUT_GAP);
+        }
+    }
+    return width;
+}
+
+static void put_pairs(struct pk_out *o, const struct body *b, const struct pk_layout_column *c)
+{
+    enum { BETWEEN = 2 * PK_LAYOUT_GAP };
+    struct pair *v = pk_new_n(&o->arena, struct pair, b->n);
+    size_t key = 0, text = 0, columns = 1;
+    const size_t n = pairs_of(o, b, c, v, &key, &text), width = o->opt.width;
+    while (columns * PAIR_LINES < n &&
+           (columns + 1) * (key + PK_LAYOUT_GAP + text + BETWEEN) <= width + BETWEEN)
+        columns++;
+    const size_t lines = (n + columns - 1) / columns, left = key + PK_LAYOUT_GAP;
+    if (columns == 1)
+        text = width > left + PAIR_TEXT ? width - left : PAIR_TEXT;
+    for (size_t line = 0; line < lines; line++) {
+        for (size_t i = line; i < n; i += lines) {
+            const size_t used = put_pair(o, &v[i], key, text);
+            if (i + lines < n)
+                put_blanks(o, text - used + BETWEEN);
+        }
+        pk_sink_char(&o->sink, '\n');
+    }
+}
+
+/* A single row has its columns below each other where there is no room beside each other. */
 static void put_table(struct pk_out *o)
 {
     struct body *b = o->state;
@@ -227,29 +357,24 @@ static void put_table(struct pk_out *o)
             align_points(o, b, i);
     struct pk_layout_column *c = measured_columns(o, b);
     const size_t headings = pk_layout(c, b->n, o->opt.width);
-    struct lines l = {.n = b->n,
-                      .columns = c,
-                      .widths = pk_new_n(&o->arena, size_t, b->n),
-                      .piece = pk_new_n(&o->arena, struct line_piece, b->n),
-                      .rest = pk_new_n(&o->arena, const char *, b->n)};
-    for (int put = 0; put <= 1; put++) {
-        put_headings(o, &l, headings, put);
-        for (size_t i = 0; i < b->n_cells; i += b->n)
-            for (lines_begin(&l, b->cells + i, NULL); lines_next(&l);)
-                put_or_measure(o, &l, put);
+    const char *missing = left_out(o, c, b->n);
+    if (*missing && b->n_cells == b->n) {
+        put_pairs(o, b, c);
+        return;
     }
-    put_left_out(o, c, b->n);
+    put_rows(o, b, c, headings);
+    if (*missing)
+        put_paragraph(o, pk_printf(&o->arena, "Left out at %u columns: %s.", o->opt.width, missing),
+                      PK_STYLE_PLAIN);
+    o->left_out |= *missing != 0;
 }
 
 static void table_end(struct pk_out *o)
 {
     if (o->printed > 1)
         pk_sink_char(&o->sink, '\n');
-    if (o->title) {
-        pk_sink_str(&o->sink, o->opt.color ? "\x1b[1m" : "");
-        put_paragraph(o, o->title);
-        pk_sink_str(&o->sink, o->opt.color ? "\x1b[0m" : "");
-    }
+    if (o->title)
+        put_paragraph(o, o->title, PK_STYLE_TITLE);
     if (o->rows)
         put_table(o);
     else
@@ -257,9 +382,5 @@ static void table_end(struct pk_out *o)
     put_notes(o);
 }
 
-const struct pk_writer pk_writer_table = {.people = true,
-                                          .preface = put_preface,
-                                          .table = table,
-                                          .row = row,
-                                          .table_end = table_end,
-                                          .end = put_notes};
+const struct pk_writer pk_writer_table = {
+    .people = true, .preface = put_preface, .table = table, .row = row, .table_end = table_end, .end = end};

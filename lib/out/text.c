@@ -1,9 +1,10 @@
-/* Text: UTF-8 decoding, replacement of what a terminal would obey, numbers at their display scale. */
+/* Text: UTF-8 decoding, replacement of what a terminal would obey or cannot show, numbers at their display scale. */
 #include "out/text.h"
 
 #include "json/json.h"
 
 #include <ctype.h>
+#include <langinfo.h>
 #include <math.h>
 #include <string.h>
 
@@ -87,6 +88,45 @@ void pk_text_safe(struct pk_buf *b, const char *text)
             pk_buf_add(b, text, n);
     }
 }
+
+/* --- terminals without Unicode -------------------------------------------------------------------------------------- */
+
+static const struct {
+    uint32_t code;
+    const char *ascii;
+} spellings[] = {{0xa0, " "},    {0xb0, ""},    {0xb1, "+/-"},  {0xb2, "^2"},   {0xb5, "u"},
+                 {0xb7, "-"},    {0xd7, "x"},   {0x3bc, "u"},   {0x2013, "-"},  {0x2014, "-"},
+                 {0x2018, "'"},  {0x2019, "'"}, {0x201c, "\""}, {0x201d, "\""}, {0x2026, "..."},
+                 {0x2192, "->"}, {0x2212, "-"}, {0x2264, "<="}, {0x2265, ">="}};
+
+bool pk_terminal_is_ascii(void)
+{
+    return strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+}
+
+const char *pk_ascii_of(uint32_t code)
+{
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+        if (spellings[i].code == code)
+            return spellings[i].ascii;
+    return "?";
+}
+
+const char *pk_text_ascii(const char *text, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    uint32_t code;
+    for (size_t n; *text; text += n) {
+        n = pk_utf8_next(text, &code);
+        if (code < 0x80)
+            pk_buf_char(&b, (char)code);
+        else
+            pk_buf_str(&b, pk_ascii_of(code));
+    }
+    return pk_buf_text(&b);
+}
+
+/* --- cells ---------------------------------------------------------------------------------------------------- */
 
 static const double longest =
     1e15; /* longer integer parts are not read, and widen a column: they have an exponent */

@@ -20,6 +20,13 @@ bool pk_ends_marker(unsigned *seen, char byte);
 /* Appends text with unsafe code points and invalid bytes replaced: white space by a blank, others by U+FFFD. */
 void pk_text_safe(struct pk_buf *b, const char *text);
 
+/* Whether the terminal's locale has no UTF-8, as in LC_ALL=C: of the thread's locale. */
+bool pk_terminal_is_ascii(void);
+/* What stands for a code point there: "+/-" for ±, "?" for what has no spelling. */
+const char *pk_ascii_of(uint32_t code);
+/* The text in those. In the arena. */
+const char *pk_text_ascii(const char *text, struct pk_arena *a);
+
 /* Appends a cell as people read it: scaled, with the column's decimals. NULL and NaN append nothing. What would be shown with
  * zeros alone, or with 3 decimals below 0.01, gets as many significant digits as the column has decimals, one at least: 0.00524,
  * never 0.000. Below 1e-9 is rounding noise and stays zero. From 1e15 on there is an exponent, 1e+300,

@@ -88,7 +88,9 @@ struct pk_out {
     const struct pk_column *cols;
     size_t n_cols, rows;
     struct pk_row row;
-    void *state; /* the writer's own */
+    void *state;   /* the writer's own */
+    bool left_out; /* a table so far had no room for all its columns */
+    const char *all_columns;
 
     const char **notes; /* since the last table ended */
     size_t n_notes, notes_cap;

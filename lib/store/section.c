@@ -5,6 +5,7 @@
 #include "store/db.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct parse {
@@ -16,8 +17,8 @@ struct parse {
 };
 
 /* The first are those of enum pk_section_kind. */
-static const char *const words[] = {"view", "table",  "query", "statement", "title",
-                                    "each", "column", "note",  "empty",     NULL};
+static const char *const words[] = {"view",   "table", "query", "statement", "title", "each",
+                                    "column", "note",  "empty", "brief",     NULL};
 
 static const char *trimmed(struct pk_arena *a, const char *s, size_t n)
 {
@@ -75,6 +76,8 @@ static bool take_directive(struct parse *p, size_t word, const char *text)
         append(p, &s->columns, &s->n_columns, &s->columns_cap, text);
     else if (strcmp(w, "note") == 0)
         append(p, &s->notes, &s->n_notes, &s->notes_cap, text);
+    else if (strcmp(w, "brief") == 0)
+        s->brief_rows = strtoul(text, NULL, 10);
     else
         s->keep_empty = strcmp(text, "keep") == 0;
     return true;
@@ -106,7 +109,7 @@ enum pk_code pk_sections(const char *text, struct pk_arena *a, struct pk_section
         size_t bytes = end ? (size_t)(end - line) + 1 : strlen(line);
         if (!take_line(&p, line, bytes)) {
             pk_fail(err, PK_E_INTERNAL, "tables: line %u is misplaced: %.60s", number, line);
-            return pk_why(err, "title, each, column, note and empty belong to a table");
+            return pk_why(err, "title, each, column, note, empty and brief belong to a table");
         }
         line += bytes;
     }

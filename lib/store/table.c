@@ -89,13 +89,14 @@ static const char *filled(struct pk_arena *a, const char *text, const char *mark
     return at ? pk_printf(a, "%.*s%s%s", (int)(at - text), text, with, at + strlen(mark)) : text;
 }
 
-/* "text", "json", "x" (a plain ratio), "±" (in percent, ">100" above that), "p" ("<0.0001" below that), or display units. */
+/* "text", "state", "json", "x" (a plain ratio), "±" (in percent, ">100" above that), "p" ("<0.0001" below that), or display units. */
 static enum pk_code parse_unit(const struct print *p, const struct result *r, const char *unit,
                                struct pk_column *c, struct pk_err *err)
 {
     bool half_width = strcmp(unit, "±") == 0;
     c->json = strcmp(unit, "json") == 0;
-    c->left = c->json || strcmp(unit, "text") == 0;
+    c->state = strcmp(unit, "state") == 0;
+    c->left = c->json || c->state || strcmp(unit, "text") == 0;
     c->most = half_width ? 100 : 0;
     c->least = strcmp(unit, "p") == 0 ? 0.0001 : 0;
     if (!*unit || c->left || c->least > 0 || strcmp(unit, "x") == 0)
@@ -192,10 +193,13 @@ static enum pk_code columns_of(const struct print *p, const struct result *r, st
     return PK_OK;
 }
 
-/* Some of the columns: those with several units to choose from, and those that are left out when they are empty. */
+/* The table itself, where it may have too few rows; or some of the columns: those with several units to choose from, and those that are
+ * left out when they are empty. */
 static bool depend_on_values(const struct print *p)
 {
     const char *part[PARTS];
+    if (p->t->brief_rows)
+        return true;
     for (size_t k = 0; k < p->t->n_columns; k++) {
         split_column(p->a, p->t->columns[k], part);
         if (strchr(part[UNIT], ' ') || strstr(part[ATTRIBUTES], "hide"))
@@ -222,10 +226,10 @@ static enum pk_code print_read(const struct print *p, const char *each, bool *pr
     if (pk_store_query(p->s, p->t->sql, p->params, p->n_params, p->a, &rows, err))
         return err->code;
     const struct result r = {rows.names, rows.n_cols, rows.n, rows.cells};
-    *printed = rows.n || p->t->keep_empty;
+    *printed = (rows.n && rows.n >= (pk_out_brief(p->out) ? p->t->brief_rows : 0)) || p->t->keep_empty;
     if (*printed && begin_table(p, &r, each, err))
         return err->code;
-    for (size_t i = 0; i < rows.n && !pk_out_broken(p->out); i++)
+    for (size_t i = 0; i < rows.n && *printed && !pk_out_broken(p->out); i++)
         pk_out_row(p->out, &rows.cells[i * rows.n_cols]);
     return PK_OK;
 }

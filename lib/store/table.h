@@ -13,6 +13,7 @@
  *     -- column: forward_ns | Forward (ms) | ms | 3       heading, display unit, attributes: decimals, e, hide, machine, over, under, optionalN
  *     -- note: SELECT 'text' WHERE ...     a line under the table per row; :run and :each may be used
  *     -- empty: keep                       print the headings even without rows; otherwise no rows, no table
+ *     -- brief: 2                          fewer rows say nothing: a screen is spared them (pk_out_brief)
  *     SELECT d_model, forward_ns FROM ... WHERE run_id = :run;
  *
  *     -- query: NAME                       a SELECT that C reads the rows of: pk_query
@@ -26,7 +27,7 @@
  * A display unit is a row of base/text/units.h: its base is what the key ends with ("_ns", "_bytes"), or is
  * written before a '>' ("ns>ms"); of several, blanks between, the first that suits the table's numbers, which {unit} in the heading
  * becomes. Also: "%" (a ratio times 100), "x" (a ratio), "±" ("%", ">100" above that), "p" ("<0.0001" below that), "text"
- * (left-aligned), "json" (embedded in JSON formats). A comment line that begins with two spaces after the dashes continues the
+ * (left-aligned), "state" (a text, coloured by its word), "json" (embedded in JSON formats). A comment line that begins with two spaces after the dashes continues the
  * directive above it. */
 #pragma once
 
@@ -56,6 +57,7 @@ struct pk_section {
     const char *name, *sql;
     const char *title, *each; /* NULL = none */
     bool keep_empty;
+    size_t brief_rows;
     const char **columns, **notes; /* texts of the directives */
     size_t n_columns, n_notes, columns_cap, notes_cap;
 };

@@ -137,7 +137,7 @@ FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit NOT IN 
 -- title: Cases without a result
 -- column: variant | Variant | text
 -- column: axes | Case | json | hide
--- column: status | Status | text
+-- column: status | Status | state
 -- column: message | Message | text
 SELECT variant, nullif(axes, '{}') AS axes, status, message
 FROM v_case WHERE run_id = :run AND experiment = :experiment AND status <> 'ok' ORDER BY ordinal;
@@ -356,7 +356,7 @@ ORDER BY ordinal, region = 'iteration', region;
 -- column: run_id | Run
 -- column: label | Label | text
 -- column: started_at | Started (UTC) | text
--- column: status | Status | text
+-- column: status | Status | state
 -- column: experiment | Experiment | text | optional2
 -- column: cases | Cases | | optional1
 -- column: git_commit | Commit | text | machine
@@ -520,7 +520,7 @@ FROM v_calibration WHERE run_id = :run AND (experiment = :experiment OR :experim
 -- column: difference | Difference | | 4 hide
 -- column: margin | Margin (%) | % | 2
 -- column: p_adjusted | p adjusted | p | 4 hide
--- column: verdict | Verdict | text
+-- column: verdict | Verdict | state
 -- column: slow_base | Slow base | | 0 optional2
 -- column: slow_new | Slow new | | 0 optional2
 -- column: reason | Why | text | hide
@@ -575,7 +575,7 @@ SELECT name, experiment, kind, follows, pattern, newest, runs, newest_run FROM v
 -- column: run_id | Run
 -- column: label | Label | text | hide
 -- column: started_at | Started (UTC) | text
--- column: status | Status | text
+-- column: status | Status | state
 -- column: git_commit | Commit | text | machine
 -- column: command_line | Command | text
 SELECT r.run_id, r.label, r.started_at, r.status, r.git_commit, r.command_line

@@ -164,9 +164,9 @@ def test_the_ceiling_that_was_exceeded_is_named(perfkit, size, seconds, flops, c
 
 def test_several_ceilings_are_a_list_and_the_mark_stays_where_it_is_narrow(perfkit):
     store_with(perfkit, [MIB, 3 * MIB], FLAT, seconds=0.1)
-    r = perfkit("show", "@", "--width", "90")
+    r = perfkit("show", "@", "--width", "80")
     assert "allow (L2, L3). " in r.stdout.replace("\n", " ") and "!133" in r.stdout and "!200" in r.stdout, r
-    assert "Left out at 90 columns: " in r.stdout and all(len(line) <= 90 for line in r.stdout.splitlines()), r
+    assert "Left out at 80 columns: " in r.stdout and all(len(line) <= 80 for line in r.stdout.splitlines()), r
 
 
 def test_a_rate_that_is_not_proved_flat_is_said(perfkit):

@@ -140,7 +140,7 @@ def test_people_get_bars(perfkit, store):
     runs(store, STEP)
     r = perfkit("history", "demo", "--width", "100")
     assert r.status == 0 and max(map(len, r.stdout.splitlines())) <= 100
-    assert "± is that of the median over the processes of a run." in r.stdout
+    assert "± is that of the median over the processes of a run." in " ".join(r.stdout.split())
     assert "████" in r.stdout and "▁" in r.stdout and "run 13: +" in r.stdout
     lines = [line for line in r.stdout.splitlines() if "█" in line and line.split()[0] in ("1", "20")]
     assert len(lines) == 2 and lines[0].count("█") < lines[1].count("█")

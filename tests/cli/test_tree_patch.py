@@ -53,10 +53,15 @@ def test_the_reports_models_to_the_unit(perfkit):
     assert r.rows("models")[0]["parameters"] == 9622074, "smallest first"
 
 
-def test_the_sixth_pattern_is_warned_about(perfkit):
-    r = run(perfkit, "-a", "model=2L-256H", "--variant", "batched")
-    assert r.status == 0 and r.stderr.count("*.attention.output.dense") == 1, r
-    assert "is never used" in r.stderr and "*.output.dense" in r.stderr
+def test_a_pattern_that_is_never_used_is_warned_about_in_a_plan_of_ones_own(perfkit):
+    plan = perfkit.cwd / "mine.plan"
+    plan.write_text("*.output.dense = row\n*.attention.output.dense = row\n")
+    r = run(perfkit, "-a", "model=2L-256H", "-a", f"plan={plan}", "--variant", "batched")
+    assert r.status == 0 and r.stderr.count("*.attention.output.dense") == 1 and "is never used" in r.stderr, r
+    r = run(perfkit, "-a", "model=2L-256H", "-a", "patches=0,1", "-a", "matcher=compiled", "--variant", "batched")
+    assert r.status == 0 and "is never used" not in r.stderr, r
+    assert "One patch in trees of growing size" not in perfkit("show").stdout
+    assert len(perfkit("show", "--format", "json").rows("scaling")) == 1
 
 
 def test_every_way_is_checked_and_counted(perfkit):

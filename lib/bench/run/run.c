@@ -148,6 +148,7 @@ enum pk_code pk_run_session(struct pk_run *r, const struct pk_session_events *ev
         .order_seed = orders,
         .check = !o->no_check,
         .device = r->device_options,
+        .expected_ns = r->duration.case_ns,
         .counters = o->counters ? &r->counters : NULL,
         .breakdown = o->breakdown,
         .memory = o->allocations,

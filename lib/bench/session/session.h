@@ -34,6 +34,7 @@ struct pk_session_options {
     bool check;              /* in the first invocation */
     bool as_warmup;          /* samples are recorded as warm-up (wire/slice.h) */
     struct pk_device_options device;
+    const double *expected_ns; /* of each case, all processes together, 0 = unknown; NULL = none is known */
     const struct pk_counters *counters; /* what to count after the last timing pass; NULL = nothing */
     bool breakdown;                     /* a trace pass follows */
     bool memory;                        /* and a memory pass */

@@ -6,11 +6,14 @@
 
 #include <math.h>
 
-/* How long a slice of this case is expected to take: as its last one did, else a few times its floor. */
+/* How long a slice of this case is expected to take: as its last one did, else as is known of this machine, else a few times its floor. */
 static double expected_ns(const struct session *s, size_t i)
 {
-    double least_ns = s->plan->v[i].least_ns;
-    return s->cases[i].elapsed_ns ? (double)s->cases[i].elapsed_ns : isfinite(least_ns) ? 3 * least_ns : 0;
+    const double least_ns = s->plan->v[i].least_ns, known = s->opt->expected_ns ? s->opt->expected_ns[i] : 0;
+    return s->cases[i].elapsed_ns ? (double)s->cases[i].elapsed_ns
+           : known > 0            ? known / s->opt->invocations
+           : isfinite(least_ns)   ? 3 * least_ns
+                                  : 0;
 }
 
 /* Slices still to be measured and the time that they should take. */

@@ -61,6 +61,12 @@ SELECT printf('%d of %s (%d of %s) %s: %s%s.', count(*), plural(t.cases, 'case')
               iif(count(*) > 3, printf('; and %d more', count(*) - 3), ''))
 FROM doubted d JOIN total t GROUP BY d.doubt ORDER BY d.doubt;
 
+-- How many cases have a doubt, and how many there are.
+
+-- query: disturbed
+SELECT count(DISTINCT d.case_id), (SELECT count(DISTINCT case_id) FROM v_slice WHERE run_id = :run AND pass = 'timing' AND status = 'ok')
+FROM v_doubt d WHERE d.run_id = :run AND d.pass = 'timing';
+
 -- query: failure_messages
 SELECT message, count(*) FROM v_case WHERE run_id = :run AND status = 'failed'
 GROUP BY message ORDER BY count(*) DESC, min(ordinal);

@@ -1,7 +1,9 @@
 /* Tables: choosing what a run prints by its experiments. */
 #include "bench/tables/tables.h"
 
+#include "base/text/words.h"
 #include "bench/probe.h"
+#include "bench/record/runinfo.h"
 #include "store/table.h"
 
 #include <string.h>
@@ -50,6 +52,39 @@ static bool usual_counters(struct pk_store *s, int64_t run_id, const char *exper
            (pk_query(s, "counters_option", &run, 1, &a, &rows, &err) || !rows.n);
 }
 
+/* "perfkit show 1 --width 0", which measures nothing again; NULL for a run that is not kept. */
+static const char *show_command(struct pk_store *s, int64_t run_id, const char *option, struct pk_arena *a)
+{
+    const char *usual, *file = pk_store_file(s);
+    struct pk_err ignored;
+    if (strcmp(file, ":memory:") == 0)
+        return NULL;
+    const bool elsewhere = pk_store_path(a, NULL, &usual, &ignored) || strcmp(usual, file) != 0;
+    return pk_printf(a, "perfkit show %lld%s%s %s", (long long)run_id, elsewhere ? " --db " : "",
+                     elsewhere ? pk_shell_quote(file, a) : "", option);
+}
+
+/* One line for the eye above the tables, in place of a note for each kind of doubt. */
+static enum pk_code print_noise(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows n;
+    const struct pk_param run = pk_param_int(":run", run_id);
+    if (!pk_out_on_screen(out))
+        return PK_OK;
+    if (pk_query(s, "disturbed", &run, 1, &a, &n, err))
+        return err->code;
+    const char *why = show_command(s, run_id, "--details", &a);
+    if (n.cells[0].i)
+        pk_out_note(out, pk_printf(&a, "noisy: %lld of %s disturbed; do not quote these%s%s",
+                                   (long long)n.cells[0].i, pk_plural((size_t)n.cells[1].i, "case", &a),
+                                   pk_out_brief(out) ? "; why: " : "",
+                                   !pk_out_brief(out) ? ""
+                                   : why              ? why
+                                                      : "--details"));
+    return PK_OK;
+}
+
 static enum pk_code print_experiment(struct pk_store *s, const char *experiment, int64_t run_id,
                                      struct pk_out *out, struct pk_err *err)
 {
@@ -60,7 +95,7 @@ static enum pk_code print_experiment(struct pk_store *s, const char *experiment,
               : print(s, built_in, experiment, run_id, out, err)) ||
         print_notes(s, "interval_notes", experiment, run_id, out, err) ||
         print_notes(s, "startup_notes", experiment, run_id, out, err) ||
-        print_notes(s, "doubt_notes", experiment, run_id, out, err) ||
+        (!pk_out_brief(out) && print_notes(s, "doubt_notes", experiment, run_id, out, err)) ||
         (!usual_counters(s, run_id, experiment) && pk_counter_table(s, run_id, experiment, out, err)))
         return err->code;
     return print(s, beside, experiment, run_id, out, err);
@@ -73,8 +108,9 @@ static enum pk_code print_all(struct pk_store *s, int64_t run_id, struct pk_out 
     struct pk_run_state state;
     const struct pk_param run = pk_param_int(":run", run_id);
     if (pk_query(s, "experiments", &run, 1, &a, &rows, err) ||
-        print_notes(s, "run_title", NULL, run_id, out, err))
+        print_notes(s, "run_title", NULL, run_id, out, err) || print_noise(s, run_id, out, err))
         return err->code;
+    pk_out_all_columns(out, show_command(s, run_id, "--width 0", &a));
     for (size_t i = 0; i < rows.n; i++)
         if (print_experiment(s, rows.cells[i * rows.n_cols].s, run_id, out, err))
             return err->code;

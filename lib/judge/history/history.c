@@ -286,6 +286,11 @@ static void put_change(struct pk_buf *b, const struct pk_history_series *s, cons
                               : ", worse");
 }
 
+bool pk_history_too_short(const struct pk_history_series *s)
+{
+    return !s->n_steps && s->creep == 0 && !s->exact && s->n < PK_STEPS_RUNS;
+}
+
 static const char *without_steps(const struct pk_history_series *s, double min_effect, struct pk_arena *a)
 {
     char percent[32];
@@ -294,7 +299,7 @@ static const char *without_steps(const struct pk_history_series *s, double min_e
                          pk_format_percent(s->creep, percent, sizeof percent), s->n);
     if (s->exact)
         return pk_printf(a, "no change in %zu runs", s->n);
-    if (s->n < PK_STEPS_RUNS)
+    if (pk_history_too_short(s))
         return pk_printf(a, "%zu runs: too few to find a change point, which needs %d", s->n, PK_STEPS_RUNS);
     return pk_printf(a, "no change point of %g %% or more in %zu runs", 100 * min_effect, s->n);
 }

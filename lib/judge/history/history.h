@@ -6,6 +6,7 @@
 
 #include "judge/criteria/criteria.h"
 #include "judge/history/steps.h"
+#include "out/out.h"
 
 struct pk_history_run {
     struct pk_run_facts facts;
@@ -70,6 +71,24 @@ enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const 
 /* The steps in words: "run 14 (commit abc123): +7.2 %, since then stable"; or that there are none, or why none could be detected. */
 const char *pk_history_words(const struct pk_history_series *s, const struct pk_history_run *runs,
                              double min_effect, struct pk_arena *a);
+
+/* Too few runs to find a step. */
+bool pk_history_too_short(const struct pk_history_series *s);
+
+/* --- tables.c --- */
+
+struct pk_history_view {
+    const struct pk_history_run *runs;
+    const char *experiment;
+    double min_effect;
+    bool people; /* plots, and no more than a screenful; programs get everything and no plots */
+    bool screen; /* people, in the table format */
+    bool all;    /* people, too */
+    bool gates;  /* sides of gates are among the runs */
+};
+
+void pk_history_print(struct pk_out *out, const struct pk_history *h, const struct pk_history_view *view,
+                      struct pk_arena *a);
 
 /* --- case_filter.c: which cases the filter of the options wants --- */
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "judge/criteria/criteria.h"
+#include "out/out.h"
 
 struct pk_report {
     const struct pk_comparison *comparison;
@@ -46,3 +47,12 @@ const char *pk_failure_text(const struct pk_failure *f, struct pk_arena *a);
  * separate failure. */
 struct pk_report pk_report_with_outcome(const struct pk_report *r, const struct pk_err *outcome,
                                         struct pk_arena *a);
+
+/* --- column.c: a column whose unit is known only from the store --- */
+
+/* "ns" -> "_ns", "flops/s" -> "_flops_per_s", "1" -> "". */
+const char *pk_key_tail(const char *unit, struct pk_arena *a);
+
+/* Gives a column of figures its key and heading ("base" -> "base_ns", "Base" -> "Base (ms)") and its scale; least: the smallest figure
+ * of the table, which is to keep its digits. */
+void pk_value_column(struct pk_column *col, const char *unit, double least, struct pk_arena *a);
