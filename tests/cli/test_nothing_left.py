@@ -25,7 +25,8 @@ HEED = "#!/bin/sh\ntrap 'sleep 0.1; touch removed; exit' TERM\ntouch here\nwhile
 FLEE = "#!/bin/sh\nflee() { [ $1 -gt 20000 ] || flee $(($1 + 1)) & }\nflee 0; flee 0; sleep 0.2\n"  # each of it starts the next and ends
 SIGNALS = (signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT, signal.SIGINT)
 SOON = 2  # seconds
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+           "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}  # Open MPI 5
 MPI = (pathlib.Path(BINARY).parent / "perfkit-mpi.so").exists() and shutil.which("mpiexec") and "PERFKIT_SANITIZED" not in os.environ
 real = pytest.mark.skipif(not MPI, reason="no MPI, or one whose leaks are not ours to examine")
 

@@ -15,7 +15,8 @@ from processes import gone, marked
 from stored import query
 
 MODULE = pathlib.Path(BINARY).parent / "perfkit-mpi.so"
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+           "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}  # Open MPI 5
 FEW = ("-i", "1", "--min-samples", "2", "--max-samples", "3", "--min-time", "1ms", "--max-time", "2ms")
 TINY = ("--tensors", "two", "--compute-ms", "1")
 
@@ -207,7 +208,7 @@ def test_a_stopped_mpiexec_is_named(perfkit, model):
     while not launcher and p.poll() is None:
         for pid in marked(token):
             try:
-                launcher = pid if pathlib.Path(f"/proc/{pid}/comm").read_text() in ("mpiexec\n", "mpirun\n", "orterun\n") else launcher
+                launcher = pid if pathlib.Path(f"/proc/{pid}/comm").read_text() in ("mpiexec\n", "mpirun\n", "orterun\n", "prterun\n") else launcher
             except OSError:
                 pass
     os.kill(launcher, signal.SIGSTOP)
