@@ -870,6 +870,26 @@ def test_directions_that_are_opposite(perfkit):
     assert "m is better when lower in " in r.rows("not_compared")[0]["message"]
 
 
+@not_sanitized
+def test_a_direction_that_went_away(perfkit):
+    """What the base judges, the new side reports without direction: it would not be judged, and the gate green."""
+    a = reporter(perfkit, "a.sh", [5] * 9, direction="lower", metric="m_ns")
+    b = reporter(perfkit, "b.sh", [50] * 9, direction="none", metric="m_ns")
+    for more in ((), ("--allow-missing",)):
+        for n in "a.sh.n", "b.sh.n":
+            (perfkit.cwd / n).unlink(missing_ok=True)
+        r = commands(perfkit, a, b, "--format", "json", "--junit", "j.xml", *more)
+        assert r.status == 5 and [(t["metric"], t["status"]) for t in r.rows("not_compared")] == [("m_ns", "other direction")], r
+        assert "m_ns is better when lower on the base side and has no direction on the new side" in r.stderr, r
+        assert "<error" in (perfkit.cwd / "j.xml").read_text()
+    for name in "a.sh", "b.sh":
+        assert perfkit("exec", "--runs", "2", "--no-counters", "--name", "c", "--label", name[0], "--", f"./{name}").status == 0
+    r = perfkit("compare", "a", "b", "--exit-code", "--format", "json")
+    assert r.status == 5 and ("m_ns", "other direction") in [(t["metric"], t["status"]) for t in r.rows("not_compared")], r
+    r = perfkit("compare", "b", "a", "--exit-code", "--format", "json")  # it gained one
+    assert "other direction" not in r.stdout, r
+
+
 def test_a_metric_without_direction(perfkit):
     a = reporter(perfkit, "a.sh", [5] * 9, direction="none", metric="colour")
     r = commands(perfkit, a, a, "--metric", "colour")

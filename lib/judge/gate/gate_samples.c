@@ -77,10 +77,9 @@ static const char *describe(const struct pk_gate_samples *l, struct pk_gate_row 
         f->source = pk_strdup(l->arena, m->source);
     }
     *status = "other direction";
-    if (other->n && pk_figures_opposed(f, other))
-        return pk_printf(l->arena, "%s is better when %s on the base side and when %s on the new side",
-                         m->name, base ? f->direction : other->direction,
-                         base ? other->direction : f->direction);
+    if (other->n && pk_figures_opposed(&r->f[PK_BASE], &r->f[PK_NEW]))
+        return pk_figures_opposed_text(&r->f[PK_BASE], &r->f[PK_NEW], "on the base side", "on the new side",
+                                       l->arena);
     return NULL;
 }
 

@@ -23,10 +23,17 @@ bool pk_figures_of_command(const struct pk_figures *f)
     return json_object_size(axes) == 1 && json_is_string(json_object_get(axes, "command"));
 }
 
-bool pk_figures_opposed(const struct pk_figures *x, const struct pk_figures *y)
+bool pk_figures_opposed(const struct pk_figures *base, const struct pk_figures *new_)
 {
-    return strcmp(x->direction, "none") != 0 && strcmp(y->direction, "none") != 0 &&
-           strcmp(x->direction, y->direction) != 0;
+    return strcmp(base->direction, "none") != 0 && strcmp(base->direction, new_->direction) != 0;
+}
+
+const char *pk_figures_opposed_text(const struct pk_figures *base, const struct pk_figures *new_,
+                                    const char *in_base, const char *in_new, struct pk_arena *a)
+{
+    const bool none = strcmp(new_->direction, "none") == 0;
+    return pk_printf(a, "%s is better when %s %s and %s%s %s", base->metric, base->direction, in_base,
+                     none ? "has no direction" : "when ", none ? "" : new_->direction, in_new);
 }
 
 bool pk_figures_other_source(const struct pk_figures *x, const struct pk_figures *y)

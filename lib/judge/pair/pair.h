@@ -202,8 +202,12 @@ const char *const *pk_axes_differing(const struct pk_figures *const *v, size_t n
 /* Fills `place` of every row: the axes in which rows differ, except `by`. Returns the axes that all rows have with equal values. n >= 1. */
 const char *pk_compare_places(struct pk_compared *v, size_t n, const char *by, struct pk_arena *a);
 
-/* Whether higher is better for one and worse for the other: then neither can be called slower. */
-bool pk_figures_opposed(const struct pk_figures *x, const struct pk_figures *y);
+/* Whether the new side does not have the direction of the base: the opposite one, or none. Then neither can be called slower. What gained a
+ * direction is not opposed. */
+bool pk_figures_opposed(const struct pk_figures *base, const struct pk_figures *new_);
+/* A sentence of these two; in_base: "in main", "on the base side". */
+const char *pk_figures_opposed_text(const struct pk_figures *base, const struct pk_figures *new_,
+                                    const char *in_base, const char *in_new, struct pk_arena *a);
 
 /* Whether one is a program's own peak of memory, and the other the resident memory that perfkit measured. */
 bool pk_figures_other_source(const struct pk_figures *x, const struct pk_figures *y);

@@ -170,8 +170,8 @@ static const char *why_unmatched(const struct sorting *s, const struct pk_figure
                               w->unit, new_);
         return "other unit";
     }
-    *sentence = pk_printf(s->a, "%s is better when %s in %s and when %s in %s", f->metric, f->direction, base,
-                          w->direction, new_);
+    *sentence =
+        pk_figures_opposed_text(f, w, pk_printf(s->a, "in %s", base), pk_printf(s->a, "in %s", new_), s->a);
     return "other direction";
 }
 
