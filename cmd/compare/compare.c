@@ -3,6 +3,7 @@
 #include "judge/report/outcome.h"
 
 #include <stddef.h>
+#include <string.h>
 
 struct options {
     const char *by;
@@ -34,8 +35,9 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
 {
     const struct options *o = app->options;
     struct pk_compare_options what = pk_verdict_what(&o->verdict);
-    const struct pk_judging j = {
-        .rule = pk_verdict_rule(&o->verdict), .design = PK_DESIGN_PAIRS, .within = true};
+    const bool in_turns = strcmp(o->by, "command") == 0; /* of exec, which prints the judged ratios */
+    const struct pk_judging j = {.rule = pk_verdict_rule(&o->verdict),
+                                 .design = in_turns ? PK_DESIGN_PAIRS : PK_DESIGN_WITHIN};
     const struct pk_outcome_options q = {.new_name = pk_printf(app->arena, "another %s", o->by),
                                          .fail_on_undecided = o->verdict.fail_on_undecided};
     const struct pk_run_source from = pk_run_source(app);

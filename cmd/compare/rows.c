@@ -308,10 +308,10 @@ static const char *const interval_notes[] = {
         "New / base is the geometric mean over pairs of processes that ran in turns, disturbed pairs left "
         "out; MDE (minimum detectable effect) is the smallest regression that would have been found 8 times "
         "in 10.",
-    [PK_DESIGN_PAIRS] =
+    [PK_DESIGN_PAIRS] = "New / base is the geometric mean over rounds, in which each command ran once.",
+    [PK_DESIGN_WITHIN] =
         "New / base is the ratio of the medians, as `perfkit run` has it; its interval follows from the ends "
-        "of "
-        "both. Verdicts are of the pairs of processes that measured both, which tell more apart.",
+        "of both. Verdicts are of the pairs of processes that measured both, which tell more apart.",
     [PK_DESIGN_STORED] = "New / base is the ratio of the medians of two runs; its interval follows from the "
                          "ends of both. Of several base runs it is the "
                          "ratio of the geometric means; with five its interval is for one more run, and "

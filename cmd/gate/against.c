@@ -84,6 +84,11 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
         pk_stored_print(s->suite.pairs, out, g->app->arena);
         return PK_OK;
     }
+    for (size_t i = 0; i < g->n_entries; i++) {
+        const char *alone = pk_stored_counterparts(&s->suite.pairs[i], g->app->arena);
+        if (alone)
+            pk_out_note(out, pk_printf(g->app->arena, "[%s] %s", g->entries[i].of->name, alone));
+    }
     pk_compare_begin_runs(out);
     for (size_t i = 0; i < g->n_entries; i++)
         pk_stored_run_rows(&s->suite.pairs[i], out);

@@ -266,6 +266,15 @@ def test_a_stored_case_that_no_longer_ends_ok(perfkit):
     assert "it burns" in junit.read(perfkit.cwd / "j.xml").find("testcase/error").get("message")
 
 
+def test_counterparts_that_an_entry_lacks_are_explained(perfkit):
+    stored(perfkit, "main", one="100000,200000", two=100000)
+    stored(perfkit, "feature", one=100000, two=100000)
+    r = suite(perfkit, against(one=100000, two=100000), "--against", "main", "feature", "--format", "json")
+    told, = [note for note in r.json()["notes"] if "Without a counterpart" in note]
+    assert told == ("[one] Without a counterpart: 1 case of run main, 0 cases of run feature; run main was measured with -a busy_ns=100000,200000, "
+                    "run feature with -a busy_ns=100000."), r
+
+
 def test_other_settings_are_not_judged(perfkit):
     stored(perfkit, "main", 5, one=100000)
     suite(perfkit, against(one=100000).replace("[suite]", "[suite]\nwarmup = 1"), "--label", "other", "-i", "2", command="run")

@@ -65,7 +65,6 @@ struct pk_judging {
     enum pk_design design;
     int64_t screened; /* PK_DESIGN_GATE: the last invocation of the screening; 0 = the screening continues */
     bool equal;       /* both sides are the same: differences are noise, and no row is judged */
-    bool within;      /* of one run: the ratio that is shown stays that of the medians */
 };
 
 /* Fills `judged` and `decision` of every row; ratio, interval and speed-up are set to the judged ones. Exact figures (of class exact, or

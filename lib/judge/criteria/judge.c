@@ -137,13 +137,13 @@ static void decide_random(struct pk_compared **v, size_t n, const struct pk_judg
 
 /* The ratio that is shown is the one that was judged, where that has an interval; runs that stand alone, and the cases of one, keep that of
  * their medians. */
-static void show(struct pk_compared *c, bool within)
+static void show(struct pk_compared *c, enum pk_design design)
 {
     const struct pk_decision *d = &c->decision;
     if (d->absolute || isnan(d->ratio) || isnan(d->ci.lo))
         return;
     c->ratio.p = d->p;
-    if (within)
+    if (design == PK_DESIGN_WITHIN)
         return;
     c->ratio = (struct pk_ratio){.ratio = d->ratio, .ci = d->ci, .p = d->p, .df = NAN};
     c->speedup = pk_speedup(c->new_->direction, d->ratio);
@@ -166,7 +166,7 @@ void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j)
     decide_random(random, n_random, j, &a);
     for (size_t i = 0; i < n; i++)
         if (v[i].judged)
-            show(&v[i], j->within);
+            show(&v[i], j->design);
 }
 
 static const char *row_key(int64_t ordinal, const char *metric, const char *base_uuid, struct pk_arena *a)
@@ -194,7 +194,7 @@ bool pk_take_verdicts(struct pk_compared *v, size_t n, const struct pk_verdict_r
         if (!v[i].judged)
             continue;
         v[i].decision = rows[of[i]].decision;
-        show(&v[i], false);
+        show(&v[i], PK_DESIGN_GATE);
     }
     return true;
 }

@@ -71,7 +71,7 @@ static struct pk_ratio mean_of_rows(const struct pk_compared *const *v, size_t n
 static struct pk_ratio mean_ratio(const struct pk_compared *const *v, size_t n, double level,
                                   enum pk_design design, struct pk_arena *a)
 {
-    const bool pairs = design == PK_DESIGN_GATE;
+    const bool pairs = design == PK_DESIGN_GATE || design == PK_DESIGN_PAIRS;
     if (!pairs && !pk_figures_of_runs(v[0]->base, v[0]->new_))
         return mean_of_rows(v, n);
     const struct common b = common_to(v, n, true, pairs, a), w = common_to(v, n, false, pairs, a);

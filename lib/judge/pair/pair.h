@@ -16,8 +16,9 @@
 /* How base and new were measured, the best last. */
 enum pk_design {
     PK_DESIGN_STORED, /* apart: a run is one figure */
-    PK_DESIGN_PAIRS,  /* in turns: invocation k of base and of new are a pair; or both in one process */
-    PK_DESIGN_GATE,   /* in turns: first all cases, then again those that looked suspicious */
+    PK_DESIGN_WITHIN, /* cases of one run: processes that measured both are pairs, and the ratio is that of the medians */
+    PK_DESIGN_PAIRS, /* in turns: invocation k of base and of new are a pair */
+    PK_DESIGN_GATE,  /* in turns: first all cases, then again those that looked suspicious */
 };
 
 struct pk_compare_options {
