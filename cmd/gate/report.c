@@ -136,7 +136,7 @@ struct reporting {
 
 static enum pk_code print_into(const struct reporting *w, FILE *f, enum pk_format format, struct pk_err *err)
 {
-    const struct pk_out_options options = {.format = format};
+    const struct pk_out_options options = {.format = format, .stop_flag = &pk_stop_flag};
     struct pk_err ignored;
     struct pk_out *out = pk_out_open(f, &options);
     enum pk_code rc = w->content->print(w->content->user, out, err);
@@ -155,16 +155,15 @@ static enum pk_code write_file(const struct reporting *w, const struct report_fi
         return PK_OK;
     if (pk_output_open(path, w->app->arena, &o, err))
         return err->code;
-    if (text)
-        fputs(text, o.f);
-    else if (print_into(w, o.f, row->format, err)) {
-        errno = err->number; /* of a write; the error of another kind has none, and says it itself */
-        if (errno)
-            pk_output_cannot(path, err);
-        pk_output_discard(&o);
-        return err->code;
-    }
-    return pk_output_keep(&o, err);
+    enum pk_code rc = text ? PK_OK : print_into(w, o.f, row->format, err);
+    /* Of a write; the error of another kind has none, and says it itself. */
+    errno = text ? pk_out_plain(o.f, text, &pk_stop_flag) : rc ? err->number : 0;
+    if (!rc && !errno)
+        return pk_output_keep(&o, err);
+    if (errno)
+        rc = pk_output_cannot(path, err);
+    pk_output_discard(&o);
+    return rc;
 }
 
 /* Appends, since other steps' commands write there too; cut where GitHub would refuse all of it. */

@@ -127,6 +127,9 @@ struct pk_out;
 bool pk_format_for_people(enum pk_format f);
 enum pk_code pk_format_parse(const char *name, enum pk_format *f, struct pk_err *err) PK_MUST_CHECK;
 
+/* Writes a text that is no table, with what all formats have: nothing in it is a command for a CI system, and a signal ends it. 0, or errno. */
+int pk_out_plain(FILE *f, const char *text, const volatile int *stop_flag);
+
 /* Writes to f (not closed). One pk_out prints any number of tables one after the other. */
 struct pk_out *pk_out_open(FILE *f, const struct pk_out_options *opt);
 /* A table begins, and the one before ends. `name` is its machine name ("scaling"); title is for people; either may be

@@ -153,6 +153,17 @@ void pk_sink_flush(struct pk_sink *s)
     drain(s);
 }
 
+int pk_out_plain(FILE *f, const char *text, const volatile int *stop_flag)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_sink *s = pk_new(&a, struct pk_sink);
+    s->f = f;
+    s->grace.stop_flag = stop_flag;
+    pk_sink_str(s, text);
+    pk_sink_flush(s);
+    return s->error;
+}
+
 /* --- reals: the shortest of 15, 16 or 17 significant digits that reads back as the same double --------------------------
  *
  * Export prints millions of them, and printf with strtod as the judge takes 2 us each. In the range where times and ratios live all quantities

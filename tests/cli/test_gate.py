@@ -405,6 +405,29 @@ def test_a_budget_ends_it(perfkit):
     row, = r.rows("compare_ns")
     assert row["metric"] == "wall_ns" and row["reason"] == "fewer pairs were measured than a verdict needs" and 1 <= row["base_invocations"] <= 3
 
+REPORTS = """import json, os, sys
+wire = open(int(os.environ["PERFKIT_WIRE_FD"]), "w")
+def say(**m): print(json.dumps(m), file=wire, flush=True)
+say(type="case", variant="##[v ##vso[w", axes={"n": 1})
+say(type="metric", name="x_ns", unit="ns", direction="lower")
+say(type="samples", metric="x_ns", values=[1, 2, 3])
+say(type="status", status=sys.argv[1], message="x\\n::error::y\\n  ::z")
+"""
+
+
+@pytest.mark.parametrize("new", ["ok", "failed"])
+def test_no_text_in_a_report_is_a_command_of_a_ci_system(perfkit, new):
+    """Its file may be printed into a log, or be /dev/stdout."""
+    (perfkit.cwd / "reports.py").write_text(REPORTS)
+    side = f"{sys.executable} reports.py "
+    files = {"--junit": "j.xml", "--summary": "s.md", "--json": "j.json", "--gab": "g.json"}
+    perfkit("gate", "--name", "g", "--a", side + "ok", "--b", side + new, "--max-pairs", "8", "--no-fail", *sum(files.items(), ()))
+    texts = {name: (perfkit.cwd / name).read_text() for name in files.values() if (perfkit.cwd / name).exists()}
+    assert "j.xml" in texts and ("x\n" in texts["j.xml"] or new == "ok") and ("g.json" in texts or new == "failed")
+    for name, text in texts.items():
+        assert not re.search(r"^\s*::", text, re.M) and "##[" not in text and "##vso[" not in text, (name, text)
+    junit.read(perfkit.cwd / "j.xml")
+
 
 def test_ctrl_c_keeps_what_was_measured(perfkit):
     script(perfkit, "a.sh", "sleep 0.1\n")

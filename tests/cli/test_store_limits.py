@@ -117,6 +117,22 @@ def test_a_signal_ends_a_write_that_nobody_reads(perfkit, args, errors_too):
         p.stderr.close()
 
 
+@pytest.mark.parametrize("option", ["--junit", "--json", "--summary", "--gab"])
+def test_a_signal_ends_a_report_that_nobody_reads(perfkit, option):
+    record(perfkit.db, 2, 3, 3, 200)
+    os.mkfifo(perfkit.cwd / "report")
+    nobody = os.open(perfkit.cwd / "report", os.O_RDWR)
+    fill(nobody)
+    p = perfkit.start("gate", "--against", "1", "2", option, "report", stdout=subprocess.DEVNULL)
+    wait_until(lambda: waits(p))
+    began = time.monotonic()
+    p.send_signal(signal.SIGTERM)
+    _, err = p.communicate(timeout=20)
+    os.close(nobody)
+    assert p.returncode in (4, 130) and (b"a signal ended it" in err or b"Interrupted system call" in err), (p.returncode, err)
+    assert time.monotonic() - began < ENDS_S
+
+
 def test_an_interrupted_export_leaves_no_file(endless, tmp_path):
     out = tmp_path / "out.csv"
     p = endless.start("export", "csv", "--what", "breakdown", "-o", out)

@@ -115,10 +115,6 @@ static const char *safe(const char *text, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
     pk_text_safe(&b, text);
-    unsigned marker = 0;
-    for (size_t i = 0; i < b.n; i++)
-        if (pk_ends_marker(&marker, b.s[i]))
-            b.s[i] = '?';
     return pk_buf_text(&b);
 }
 

@@ -14,21 +14,12 @@ static bool is_character(uint32_t c)
     return known || c == '\n' || c == '\t';
 }
 
-/* The file may be printed into the log of a CI system: no line of a text begins with "::", and "##[" and "##vso[" do not occur. */
 static const char *xml(const char *text, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
-    unsigned marker = 0;
-    bool at_start = true;
     for (size_t n; *text; text += n) {
         uint32_t c;
         n = pk_utf8_next(text, &c);
-        const bool command = pk_ends_marker(&marker, *text) || (at_start && c == ':');
-        at_start = c == '\n' || (at_start && (c == ' ' || c == '\t' || c > '~'));
-        if (command) {
-            pk_buf_printf(&b, "&#%u;", c);
-            continue;
-        }
         switch (c) {
         case '&':
             pk_buf_str(&b, "&amp;");

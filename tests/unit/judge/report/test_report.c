@@ -90,6 +90,7 @@ static void junit_has_a_test_for_each_row_and_failure(void **state)
         "</system-out>\n    <system-err/>\n  </testsuite>\n</testsuites>\n");
 }
 
+/* Each verdict is counted as its ending, once; a row without a verdict is no test. */
 /* Bidirectional marks, zero-width characters, a byte order mark, a tag, C1: in no form. */
 static void what_is_not_seen_is_in_no_form(void **state)
 {
@@ -104,25 +105,6 @@ static void what_is_not_seen_is_in_no_form(void **state)
             assert_null(strstr(texts[i], unseen[k]));
 }
 
-/* A file may be printed into a log. */
-static void no_text_is_a_command_of_a_ci_system(void **state)
-{
-    static const char hostile[] = "##[a ###vso[b";
-    struct pk_compared v[] = {row(hostile, "x_ns", PK_SLOWER, PK_REASON_PROVED, 1.1)};
-    const struct pk_failure failure = {
-        .variant = "a", .axes = "{}", .side = "new", .status = "failed", .message = "x\n::error::y\n \t::z"};
-    struct pk_report r = report(v, 1);
-    r.failures = &failure;
-    r.n_failures = 1;
-    const char *const junit = pk_report_junit(&r, &arena), *const gab = pk_report_gab(&r, false, &arena);
-    assert_null(strstr(junit, "\n::"));
-    assert_null(strstr(junit, "\t::"));
-    assert_non_null(strstr(junit, "x\n&#58;:error::y\n \t&#58;:z"));
-    assert_non_null(strstr(junit, "##&#91;a ###vso&#91;b"));
-    assert_non_null(strstr(gab, "##?a ###vso?b"));
-}
-
-/* Each verdict is counted as its ending, once; a row without a verdict is no test. */
 static void junit_counts_each_ending(void **state)
 {
     struct pk_compared v[] = {row("a", "x_ns", PK_SLOWER, PK_REASON_PROVED, 1.25),
@@ -285,7 +267,6 @@ int main(void)
 #define T(f) cmocka_unit_test_teardown(f, free_arena)
     const struct CMUnitTest tests[] = {T(junit_has_a_test_for_each_row_and_failure),
                                        T(what_is_not_seen_is_in_no_form),
-                                       T(no_text_is_a_command_of_a_ci_system),
                                        T(junit_counts_each_ending),
                                        T(annotations_escape_what_commands_mean),
                                        T(annotations_are_ten_of_a_kind),
