@@ -25,6 +25,8 @@ LEFT JOIN (SELECT case_id AS of_case,
                   CAST(max(median) FILTER (WHERE metric = 'allocated_bytes') AS INTEGER) AS allocated_bytes,
                   max(median) FILTER (WHERE metric = 'compile_ns') AS compile_ns,
                   max(median) FILTER (WHERE metric = 'create_ns') AS create_ns,
+                  max(ci_low) FILTER (WHERE metric = 'create_ns') AS create_low_ns,
+                  max(ci_high) FILTER (WHERE metric = 'create_ns') AS create_high_ns,
                   max(median) FILTER (WHERE metric = 'match_ns') AS match_ns,
                   max(ci_low) FILTER (WHERE metric = 'match_ns') AS match_low_ns,
                   max(ci_high) FILTER (WHERE metric = 'match_ns') AS match_high_ns,
@@ -92,7 +94,7 @@ ORDER BY min(ordinal) OVER (PARTITION BY other_axes), leaves, parameters, matche
 -- view: tree_saved
 -- Making the tree is the same work for all but built-in, so only for that one does its difference count. A peer is another program:
 -- it counts no objects, and saves nothing.
-SELECT t.case_id, n.create_ns,
+SELECT t.case_id, n.create_ns, n.create_low_ns, n.create_high_ns,
        CASE WHEN t.variant = 'naive' OR t.objects IS NULL THEN NULL
             ELSE n.patch_ns - t.patch_ns + CASE t.variant WHEN 'built-in' THEN n.create_ns - t.create_ns ELSE 0 END END AS saved_by
 FROM tree_case t
@@ -110,6 +112,8 @@ JOIN tree_case n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.a
 -- column: patch_ns | Patching (ms) | ms | 4
 -- column: total_ns | With (ms) | ms | 4 optional5
 -- column: overhead | Overhead (%) | % | 1
+-- column: overhead_low | 95 % from | % | 1
+-- column: overhead_high | to | % | 1
 -- column: saved_ns | Saved (ms) | ms | 4 optional2
 -- column: saved_100_ns | Saved per 100 (s) | s | 4 optional1
 -- column: other_axes | Other axes | json | hide
@@ -119,6 +123,8 @@ JOIN tree_case n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.a
 --   AND NOT EXISTS (SELECT 1 FROM tree_saved n WHERE n.case_id = t.case_id) LIMIT 1
 SELECT t.config, t.variant, t.weights, t.matcher, t.tp, t.slicing, t.create_ns, t.patch_ns, t.create_ns + t.patch_ns AS total_ns,
        CASE t.variant WHEN 'built-in' THEN t.create_ns / n.create_ns - 1 ELSE t.patch_ns / t.create_ns END AS overhead,
+       CASE t.variant WHEN 'built-in' THEN t.create_low_ns / n.create_high_ns - 1 ELSE t.patch_low_ns / t.create_high_ns END AS overhead_low,
+       CASE t.variant WHEN 'built-in' THEN t.create_high_ns / n.create_low_ns - 1 ELSE t.patch_high_ns / t.create_low_ns END AS overhead_high,
        n.saved_by AS saved_ns, 100 * n.saved_by AS saved_100_ns, t.other_axes
 FROM tree_case t
 LEFT JOIN tree_saved n ON n.case_id = t.case_id
@@ -318,6 +324,8 @@ WHERE f.fixed ->> 'patches' = 1 AND f.variant IN ('naive', 'naive-1pass');
 -- column: projected_high_ns | to (ms) | ms | 4
 -- column: measured_ns | Measured (ms) | ms | 4
 -- column: ratio | Measured / extrapolated | x | 2 optional3
+-- column: ratio_low | 95 % from | x | 2 optional3
+-- column: ratio_high | to | x | 2 optional3
 -- note: SELECT 'Extrapolated from the lines of the tables "One patch in trees of growing size"; 95 % of new measurements are between from and to, '
 --   || 'if the line and its scatter are right. Only variants that pass over the whole tree for each patch grow with both.'
 -- note: SELECT 'Not extrapolated, because the line is below zero there: ' || group_concat(series || ' ' || what, '; ') || '.' FROM tree_projected
@@ -327,7 +335,9 @@ WHERE f.fixed ->> 'patches' = 1 AND f.variant IN ('naive', 'naive-1pass');
 SELECT series, what, leaves, patches, CASE WHEN projected_ns > 0 THEN projected_ns END AS projected_ns,
        CASE WHEN projected_ns > 0 THEN max(0, projected_ns - half_ns) END AS projected_low_ns,
        CASE WHEN projected_ns > 0 THEN projected_ns + half_ns END AS projected_high_ns, measured_ns,
-       CASE WHEN projected_ns > 0 THEN measured_ns / projected_ns END AS ratio
+       CASE WHEN projected_ns > 0 THEN measured_ns / projected_ns END AS ratio,
+       CASE WHEN projected_ns > 0 THEN measured_ns / (projected_ns + half_ns) END AS ratio_low,
+       CASE WHEN projected_ns > half_ns THEN measured_ns / (projected_ns - half_ns) END AS ratio_high
 FROM tree_projected
 WHERE run_id = :run
 ORDER BY series, leaves;
