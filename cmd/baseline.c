@@ -25,7 +25,7 @@ static const struct pk_opt options[] = {
      .help = "accept: replace the baseline's runs by these runs"},
     {"force", 0, PK_OPT_FLAG, O(force), .cli_only = true,
      .help = "save: replace an existing baseline of that name"},
-    {"label", 0, PK_OPT_TEXT, O(label), "TEXT", .cli_only = true, .group = "Moving",
+    {"label", 0, PK_OPT_TEXT, O(label), "LABEL", .cli_only = true, .group = "Moving",
      .help = "save: the newest complete runs with this label, looked up whenever the baseline is used"},
     {"tag", 0, PK_OPT_TEXT, O(tag), "KEY=VALUE", .cli_only = true, .help = "the same for runs with this tag"},
     {"branch", 0, PK_OPT_TEXT, O(branch), "NAME", .cli_only = true,
@@ -224,7 +224,8 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 const struct pk_cmd pk_cmd_baseline = {
     .name = "baseline",
     .summary = "manage named baselines, which later runs are compared with",
-    .usage = "baseline save NAME [RUN...]|list|show NAME|rm NAME|accept NAME RUN... [options]",
+    .usage =
+        "baseline save BASELINE [RUN...]|list|show BASELINE|rm BASELINE|accept BASELINE RUN... [options]",
     .examples = "perfkit baseline save main --branch main\n"
                 "perfkit baseline save nightly --label nightly --newest 20\n"
                 "perfkit baseline save v1.2 31,32,33,35,36 --reason 'release'\n"

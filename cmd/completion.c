@@ -1,151 +1,113 @@
-/* Completion: a bash script made from the option rows. */
-#include "base/text/buf.h"
-#include "base/text/words.h"
+/* Completion: prints a shell's script, and for these scripts what the last word of a command line may become.
+ *
+ * Names with anything that a terminal would act upon are left out: a store may be a stranger's. */
 #include "cmd/frame/frame.h"
+
+#include "base/build.h"
+#include "base/text/words.h"
+#include "bench/run/run.h"
+#include "opt/completion/complete.h"
+#include "out/text.h"
 
 #include <string.h>
 
-static void add_options(struct pk_buf *b, const struct pk_opt *rows)
+extern const struct pk_embedded pk_completion_scripts[];
+
+/* Whether nothing in it acts upon a terminal, and nothing ends a line. */
+static bool is_plain(const char *name)
 {
-    for (const struct pk_opt *r = rows; r && r->name; r++) {
-        bool on = r->type == PK_OPT_FLAG && r->def && !strcmp(r->def, "true");
-        pk_buf_printf(b, " --%s%s", on ? "no-" : "", r->name);
-    }
+    uint32_t code = ' ';
+    while (*name && code != PK_UTF8_BAD && !pk_utf8_unsafe(code))
+        name += pk_utf8_next(name, &code);
+    return !*name && code != PK_UTF8_BAD && !pk_utf8_unsafe(code);
 }
 
-/* After an option with choices come its choices. */
-static void add_choices(struct pk_buf *b, const struct pk_opt *rows)
+/* Of a list no part twice, and behind the first none with a comma. */
+static bool is_offered(const struct pk_complete *l, const char *name)
 {
-    for (const struct pk_opt *r = rows; r && r->name; r++) {
-        if (r->type != PK_OPT_CHOICE)
-            continue;
-        size_t n = 0;
-        while (r->choices[n])
-            n++;
-        pk_buf_printf(b, "    --%s) words='%s' ;;\n", r->name, pk_list(r->choices, n, " ", b->arena));
-    }
+    const bool in_list = strchr(l->before, ',') != NULL;
+    return *name && is_plain(name) && strncmp(name, l->begun, strlen(l->begun)) == 0 &&
+           !(in_list && strchr(name, ',')) && !pk_has_part(l->before, strlen(l->before), ',', name);
 }
 
-/* What fills the texts. */
-typedef void names_fn(struct pk_texts *names, struct pk_arena *a);
-
-static void add_words(struct pk_buf *b, names_fn *names)
+static void print(const struct pk_complete *l, const struct pk_texts *names, FILE *f)
 {
-    struct pk_texts words = {0};
-    names(&words, b->arena);
-    for (size_t i = 0; i < words.n; i++)
-        pk_buf_printf(b, " %s", words.v[i]);
+    for (size_t i = 0; i < names->n; i++)
+        if (is_offered(l, names->v[i]))
+            fprintf(f, "%s%s\n", l->before, names->v[i]);
 }
 
-/* An export is for programs: every format but the first, table. */
-static void add_formats(struct pk_buf *b, const struct pk_cmd *c)
+/* What fits the last word of a line of a command. */
+static void complete(struct pk_app *app, const struct pk_cmd *cmd, struct pk_complete *l)
 {
-    pk_buf_printf(b, "    %s:2) words='%s' ;;\n", c->name,
-                  pk_list(&pk_format_names[1], PK_FORMATS_N - 1, " ", b->arena));
+    const struct pk_opt *rows = pk_opt_command(app->input.program, cmd->name)->rows;
+    const struct pk_opt_input typed = {.argc = (int)l->n - 1, .argv = l->words + 1};
+    const struct pk_opt_table of[] = {{.rows = pk_global_rows}, {.rows = rows}};
+    const char *first = cmd->axes ? pk_opt_first_argument(&typed, of, 2) : NULL;
+    struct pk_offer names = {
+        .arena = app->arena, .db = app->globals->db, .probe = first ? pk_probe_find(first) : NULL};
+    const struct pk_opt *tables[] = {pk_global_rows, rows,
+                                     names.probe ? pk_axis_rows(names.probe, rows, app->arena) : NULL};
+    l->tables = tables;
+    l->usage = cmd->usage;
+    pk_complete(l);
+    names.axis = l->option ? l->option->key : NULL;
+    for (size_t i = 0; i + 1 < l->n; i++)
+        names.db = strcmp(l->words[i], "--db") ? names.db : l->words[i + 1];
+    for (size_t i = 0; i < l->kinds.n; i++)
+        if (strcmp(l->kinds.v[i], "COMMAND") == 0)
+            pk_command_names(&names.v, app->arena);
+        else
+            pk_offer_add(&names, l->kinds.v[i]);
+    for (size_t i = 0; i < names.v.n; i++)
+        if (!strchr("-~", *names.v.v[i])) /* would be an option, or a folder */
+            pk_texts_add_new(&l->texts, names.v.v[i], app->arena);
+    print(l, &l->texts, app->text);
+    pk_store_close(names.store);
 }
 
-/* The words that a usage line offers for the first argument: "db info|merge FILE...|check [--keep N]" -> info merge check. */
-static void add_alternatives(struct pk_buf *b, const struct pk_cmd *c)
+static enum pk_code complete_line(struct pk_app *app)
 {
-    const char *at = c->usage + strlen(c->name);
-    const char *end = at + 2 + strcspn(at + (*at ? 2 : 0), "[]"); /* behind " [" or " x" */
-    if (!*at || !memchr(at, '|', (size_t)(end - at)))
-        return;
-    pk_buf_printf(b, "    %s:2) words='", c->name);
-    for (at += 1 + (at[1] == '['); at && at < end; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
-        pk_buf_printf(b, " %.*s", (int)strspn(at, "abcdefghijklmnopqrstuvwxyz"), at);
-    pk_buf_str(b, "' ;;\n");
-}
-
-/* After an axis with words come its words; files complete by themselves. */
-static void add_axis_words(struct pk_buf *b, const struct pk_probe *p, const struct pk_opt *rows)
-{
-    static const char *const on_off[] = {"on", "off", NULL};
-    for (const struct pk_opt *r = rows; r->name; r++) {
-        const struct pk_axis *x = &p->axes[pk_axis_index(p->axes, r->key)];
-        const char *const *words = x->type == PK_AXIS_BOOL ? on_off : x->choices;
-        if (!words)
-            continue;
-        pk_buf_printf(b, "    %s:--%s) words='", p->name, r->name);
-        for (; *words; words++)
-            pk_buf_printf(b, " %s", *words);
-        pk_buf_str(b, "' ;;\n");
-    }
-}
-
-/* After --variant and --preset: those of the experiment named after `run`. */
-static void add_names(struct pk_buf *b, const struct pk_probe *p, const struct pk_opt *rows)
-{
-    add_axis_words(b, p, rows);
-    pk_buf_printf(b, "    %s:--variant|%s:-v) words='", p->name, p->name);
-    for (const struct pk_variant *v = p->variants; v->name; v++)
-        pk_buf_printf(b, " %s", v->name);
-    pk_buf_printf(b, "' ;;\n    %s:--preset|%s:-p) words='", p->name, p->name);
-    for (const struct pk_preset *s = pk_probe_presets(p); s->name; s++)
-        pk_buf_printf(b, " %s", s->name);
-    pk_buf_str(b, "' ;;\n");
-}
-
-static const char *script(const struct pk_opt_program *program, struct pk_arena *a)
-{
-    const struct pk_opt *of_run = pk_opt_command(program, "run")->rows;
-    struct pk_buf b = {.arena = a};
-    pk_buf_str(&b, "# bash completion of perfkit: source <(perfkit completion)\n"
-                   "_perfkit() {\n"
-                   "  local here=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=\n"
-                   "  case ${COMP_WORDS[1]}:$COMP_CWORD in\n"
-                   "    *:1) words='");
-    add_words(&b, pk_command_names);
-    pk_buf_str(&b, "' ;;\n    help:2) words='");
-    add_words(&b, pk_command_names);
-    add_words(&b, pk_probe_names);
-    pk_buf_str(&b, "' ;;\n    run:2|gate:2) words='");
-    add_words(&b, pk_probe_names);
-    pk_buf_str(&b, "' ;;\n");
-    for (size_t i = 0; pk_commands[i]; i++)
-        (pk_commands[i]->format_first ? add_formats : add_alternatives)(&b, pk_commands[i]);
-    pk_buf_str(&b, "  esac\n  case ${COMP_WORDS[1]}:${COMP_WORDS[2]}:$COMP_CWORD in "
-                   "help:run:3|list:experiments:3) words='");
-    add_words(&b, pk_probe_names);
-    pk_buf_str(&b, "' ;;\n  esac\n  [[ $here == -* ]] && case ${COMP_WORDS[1]} in\n");
-    for (size_t i = 0; i < program->n; i++) {
-        pk_buf_printf(&b, "    %s) words='--help", program->sections[i].command);
-        add_options(&b, program->sections[i].rows);
-        add_options(&b, pk_global_rows);
-        pk_buf_str(&b, "' ;;\n");
-    }
-    pk_buf_str(&b, "  esac\n  [[ $here == -* && ${COMP_WORDS[1]} == run ]] && case ${COMP_WORDS[2]} in\n");
-    for (const struct pk_probe *const *probe = pk_probes; *probe; probe++) {
-        pk_buf_printf(&b, "    %s) words+='", (*probe)->name);
-        add_options(&b, pk_axis_rows(*probe, of_run, a));
-        pk_buf_str(&b, "' ;;\n");
-    }
-    pk_buf_str(&b, "  esac\n  case $before in\n");
-    add_choices(&b, pk_global_rows);
-    for (size_t i = 0; i < program->n; i++)
-        add_choices(&b, program->sections[i].rows);
-    pk_buf_str(&b, "  esac\n  [[ ${COMP_WORDS[1]} == run ]] && case ${COMP_WORDS[2]}:$before in\n");
-    for (const struct pk_probe *const *probe = pk_probes; *probe; probe++)
-        add_names(&b, *probe, pk_axis_rows(*probe, of_run, a));
-    pk_buf_str(&b, "  esac\n"
-                   "  COMPREPLY=($(compgen -W \"$words\" -- \"$here\"))\n"
-                   "}\n"
-                   "complete -o default -F _perfkit perfkit\n");
-    return pk_buf_text(&b);
+    struct pk_complete l = {.words = app->args.v, .n = app->args.n, .arena = app->arena, .before = ""};
+    struct pk_texts names = {0};
+    struct pk_err ignored;
+    l.begun = l.n ? l.words[l.n - 1] : "";
+    const struct pk_cmd *cmd = l.n > 2 ? pk_command_find(l.words[1], &ignored) : NULL;
+    pk_command_names(&names, app->arena);
+    if (cmd)
+        complete(app, cmd, &l);
+    else if (l.n == 2)
+        print(&l, &names, app->text);
+    return PK_OK;
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    fputs(script(app->input.program, app->arena), app->text);
-    return PK_OK;
+    const char *shell = app->args.n ? app->args.v[0] : "bash";
+    const struct pk_embedded *script = pk_completion_scripts;
+    bool is_line;
+    if (pk_opt_in_words(app->argc, app->argv, app->args.n, &is_line, err))
+        return err->code;
+    if (is_line)
+        return complete_line(app);
+    while (script->name && strcmp(strchr(script->name, '.') + 1, shell) != 0)
+        script++;
+    if (script->name)
+        return fputs(script->text, app->text), PK_OK;
+    pk_fail(err, PK_E_USAGE, "there is no completion for '%.100s'", shell);
+    pk_why(err, "there are scripts for bash, zsh and fish");
+    return pk_fix(err, "perfkit completion bash");
 }
 
 const struct pk_cmd pk_cmd_completion = {
     .name = "completion",
-    .summary = "print a completion script for bash",
-    .usage = "completion",
-    .examples = "source <(perfkit completion)",
-    .exact_args = "0",
+    .summary = "print a completion script for bash, zsh or fish",
+    .usage = "completion [bash|zsh|fish]",
+    .examples = "source <(perfkit completion bash)\n"
+                "source <(perfkit completion zsh)\n"
+                "perfkit completion fish | source\n",
+    .exact_args = "0+",
     .hidden = true,
+    .explains = true,
     .run = run,
 };

@@ -29,7 +29,7 @@ static const struct pk_opt options[] = {
      .help = "shell command before each run, not timed"},
     {"ignore-failure", 'i', PK_OPT_FLAG, AT(command.ignore_failure),
      .help = "also measure runs that end with a non-zero exit status or by a signal"},
-    {"counters", 0, PK_OPT_TEXT, AT(counters), "NAMES",
+    {"counters", 0, PK_OPT_TEXT, AT(counters), "COUNTER", .commas = true,
      .help = "what to count in additional runs, which are not timed: groups and events of `perfkit list "
              "counters`, for example sw,cpu-basic (default: time on CPUs, faults, switches, cycles, "
              "instructions, branches and misses)"},
@@ -39,7 +39,7 @@ static const struct pk_opt options[] = {
     {"name", 0, PK_OPT_LIST, AT(names), "NAME",
      .help = "name of the case, one for each command; runs with the same name can be compared (default: the "
              "command line)"},
-    {"label", 'l', PK_OPT_TEXT, AT(label), "NAME", .group = "The record",
+    {"label", 'l', PK_OPT_TEXT, AT(label), "LABEL", .group = "The record",
      .help = "label of the run, which can be used wherever a run is named"},
     {"tag", 0, PK_OPT_LIST, AT(tags), "KEY=VALUE", .help = "further information to store with the run"},
     {"no-save", 0, PK_OPT_FLAG, AT(no_save), .help = "print the table; store nothing"},

@@ -51,7 +51,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 const struct pk_cmd pk_cmd_help = {
     .name = "help",
     .summary = "usage of a command, or the axes and variants of an experiment",
-    .usage = "help [COMMAND], or help [run] EXPERIMENT",
+    .usage = "help [COMMAND] | help EXPERIMENT | help run EXPERIMENT",
     .examples = "perfkit help compare\n"
                 "perfkit help ddp-bucket\n",
     .exact_args = "0-2",

@@ -19,7 +19,7 @@ struct options {
 #define O(member) offsetof(struct options, member)
 
 static const struct pk_opt options[] = {
-    {"metric", 'm', PK_OPT_LIST, O(metrics), "NAME", .group = "What is shown",
+    {"metric", 'm', PK_OPT_LIST, O(metrics), "METRIC", .commas = true, .group = "What is shown",
      .help = "show this metric (default: times); forward_ns:p90 and :p99 are quantiles of its samples"},
     {"filter", 'f', PK_OPT_TEXT, O(filter), "EXPR", .help = "cases: 'seq_len>=1024,variant=flash|fused'"},
     {"label", 0, PK_OPT_TEXT, O(label), "LABEL", .help = "only runs with this label"},
@@ -64,7 +64,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 const struct pk_cmd pk_cmd_history = {
     .name = "history",
     .summary = "an experiment over its runs: medians, plots, change points",
-    .usage = "history EXPERIMENT [options]",
+    .usage = "history EXPERIMENT|exec [options]",
     .examples = "perfkit history attention-scaling\n"
                 "perfkit history attention-scaling -m forward_ns --filter variant=flash\n"
                 "perfkit history exec --label nightly --last 30\n"

@@ -10,7 +10,7 @@
 #define AT(member) offsetof(struct pk_verdict_options, member)
 
 const struct pk_opt pk_verdict_rows[] = {
-    {"metric", 'm', PK_OPT_LIST, AT(metrics), "NAME", .group = "The verdict",
+    {"metric", 'm', PK_OPT_LIST, AT(metrics), "METRIC", .commas = true, .group = "The verdict",
      .help = "judge this metric (default: times); forward_ns:p90 and :p99 are quantiles of its samples"},
     {"all-metrics", 0, PK_OPT_FLAG, AT(all_metrics), .help = "judge every metric"},
     {"min-effect", 0, PK_OPT_RATIO, AT(min_effect), "RATIO", 1e-6, 10, .def = "2%",

@@ -72,7 +72,8 @@ const struct pk_opt *pk_axis_rows(const struct pk_probe *p, const struct pk_opt 
         const char *name = with_dashes(x->name, a);
         if (taken(name, others))
             continue;
-        rows[n] = (struct pk_opt){name, .type = PK_OPT_TEXT, .arg = "VALUES", .cli_only = true};
+        rows[n] =
+            (struct pk_opt){name, .type = PK_OPT_TEXT, .arg = "VALUES", .commas = true, .cli_only = true};
         rows[n].into = "axis";
         rows[n].key = x->name;
         rows[n].also = x->also;

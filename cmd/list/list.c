@@ -113,7 +113,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 const struct pk_cmd pk_cmd_list = {
     .name = "list",
     .summary = "list experiments, devices, counters and recorded runs",
-    .usage = "list [experiments|devices|counters|runs] [NAME|PATTERN] [options]",
+    .usage = "list [experiments [EXPERIMENT]|devices|counters [COUNTER]|runs] [options]",
     .examples = "perfkit list experiments\n"
                 "perfkit list experiments attention-scaling\n"
                 "perfkit list counters 'cpu-*'\n"

@@ -8,9 +8,9 @@
 const struct pk_opt pk_run_grid_rows[] = {
     {"axis", 'a', PK_OPT_LIST, AT(axes), "AXIS=VALUES", .group = "What to measure",
      .help = "values of an axis: 64,128 or '256:16384:*2' or 1MiB:64MiB:+1MiB; --AXIS VALUES is the same"},
-    {"preset", 'p', PK_OPT_TEXT, AT(preset), "NAME",
+    {"preset", 'p', PK_OPT_TEXT, AT(preset), "PRESET",
      .help = "named grid of the experiment (quick, seed, full); default: the first that fits the memory"},
-    {"variant", 'v', PK_OPT_LIST, AT(variants), "NAME",
+    {"variant", 'v', PK_OPT_LIST, AT(variants), "VARIANT", .commas = true,
      .help = "implementations to measure, such as vanilla,flash (default: all)"},
     {0},
 };

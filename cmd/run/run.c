@@ -17,7 +17,7 @@
 
 static const struct pk_opt options[] = {
     {.rows = pk_run_grid_rows},
-    {"peer", 0, PK_OPT_LIST, AT(peers), "NAME", .code = true,
+    {"peer", 0, PK_OPT_LIST, AT(peers), "PEER", .commas = true, .code = true,
      .help = "implementations of other programs, measured in the same shuffled run, such as "
              "torch-eager,torch-compile"},
     {.rows = pk_run_place_rows},
@@ -43,7 +43,7 @@ static const struct pk_opt options[] = {
     {"python", 0, PK_OPT_TEXT, AT(python), "PATH", .code = true,
      .help = "Python interpreter for peers; default python3"},
 
-    {"counters", 0, PK_OPT_TEXT, AT(counters), "NAMES", .group = "In addition to times",
+    {"counters", 0, PK_OPT_TEXT, AT(counters), "COUNTER", .commas = true, .group = "In addition to times",
      .help = "also count events, in separate passes: groups and events of `perfkit list counters`, such as "
              "sw,page_faults"},
     {"breakdown", 0, PK_OPT_FLAG, AT(breakdown),
@@ -51,7 +51,7 @@ static const struct pk_opt options[] = {
     {"allocations", 0, PK_OPT_FLAG, AT(allocations),
      .help = "show the use of device memory by region and purpose, from a separate pass"},
 
-    {"label", 'l', PK_OPT_TEXT, AT(label), "NAME", .group = "The record",
+    {"label", 'l', PK_OPT_TEXT, AT(label), "LABEL", .group = "The record",
      .help = "label of the run, which can be used wherever a run is named"},
     {"tag", 0, PK_OPT_LIST, AT(tags), "KEY=VALUE", .help = "further information to store with the run"},
     {"resume", 0, PK_OPT_FLAG, AT(resume),

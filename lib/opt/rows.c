@@ -113,7 +113,10 @@ static enum pk_code parse_into(const struct pk_opt *row, const char *text, void 
         *(const char **)field = pk_strdup(a, text);
         return PK_OK;
     case PK_OPT_LIST:
-        pk_texts_add(field, pk_strdup(a, text), a);
+        for (const char *rest = text, *part; row->commas && (part = pk_next_part(&rest, ',', a));)
+            pk_texts_add(field, part, a);
+        if (!row->commas)
+            pk_texts_add(field, pk_strdup(a, text), a);
         return PK_OK;
     }
     pk_assert(!"option type");

@@ -2,7 +2,6 @@
 
 perfkit ends with a documented status and, where it refuses, an error of three lines; what would take long ends 2 s after a signal."""
 import functools
-import re
 import shutil
 import signal
 import subprocess
@@ -40,17 +39,18 @@ BYTES = [b"\xff", b"a\xffb", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\x
 
 
 @functools.lru_cache
+def offered(binary, *words):
+    """What `perfkit completion` offers for the last word."""
+    return subprocess.run([binary, "completion", "--", "perfkit", *words], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@functools.lru_cache
 def completion(binary):
-    """By command its long options; by experiment its axes as options; the words for an option's value: as `perfkit completion` has them."""
-    text = subprocess.run([binary, "completion"], capture_output=True, text=True, check=True).stdout
-    options, axes = {}, {}
-    for name, words in re.findall(r"^    ([\w-]+)\) words='([^']*--help[^']*)'", text, re.M):
-        options[name] = [w for w in words.split() if w.startswith("--") and w not in ELSEWHERE]
-    for name, words in re.findall(r"^    ([\w-]+)\) words\+=' ([^']*)'", text, re.M):
-        axes[name] = words.split()
-    words = {option: values.split() for option, values in re.findall(r"^    (?:[\w-]+:)?(--[\w-]+)(?:\|[^)]*)?\) words='([^']*)'", text, re.M)}
-    check(len(options) > 10 and axes, "completion lists nothing")
-    return options, axes, words
+    """By command its long options; by experiment its axes as options: as completion lists them."""
+    options = {c: [w for w in offered(binary, c, "--") if w not in ELSEWHERE] for c in [*offered(binary, ""), "completion"]}
+    axes = {e: [w for w in offered(binary, "run", e, "--") if w not in offered(binary, "run", "--")] for e in [*offered(binary, "run", ""), "selftest"]}
+    check(len(options) > 10 and any(axes.values()), "completion lists nothing")
+    return options, {e: of for e, of in axes.items() if of}
 
 
 def value(rng, words):
@@ -87,14 +87,14 @@ def ends_well(trial, args):
 
 
 def option_value(trial):
-    options, _, words = completion(trial.binary)
+    options, _ = completion(trial.binary)
     shutil.copy(templates.runs(trial.setup), trial.db)
     command = trial.rng.choice([c for c in options if c not in NOT_FOR_USERS])
     args = list(BASE.get(command, (command,)))
     for _ in range(trial.rng.choice([1, 1, 1, 2, 3])):
         option = trial.rng.choice(options[command])
         how = trial.rng.random()
-        args += [option] if how < 0.1 else joined(option, value(trial.rng, words.get(option)), trial.rng)
+        args += [option] if how < 0.1 else joined(option, value(trial.rng, offered(trial.binary, command, option, "")), trial.rng)
     if trial.rng.random() < 0.15:  # as an argument
         given = value(trial.rng, None)
         args.append(given)
@@ -103,24 +103,24 @@ def option_value(trial):
 
 def axis_value(trial):
     """An experiment's axes: planned, or measured on the device that takes no time."""
-    _, axes, words = completion(trial.binary)
+    _, axes = completion(trial.binary)
     shutil.copy(templates.runs(trial.setup), trial.db)
     experiment = trial.rng.choice(sorted(axes))
     limits = ("--dry-run",) if trial.rng.random() < 0.6 else ("-i", "1", "--max-samples", "16", "--min-samples", "2", "--max-time", "5ms", "--min-time", "1ms", "--budget", "2s")
     args = ["run", experiment, "-d", trial.rng.choice(["null", "null", "cpu"]) if "--dry-run" in limits else "null", *limits]
     for axis in trial.rng.sample(axes[experiment], min(len(axes[experiment]), trial.rng.choice([1, 1, 2, 3]))):
-        given = value(trial.rng, words.get(axis))
+        given = value(trial.rng, offered(trial.binary, "run", experiment, axis, ""))
         args += joined(axis, given, trial.rng)
     ends_well(trial, args)
 
 
 def environment_value(trial):
     """The same by PERFKIT_OPTION, and by lines of a configuration file."""
-    options, _, words = completion(trial.binary)
+    options, _ = completion(trial.binary)
     shutil.copy(templates.runs(trial.setup), trial.db)
     command = trial.rng.choice(["run", "exec", "compare", "gate", "plan", "history"])
     option = trial.rng.choice(options[command])
-    given = value(trial.rng, words.get(option))
+    given = value(trial.rng, offered(trial.binary, command, option, ""))
     args, env = [*BASE[command], *ENDS.get(command, ())], {}
     if trial.rng.random() < 0.5:
         env = {"PERFKIT_" + option[2:].upper().replace("-", "_"): given}

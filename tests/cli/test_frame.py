@@ -87,7 +87,7 @@ def test_width_of_what_explains(perfkit, args):
 
 
 def test_help_of_help(perfkit):
-    assert "usage: perfkit help [COMMAND], or help [run] EXPERIMENT" in perfkit("help", "help").stdout
+    assert "usage: perfkit help [COMMAND] | help EXPERIMENT | help run EXPERIMENT" in perfkit("help", "help").stdout
     perfkit.config("nonsense\n")
     assert perfkit("help", "list").status == 0
 

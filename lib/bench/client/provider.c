@@ -72,21 +72,26 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+void pk_peer_names(struct pk_texts *names, struct pk_arena *a)
+{
+    const char *own = secure_getenv("PERFKIT_PEERS");
+    if (own)
+        list_folder(own, a, names);
+    for (const char *const *f = peer_folders; *f; f++)
+        list_folder(*f, a, names);
+    if (names->n)
+        qsort(names->v, names->n, sizeof *names->v, by_name);
+}
+
 static enum pk_code unknown_peer(const char *name, struct pk_arena *a, struct pk_err *err)
 {
     struct pk_texts names = {0};
-    const char *own = secure_getenv("PERFKIT_PEERS");
     pk_fail(err, PK_E_USAGE, "there is no peer '%s'", name);
     if (strchr(name, '/')) {
         pk_why(err, "that file cannot be read");
         return pk_fix(err, "give the path of a program that implements docs/protocol.md");
     }
-    if (own)
-        list_folder(own, a, &names);
-    for (const char *const *f = peer_folders; *f; f++)
-        list_folder(*f, a, &names);
-    if (names.n)
-        qsort(names.v, names.n, sizeof *names.v, by_name);
+    pk_peer_names(&names, a);
     pk_why(err, "%s", names.n ? pk_suggest_text(a, name, names.v, names.n) : "no folder of peers was found");
     return pk_fix(err, "set PERFKIT_PEERS to a folder of peers, or give a path with a slash");
 }

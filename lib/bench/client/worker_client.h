@@ -16,6 +16,8 @@ struct pk_provider {
 /* This program again, as `perfkit worker`. */
 extern const struct pk_provider pk_native_provider;
 
+/* The names of all peers, sorted. */
+void pk_peer_names(struct pk_texts *names, struct pk_arena *a);
 /* What --peer names: "numpy-attention" is numpy_attention.py in $PERFKIT_PEERS, else in the source tree that
  * this program was built from, else where it was installed; a name with a slash is a path. *.py runs under
  * `python` (NULL: $PERFKIT_PYTHON, else python3), anything else is executed. An unknown name is a usage error

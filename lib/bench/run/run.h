@@ -122,3 +122,20 @@ enum pk_code pk_run_nothing_measured(const struct pk_run *r, struct pk_err *err)
 struct pk_texts pk_run_unavailable(const struct pk_counters *c, struct pk_arena *a);
 enum pk_code pk_run_record_unavailable(struct pk_store *s, int64_t run_id, const struct pk_counters *c,
                                        struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
+
+/* --- names.c: what exists of each kind of thing that options and arguments name: for completion --- */
+
+/* A kind is called as in the option rows and the usage of commands: RUN, BASE, NEW, LABEL, BASELINE, METRIC, COUNTER, SOURCE, EXPERIMENT,
+ * PEER, DEVICE, VARIANT, PRESET, AXIS, VALUES (of an axis), FORMAT. Names of a store are a stranger's text: they may have anything in
+ * them. */
+struct pk_offer {
+    const char *db;               /* --db; NULL = where the store is by default */
+    const struct pk_probe *probe; /* of variants, presets, metrics and axes; NULL = none */
+    const char *axis;             /* of VALUES */
+    struct pk_arena *arena;
+    struct pk_store *store; /* opened when it is needed, as a stranger's; the caller closes it */
+    struct pk_texts v;      /* the names */
+};
+
+/* Adds the names of a kind; none of one that is not known, and none of a store that cannot be read. */
+void pk_offer_add(struct pk_offer *n, const char *kind);

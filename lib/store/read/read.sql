@@ -40,6 +40,14 @@ SELECT run_id FROM v_run WHERE status <> 'running'
        OR (length(:ref) >= 14 AND substr('commit:' || git_commit, 1, length(:ref)) = :ref AND git_dirty IS NOT 1
            AND status = 'complete' AND CASE WHEN json_valid(settings) THEN settings ->> '$.gate' IS NULL END)) ORDER BY run_id;
 
+-- What completion offers.
+-- query: runs_offered
+SELECT CAST(run_id AS TEXT) FROM v_run ORDER BY run_id DESC LIMIT 40;
+-- query: labels_offered
+SELECT label FROM v_run WHERE label IS NOT NULL GROUP BY label ORDER BY max(run_id) DESC LIMIT 200;
+-- query: metrics_offered
+SELECT DISTINCT name FROM main.metric ORDER BY 1 LIMIT 500;
+
 -- query: experiments_recorded
 SELECT DISTINCT experiment FROM v_run ORDER BY 1;
 -- query: labels_recorded
