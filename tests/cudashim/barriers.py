@@ -31,7 +31,7 @@ def files_of(folder, name):
 
 def missed(program, site):
     """How the program notices that the barrier is not there; None where it does not."""
-    env = dict(os.environ, PK_SHIM_WITHOUT=site, TSAN_OPTIONS="halt_on_error=1")
+    env = dict(os.environ, PK_SHIM_WITHOUT=site, TSAN_OPTIONS="halt_on_error=1:symbolize=0")
     done = subprocess.run([program], env=env, capture_output=True, text=True, errors="replace")
     if not done.returncode:
         return None

@@ -70,11 +70,11 @@ static enum pk_code open_ends(struct pk_process *p, struct ends *e, struct pk_er
 struct pipe_message {
     char byte;
     struct iovec bytes;
+    struct msghdr m;
     union {
         struct cmsghdr first;
         char space[CMSG_SPACE(sizeof(int))];
-    } end;
-    struct msghdr m;
+    } end; /* last: its array has no size */
 };
 
 static void init_message(struct pipe_message *p)
