@@ -505,21 +505,21 @@ FROM v_calibration WHERE run_id = :run AND (experiment = :experiment OR :experim
 
 -- table: verdicts
 -- title: Verdicts of the gate
--- column: base_run_id | Base | | 0 hide
+-- column: base_run_id | Base | | 0 hide optional5
 -- column: base | Base | text | hide
 -- column: base_runs | Its runs | text | hide optional2
 -- column: judged_at | Judged (UTC) | text | machine
--- column: run_id | New | | 0
+-- column: run_id | New | | 0 optional5
 -- column: variant | Variant | text
 -- column: axes | axes | json | machine
 -- column: case | Case | text | hide
 -- column: metric | Metric | text
 -- column: ratio | New / base | | 3
--- column: ratio_low | 95 % from | | 3 optional2
--- column: ratio_high | to | | 3 optional2
+-- column: ratio_low | 95 % from | | 3
+-- column: ratio_high | to | | 3
 -- column: difference | Difference | | 4 hide
--- column: margin | Margin (%) | % | 2
--- column: p_adjusted | p adjusted | p | 4 hide
+-- column: margin | Margin (%) | % | 2 optional4
+-- column: p_adjusted | p adjusted | p | 4 hide optional3
 -- column: verdict | Verdict | state
 -- column: slow_base | Slow base | | 0 optional2
 -- column: slow_new | Slow new | | 0 optional2
