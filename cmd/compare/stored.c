@@ -104,6 +104,8 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         if (first[i])
             pk_out_note(out, first[i]);
+    pk_run_states_noise(out, p->base.states, p->base.n_runs, a);
+    pk_run_states_noise(out, p->new_.states, p->new_.n_runs, a);
     pk_compare_begin_runs(out);
     pk_stored_run_rows(p, out);
     if (p->base.instead)

@@ -87,16 +87,30 @@ static enum pk_code judge(const struct doctor *d, struct pk_err *err)
     return pk_fix(err, "%s", advice && *advice ? advice : "run it where it is available, or omit --require");
 }
 
-/* Prints every row and source; required ones that are not ok become the error. */
+/* Prints every row and source, a screen what is not ok first; required ones that are not ok become the error. */
 static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
 {
     const struct doctor_options *o = d->app->options;
-    d->unmet = pk_new_n(d->app->arena, struct pk_unmet, o->require.n + 1);
-    pk_out_table(d->app->out, "doctor", "What can be measured here", PK_COLUMNS(row_columns));
-    for (const struct pk_doctor_row *r = pk_doctor_rows; r->name; r++) {
-        struct pk_finding f = r->look(d, r->which);
-        pk_doctor_put(d, r->name, states[f.state], f.found, f.advice, 0);
+    struct pk_arena *a = d->app->arena;
+    const bool screen = pk_out_on_screen(d->app->out);
+    size_t n = 0, of[COUNT(states)] = {0};
+    while (pk_doctor_rows[n].name)
+        n++;
+    struct pk_finding *f = pk_new_n(a, struct pk_finding, n);
+    for (size_t i = 0; i < n; i++) {
+        f[i] = pk_doctor_rows[i].look(d, pk_doctor_rows[i].which);
+        of[f[i].state]++;
     }
+    d->unmet = pk_new_n(a, struct pk_unmet, o->require.n + 1);
+    pk_out_table(d->app->out, "doctor",
+                 screen ? pk_printf(a, "What can be measured here: %zu ok, %zu warn, %zu no", of[FOUND_OK],
+                                    of[FOUND_WARN], of[FOUND_NO])
+                        : "What can be measured here",
+                 PK_COLUMNS(row_columns));
+    for (int last = 0; last <= screen; last++)
+        for (size_t i = 0; i < n; i++)
+            if (!screen || (f[i].state == FOUND_OK) == last)
+                pk_doctor_put(d, pk_doctor_rows[i].name, states[f[i].state], f[i].found, f[i].advice, 0);
     pk_doctor_end_table(d);
     return pk_doctor_sources(d, err) ? err->code : judge(d, err);
 }

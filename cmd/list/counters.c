@@ -69,8 +69,8 @@ static void add_unavailable_events(struct lister *l, const struct pk_source *s,
 static const struct pk_column source_columns[] = {
     {.key = "name", .heading = "Name", .left = true},
     {.key = "available", .heading = "Here", .left = true, .state = true},
-    {.key = "summary", .heading = "What it is", .left = true},
-    {.key = "reason", .heading = "Why not", .left = true},
+    {.key = "summary", .heading = "What it is", .left = true, .clip = true},
+    {.key = "reason", .heading = "Why not", .left = true, .clip = true},
 };
 
 static void print_sources(const struct lister *l)
@@ -96,12 +96,12 @@ static const struct pk_column event_columns[] = {
     {.key = "source", .heading = "Source", .left = true},
     {.key = "unit", .heading = "Unit", .left = true},
     {.key = "available", .heading = "Here", .left = true, .state = true},
-    {.key = "summary", .heading = "What it counts", .left = true},
+    {.key = "summary", .heading = "What it counts", .left = true, .clip = true},
     {.key = "native", .heading = "Counted as", .left = true, .optional = 1},
     {.key = "modes", .heading = "Modes", .machine = true},
     {.key = "quality", .machine = true, .heading = "Quality"},
     {.key = "note", .heading = "Note", .machine = true},
-    {.key = "reason", .heading = "Why not", .left = true},
+    {.key = "reason", .heading = "Why not", .left = true, .clip = true},
 };
 
 static void print_events(const struct lister *l)
@@ -143,9 +143,9 @@ static const char *group_reason(const struct lister *l, const struct pk_group *g
 static const struct pk_column group_columns[] = {
     {.key = "name", .heading = "Name", .left = true},
     {.key = "available", .heading = "Here", .left = true, .state = true},
-    {.key = "title", .heading = "Question", .left = true},
-    {.key = "events", .heading = "Events", .left = true, .optional = 1},
-    {.key = "reason", .heading = "Why not", .left = true},
+    {.key = "title", .heading = "Question", .left = true, .clip = true},
+    {.key = "events", .heading = "Events", .left = true, .clip = true, .optional = 1},
+    {.key = "reason", .heading = "Why not", .left = true, .clip = true},
 };
 
 static void print_groups(const struct lister *l)

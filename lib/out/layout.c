@@ -63,8 +63,7 @@ size_t pk_longest_word(const char *s, bool broken)
     return longest;
 }
 
-/* As many characters of a word as fit, one at least. */
-static size_t characters(const char *word, size_t n, size_t width)
+size_t pk_characters(const char *word, size_t n, size_t width)
 {
     size_t line = 0;
     for (size_t end = 0; end < n; line = end) {
@@ -82,7 +81,7 @@ static size_t pieces(const char *word, size_t n, size_t width)
 {
     size_t line = piece(word, 0, n);
     if (pk_screen_width(word, line) > width)
-        return characters(word, line, width);
+        return pk_characters(word, line, width);
     for (size_t end; line < n && pk_screen_width(word, end = piece(word, line, n)) <= width;)
         line = end;
     return line;

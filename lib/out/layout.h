@@ -29,6 +29,8 @@ size_t pk_layout(struct pk_layout_column *c, size_t n, size_t width);
 size_t pk_wrap(const char *text, size_t width, const char **rest);
 size_t pk_wrap_lines(const char *text, size_t width);
 
+/* Bytes of a word of n that take at most `width` columns, one character at least. */
+size_t pk_characters(const char *word, size_t n, size_t width);
 /* Columns of the screen that n bytes of UTF-8 without control characters take. */
 size_t pk_screen_width(const char *s, size_t n);
 /* Those of its longest word; with `broken` those of the longest part of a word that stays whole, where words are broken behind commas. */

@@ -91,7 +91,9 @@ struct pk_column {
     const char *const *
         members; /* csv: names, NULL-terminated, of members of the JSON objects in the cells. Each is a column at the end of
                                    the row: NAME, or KEY.NAME where another column is NAME. NULL = none */
-    bool nested;   /* left out of csv: its members are there */
+    bool nested; /* left out of csv: its members are there */
+    bool
+        clip; /* text: on a screen cut to one line, "..." at its end, unless `details` or no width are wanted */
     bool state;    /* text: a verdict or a state, coloured by its word (palette.c) */
     int optional;  /* where a table is wider than `width`: 1 is left out first, then 2 ...; 0 = last */
     bool machine;  /* for programs: left out of table and markdown (not the only column) */

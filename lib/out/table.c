@@ -254,6 +254,27 @@ static void put_headings(struct pk_out *o, struct lines *l, size_t lines, bool p
         pk_sink_char(&o->sink, '\n');
 }
 
+/* Texts of columns that are cut, where the widths are known. Returns the headings of those; "" = none was. */
+static const char *cut_texts(struct pk_out *o, struct body *b, const struct pk_layout_column *c)
+{
+    static const char dots[] = "...";
+    struct pk_buf cut = {.arena = &o->arena};
+    for (size_t i = 0; i < b->n; i++) {
+        const size_t room = c[i].width;
+        if (!b->cols[i]->clip || !c[i].shown || c[i].widest <= room || o->opt.details || room < sizeof dots)
+            continue;
+        pk_buf_printf(&cut, "%s%s", cut.n ? ", " : "", c[i].heading);
+        for (size_t k = i; k < b->n_cells; k += b->n) {
+            const size_t bytes = strlen(b->cells[k]);
+            if (pk_screen_width(b->cells[k], bytes) > room)
+                b->cells[k] = pk_printf(&o->arena, "%.*s%s",
+                                        (int)pk_characters(b->cells[k], bytes, room + 1 - sizeof dots),
+                                        b->cells[k], dots);
+        }
+    }
+    return pk_buf_text(&cut);
+}
+
 static void put_rows(struct pk_out *o, struct body *b, const struct pk_layout_column *c, size_t headings)
 {
     struct lines l = {.n = b->n,
@@ -362,11 +383,14 @@ static void put_table(struct pk_out *o)
         put_pairs(o, b, c);
         return;
     }
+    const char *cut = cut_texts(o, b, c);
     put_rows(o, b, c, headings);
+    if (*cut)
+        put_paragraph(o, pk_printf(&o->arena, "Cut at %u columns: %s.", o->opt.width, cut), PK_STYLE_PLAIN);
     if (*missing)
         put_paragraph(o, pk_printf(&o->arena, "Left out at %u columns: %s.", o->opt.width, missing),
                       PK_STYLE_PLAIN);
-    o->left_out |= *missing != 0;
+    o->left_out |= *missing || *cut;
 }
 
 static void table_end(struct pk_out *o)

@@ -152,6 +152,8 @@ static enum pk_code parse_column(const struct print *p, const struct result *r, 
             c->exponent = true;
         else if (strcmp(word, "machine") == 0)
             c->machine = true;
+        else if (strcmp(word, "clip") == 0)
+            c->clip = true;
         else if (strcmp(word, "over") == 0)
             c->over = 1 / (c->scale > 0 ? c->scale : 1);
         else if (strcmp(word, "under") == 0)

@@ -339,9 +339,10 @@ JOIN (SELECT l.case_id, typeof(r.settings ->> 'counters') = 'text' AS counting, 
 --   WHERE EXISTS (SELECT 1 FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting)
 -- note: SELECT DISTINCT 'The roof of some cases is ' || CASE WHEN share_of_roof IS NULL THEN 'not known: ' ELSE 'approximate: ' END || note
 --   FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting AND note <> ''
--- note: SELECT '! above 100 % of the roof: the ceilings are too low (`perfkit doctor --ceilings` on an idle machine), or most of the bytes '
+-- note: SELECT '! above 100 % of the roof, which is that of ' || group_concat(DISTINCT iif(bound = 'compute', 'compute', iif(bytes_from = 'declared', lives_in, 'memory')))
+--   || ': the ceilings are too low (`perfkit doctor --ceilings` on an idle machine), or most of the bytes '
 --   || 'stayed in a faster level than that of the whole case, or were updated in place.'
---   WHERE (SELECT max(share_of_roof) FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting) > 1.000000001
+--   FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting AND share_of_roof > 1.000000001 HAVING count(*)
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1)
 SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis), '') AS "case",
@@ -357,10 +358,10 @@ ORDER BY ordinal, region = 'iteration', region;
 -- column: label | Label | text
 -- column: started_at | Started (UTC) | text
 -- column: status | Status | state
--- column: experiment | Experiment | text | optional2
--- column: cases | Cases | | optional1
+-- column: experiment | Experiment | text | optional3
+-- column: cases | Cases | | optional2
 -- column: git_commit | Commit | text | machine
--- column: command_line | Command | text
+-- column: command_line | Command | text | clip optional1
 -- note: SELECT 'in ' || :path
 SELECT run_id, label, started_at, status, experiment,
        (SELECT count(*) FROM v_case c WHERE c.run_id = r.run_id AND c.status = 'ok') AS cases, git_commit, command_line
@@ -577,7 +578,7 @@ SELECT name, experiment, kind, follows, pattern, newest, runs, newest_run FROM v
 -- column: started_at | Started (UTC) | text
 -- column: status | Status | state
 -- column: git_commit | Commit | text | machine
--- column: command_line | Command | text
+-- column: command_line | Command | text | clip
 SELECT r.run_id, r.label, r.started_at, r.status, r.git_commit, r.command_line
 FROM v_baseline_run b JOIN v_run r ON r.run_id = b.run_id WHERE b.name = :name ORDER BY r.run_id DESC;
 

@@ -117,7 +117,7 @@ def test_the_gravest_case_is_first_and_filters_choose(perfkit, store):
     for text, n in (("seq_len>=512", 1), ("variant=vanilla", 2), ("dtype=bf16", 1), ("causal=on", 1), ("dtype!=bf16,seq_len<512", 1)):
         assert len(perfkit("history", "demo", "--filter", text, "--format", "json").rows("series")) == n, text
     people = perfkit("history", "demo")
-    assert "seq_len=512" in people.stdout and "Run by run: 2 of 3; --all shows the others." in people.stdout
+    assert "seq_len=512" in people.stdout and "Run by run: 1 of 3; --all shows the others." in people.stdout
     assert "Run by run" not in perfkit("history", "demo", "--all").stdout
     perfkit("history", "demo", "--filter", "sec_len=1").refused(2, "sec_len", "seq_len")
     r = perfkit("history", "demo", "--filter", "dtype=fp23")

@@ -102,6 +102,30 @@ def test_doctor_fits_and_its_states_are_coloured(perfkit):
     assert "\x1b[32mok\x1b[0m" in r.stdout and re.search("\x1b\\[3[13]m(no|warn|unavailable|degraded)\x1b", r.stdout), r
 
 
+def test_a_run_is_one_line_of_a_list(recorded):
+    for width in WIDTHS:
+        table = recorded("list", "runs", "--width", width).stdout.split("---\n")[1]
+        assert all(re.match(" *[0-9]+ |Cut at|Left out|in /|All columns|[a-z0-9_/-]+[.]db$", line) for line in lines(table)), table
+    assert "Cut at 140 columns: Command." in recorded("list", "runs", "--width", "140").stdout
+    assert "a-rather-long-line-of-arguments in-the-command" in recorded("list", "runs", "--width", "0").stdout
+
+
+def test_the_first_screen_of_doctor_has_what_is_to_mend(perfkit):
+    title, _, _, *rows = perfkit("doctor", "--width", "80").stdout.split("\n\n")[0].splitlines()
+    states = [line.split()[1] for line in rows if re.match("[a-z]", line) and not line.startswith("As ")]
+    assert re.fullmatch("What can be measured here: [0-9]+ ok, [0-9]+ warn, [0-9]+ no", title), title
+    assert states == sorted(states, key="ok".__eq__) and "ok" in states, states
+
+
+def test_noise_of_compared_runs_is_above_the_tables(perfkit, store):
+    store.run([("plain", {"n": 1}, {"forward_ns": SAME})])
+    noisy = store.run([("plain", {"n": 1}, {"forward_ns": SAME})])
+    store.noted(noisy, {"doubts": ["stolen"]})
+    r = perfkit("compare", "1", "2")
+    assert "\nnoisy: cases of run 2 (1 stolen) were disturbed; do not quote these\n" in r.stdout.split("\nCompared\n")[0], r
+    assert "noisy:" not in perfkit("compare", "1", "2", "--format", "json").stdout
+
+
 @pytest.fixture
 def store(perfkit):
     return Stored(perfkit.db)

@@ -1,6 +1,7 @@
 /* States: a run's states added up, and their table. */
 #include "bench/tables/tables.h"
 
+#include "base/text/buf.h"
 #include "store/table.h"
 
 #include <string.h>
@@ -91,4 +92,17 @@ void pk_run_states_print(struct pk_out *out, const struct pk_run_state *v, size_
     }
     if (partly)
         pk_out_note(out, pk_printf(a, "Computed from the first %d cases of a run.", PK_STATES_CASES));
+}
+
+void pk_run_states_noise(struct pk_out *out, const struct pk_run_state *v, size_t n, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    for (size_t i = 0; i < n && pk_out_on_screen(out); i++) {
+        const char *doubts = v[i].state.n ? pk_cell_string(pk_rows_cell(&v[i].state, 0, "doubts")) : "";
+        if (*doubts)
+            pk_buf_printf(&b, "%srun %lld (%s)", b.n ? ", " : "", (long long)v[i].run_id, doubts);
+    }
+    if (b.n)
+        pk_out_note(out,
+                    pk_printf(a, "noisy: cases of %s were disturbed; do not quote these", pk_buf_text(&b)));
 }

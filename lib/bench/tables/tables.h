@@ -35,6 +35,9 @@ struct pk_run_state {
 enum pk_code pk_run_state_read(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                                struct pk_run_state *out, struct pk_err *err) PK_MUST_CHECK;
 
+/* On a screen, a note for the runs with disturbed cases; for the place above the first table. */
+void pk_run_states_noise(struct pk_out *out, const struct pk_run_state *v, size_t n, struct pk_arena *a);
+
 /* The table "states", with a row for each that has something recorded; nothing when no row has a visible value. n >= 1. In text formats,
  * columns without any value are left out. */
 void pk_run_states_print(struct pk_out *out, const struct pk_run_state *v, size_t n, struct pk_arena *a);

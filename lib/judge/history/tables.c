@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_SERIES = 20, MOST_LINES = 40, BAR = 16, SPARK = 40, DATE = 10 };
+enum { MOST_SERIES = 20, MOST_LINES = 40, MOST_ON_SCREEN = 20, BAR = 16, SPARK = 40, DATE = 10 };
 
 /* People do not read a thousandth of a percent. */
 static double shown_change(double change, const struct pk_history_view *view)
@@ -242,11 +242,11 @@ static void run_table(struct pk_out *out, const struct pk_history *h, const stru
 void pk_history_print(struct pk_out *out, const struct pk_history *h, const struct pk_history_view *view,
                       struct pk_arena *a)
 {
-    size_t lines = 0, i = 0;
+    size_t lines = view->screen ? h->n < MOST_SERIES ? h->n : MOST_SERIES : 0, i = 0;
     series_table(out, h, view, a);
     for (; i < h->n; i++) {
         lines += h->v[i].n;
-        if (i && lines > MOST_LINES && view->people && !view->all)
+        if (i && lines > (view->screen ? MOST_ON_SCREEN : MOST_LINES) && view->people && !view->all)
             break;
         run_table(out, h, &h->v[i], view, a);
     }

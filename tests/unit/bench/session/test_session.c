@@ -108,6 +108,7 @@ struct bench {
     struct pk_session_result out;
     char warnings[8][256];
     size_t n_warnings;
+    int64_t first_left_ns; /* the time that is left after the first slice */
 };
 
 static void keep_warning(void *user, const char *text)
@@ -120,6 +121,8 @@ static void keep_warning(void *user, const char *text)
 static void let_it_die(void *user, const struct pk_planned *p, const struct pk_slice *s, size_t done,
                        size_t total, int64_t left_ns)
 {
+    if (done == 1)
+        ((struct bench *)user)->first_left_ns = left_ns;
     if (!strcmp(modes[p->c.at.v[0].i], "idle-death"))
         usleep(400000);
 }
@@ -362,6 +365,19 @@ static void resumes(void **state)
     assert_int_equal(b->out.oom, 1);
 }
 
+/* Two of three cases are left, of which the stored times of this machine are known. */
+static void remaining_time_begins_with_what_is_known(void **state)
+{
+    static const double known[] = {5e9, 5e9, 5e9};
+    struct bench *b = with("good", "good", "good", NULL);
+    go(b);
+    assert_true(b->first_left_ns < (int64_t)PK_NS_PER_S);
+    b = with("good", "good", "good", NULL);
+    b->opt.expected_ns = known;
+    go(b);
+    assert_int_equal(b->first_left_ns, 10 * (int64_t)PK_NS_PER_S);
+}
+
 static void stops_between_slices(void **state)
 {
     struct bench *b = with("good", "good", "good", NULL);
@@ -456,6 +472,7 @@ int main(void)
         cmocka_unit_test(what_is_tolerated),
         cmocka_unit_test(gaps_of_the_plan),
         cmocka_unit_test(resumes),
+        cmocka_unit_test(remaining_time_begins_with_what_is_known),
         cmocka_unit_test(stops_between_slices),
         cmocka_unit_test(stopped_after_the_last_slice),
         cmocka_unit_test(stops_inside_a_slice),
