@@ -10,7 +10,7 @@ struct options {
 };
 
 static const struct pk_opt options[] = {
-    {"table", 't', PK_OPT_TEXT, offsetof(struct options, table), "NAME", .group = "Tables", .cli_only = true,
+    {"table", 't', PK_OPT_TEXT, offsetof(struct options, table), "TABLE", .group = "Tables", .cli_only = true,
      .help = "print only this table; of several, CSV needs this, or -o DIR/ for a file of each"},
     {0},
 };

@@ -340,8 +340,8 @@ JOIN (SELECT l.case_id, typeof(r.settings ->> 'counters') = 'text' AS counting, 
 -- note: SELECT DISTINCT 'The roof of some cases is ' || CASE WHEN share_of_roof IS NULL THEN 'not known: ' ELSE 'approximate: ' END || note
 --   FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting AND note <> ''
 -- note: SELECT '! above 100 % of the roof, which is that of ' || group_concat(DISTINCT iif(bound = 'compute', 'compute', iif(bytes_from = 'declared', lives_in, 'memory')))
---   || ': the ceilings are too low (`perfkit doctor --ceilings` on an idle machine), or most of the bytes '
---   || 'stayed in a faster level than that of the whole case, or were updated in place.'
+--   || ': the ceilings are too low (`perfkit doctor --ceilings` on an idle machine)' || iif(max(coalesce(bound, '') <> 'compute'),
+--   ', or most of the bytes stayed in a faster level than that of the whole case, or were updated in place.', '.')
 --   FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting AND share_of_roof > 1.000000001 HAVING count(*)
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1)

@@ -40,7 +40,7 @@ def test_noise_of_one_percent(perfkit):
         settings ->> '$.gate.equal' FROM v_calibration""")
     assert stored == (1, "cpu", "made_up_ns", 20, row["floor"], 1, "./work.sh", 1)
     for fmt, word in (("csv", "made_up_ns,"), ("markdown", "| made_up_ns |"), ("jsonl", '"metric":"made_up_ns"'), ("table", "Noise floor (%)")):
-        assert word in perfkit("show", "1", "--format", fmt).stdout, fmt
+        assert word in perfkit("show", "1", "--table", "calibration", "--format", fmt).stdout, fmt
     assert perfkit("show", "1", "--format", "json").rows("calibration") == [row]
 
 

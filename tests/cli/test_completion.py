@@ -61,6 +61,11 @@ def test_arguments_of_the_usage(perfkit):
     assert offered(perfkit, "exec", "--", "l") == offered(perfkit, "exec", "--", "ls", "--") == []
 
 
+def test_tables(perfkit):
+    assert offered(perfkit, "show", "--table", "sca") == offered(perfkit, "show", "-t", "sca") == ["scaling"]
+    assert {"case_times", "states", "verdicts", "crossover", "methods", "ranking"} <= set(offered(perfkit, "show", "@", "--table", ""))
+
+
 def test_names_of_an_experiment(perfkit):
     assert offered(perfkit, "run", "attention-scaling", "--variant", "f") == ["fused", "flash"]
     assert offered(perfkit, "run", "attention-scaling", "-v", "f") == ["fused", "flash"]

@@ -350,6 +350,9 @@ def test_roofline_of_declared_and_of_counted_work(perfkit, db, measured):
             store.execute("UPDATE counter SET value = 0.5 WHERE name = 'share_of_roof' AND region <> 'forward'")
         printed = done(perfkit("show")).stdout
         assert ("! above 100 % of the roof" in printed) == explained == ("!104.0" in printed)
+        if explained:  # what computes is not faster because of where its bytes are
+            computes = shown["forward"]["bound"] == "compute"
+            assert ("most of the bytes stayed in a faster level" in " ".join(printed.split())) != computes, printed
         assert roofs(perfkit, "show")["forward"]["above_roof"] is explained and not roofs(perfkit, "show")["backward"]["above_roof"]
     # without counters nothing more is printed, but it can be exported; what counted it is said
     done(perfkit(*args))

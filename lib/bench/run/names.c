@@ -2,6 +2,7 @@
 #include "bench/run/run.h"
 
 #include "bench/client/worker_client.h"
+#include "bench/tables/tables.h"
 #include "counter/group.h"
 #include "counter/source.h"
 #include "out/out.h"
@@ -32,6 +33,11 @@ static void add_rows(struct pk_offer *c, const char *query)
 static void add_labels(struct pk_offer *c)
 {
     add_rows(c, "labels_offered");
+}
+
+static void add_tables(struct pk_offer *c)
+{
+    pk_table_names(&c->v, c->arena);
 }
 
 static void add_baselines(struct pk_offer *c)
@@ -155,7 +161,7 @@ static const struct kind {
     {"COUNTER", add_counters},  {"SOURCE", add_sources},     {"EXPERIMENT", add_experiments},
     {"PEER", add_peers},        {"DEVICE", add_devices},     {"VARIANT", add_variants},
     {"PRESET", add_presets},    {"AXIS", add_axes},          {"AXIS=VALUES", add_axes_to_set},
-    {"VALUES", add_axis_words}, {"FORMAT", add_formats},
+    {"VALUES", add_axis_words}, {"FORMAT", add_formats},     {"TABLE", add_tables},
 };
 
 void pk_offer_add(struct pk_offer *c, const char *kind)

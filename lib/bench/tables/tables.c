@@ -130,6 +130,25 @@ enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *ou
     return printed ? printed : widened;
 }
 
+void pk_table_names(struct pk_texts *names, struct pk_arena *a)
+{
+    static const char *const others[] = {"counted", "ranking", "states", NULL};
+    const char *const *const lists[] = {built_in, beside, others};
+    struct pk_section *v;
+    struct pk_err ignored;
+    size_t n;
+    for (const struct pk_probe *const *p = pk_probes; *p; p++) {
+        if ((*p)->hidden || pk_sections(pk_probe_sql(*p), a, &v, &n, &ignored))
+            continue;
+        for (size_t i = 0; i < n; i++)
+            if (v[i].kind == PK_SECTION_TABLE)
+                pk_texts_add_new(names, v[i].name, a);
+    }
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (const char *const *name = lists[i]; *name; name++)
+            pk_texts_add_new(names, *name, a);
+}
+
 const char *pk_failed_text(struct pk_store *s, int64_t run_id, struct pk_arena *a)
 {
     enum { MESSAGE, CASES };

@@ -1,12 +1,16 @@
 /* Tables: the tables that `run` prints when it ends and `show` prints later. */
 #pragma once
 
+#include "opt/opt.h"
 #include "store/store.h"
 
 /* A line that identifies the run, its time and device; the tables of its experiment, in the order of its probe; for cases without a
  * probe (exec, a peer's own, an experiment this build does not have) the built-in ones. */
 enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *out,
                            struct pk_err *err) PK_MUST_CHECK;
+
+/* Adds the names of all tables that a run can have. */
+void pk_table_names(struct pk_texts *names, struct pk_arena *a);
 
 /* The message of the failed cases of a run; where they differ, the most common one, and of equally common ones the first. */
 const char *pk_failed_text(struct pk_store *s, int64_t run_id, struct pk_arena *a);
