@@ -1,6 +1,7 @@
 """`meson install`: the program with its man pages, completions, pages and examples, and help that says where they are."""
 import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -36,9 +37,19 @@ def test_each_command_has_a_man_page(installed):
         assert f"perfkit-{command} \\- " in (folder / f"perfkit-{command}.1").read_text().replace("\\-" + command, "-" + command)
 
 
-def test_completion_and_pages(installed):
-    bash = installed / "share" / "bash-completion" / "completions" / "perfkit"
-    assert "complete " in bash.read_text() and subprocess.run(["bash", "-n", bash], check=False).returncode == 0
+SCRIPTS = [("bash", "bash-completion/completions/perfkit"), ("zsh", "zsh/site-functions/_perfkit"), ("fish", "fish/vendor_completions.d/perfkit.fish")]
+
+
+@pytest.mark.parametrize("shell, path", SCRIPTS)
+def test_completion_is_where_the_shell_looks(installed, shell, path):
+    script = installed / "share" / path
+    text = subprocess.run([BINARY, "completion", shell], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert script.read_text() == text and "perfkit" in text
+    if shutil.which(shell):
+        assert subprocess.run([shell, "-n", script], check=False).returncode == 0
+
+
+def test_pages_and_examples(installed):
     doc = installed / "share" / "doc" / "perfkit"
     for path in ("README.md", "LICENSE", "docs/commands.md", "docs/ci/github.yml", "docs/measurements/gates.md"):
         assert (doc / path).read_bytes() == (SOURCES / path).read_bytes()
