@@ -92,6 +92,8 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
     const struct pk_ended_gate ended = pk_gate_as_ended(g);
     size_t n;
     const struct pk_failure *failures = pk_gate_failures(&ended, &n);
+    const char *again = compare_command(g);
+    pk_out_all_columns(out, again ? pk_printf(g->app->arena, "%s --width 0", again) : NULL);
     pk_compare_begin_runs(out);
     for (size_t i = 0; i < PK_SIDES * g->n_entries; i++)
         pk_compare_run_row(out, i % PK_SIDES ? "new" : "base", &g->entries[i / PK_SIDES].facts[i % PK_SIDES]);

@@ -88,6 +88,13 @@ def test_a_run_names_the_command_that_shows_it_again(recorded):
     assert r.stdout.splitlines()[-1] == f"All columns: perfkit show {run} --width 0", r
 
 
+def test_the_hint_of_a_gate_measures_nothing(recorded):
+    sides = ("--a", "sh -c 'exit 0'", "--b", "sh -c true", "--max-pairs", "8", "--no-fail", "--name", "a-name-of-a-command-that-is-long")
+    for more, hint in (((), "perfkit compare [0-9]+ [0-9]+ --width 0"), (("--no-save",), "--width 0")):
+        r = recorded("gate", *sides, "--all-metrics", *more, "--width", "60")
+        assert re.fullmatch("All columns: " + hint, r.stdout.splitlines()[-1]), r
+
+
 def test_a_row_that_is_too_wide_is_lines_of_key_and_value(recorded):
     wide, narrow = (recorded("show", "7", "--width", width).stdout for width in (200, 80))
     heading = next(line for line in wide.splitlines() if line.startswith("Command "))
