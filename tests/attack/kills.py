@@ -200,8 +200,8 @@ def among_ranks(trial, chosen):
         raise NotPossible("no MPI, or perfkit was built without it")
     shutil.copy(templates.ceilings(trial.setup), trial.db)
     (trial.cwd / "two").write_text("a 3000\nb 7000\n")
-    child = trial.start("run", "ddp-bucket", "-d", "cpu", "--ranks", "2", "--tensors", "two", "-v", "none,flat", "--compute-ms", "2", "-i", "1", "--min-time", "100ms",
-                        "--max-time", "200ms", "--no-check", "--timeout", "4s", env=AS_ROOT)
+    child = trial.start("run", "ddp-bucket", "-d", "cpu", "--ranks", "2", "--tensors", "two", "-v", "none,flat", "--compute-ms", "2", "-i", "1", "--min-time", "500ms",
+                        "--max-time", "700ms", "--no-check", "--timeout", "4s", env=AS_ROOT)
     share, signum = trial.rng.random(), trial.rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGSTOP])
     end = time.monotonic() + 30
     while not (found := victims(trial, child, chosen)) and child.process.poll() is None and time.monotonic() < end:
