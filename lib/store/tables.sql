@@ -30,6 +30,24 @@ LEFT JOIN v_summary s ON s.case_id = w.case_id AND s.metric = 'system_ns'
 LEFT JOIN v_summary p ON p.case_id = w.case_id AND p.metric = 'peak_bytes'
 WHERE w.run_id = :run AND w.experiment = :experiment AND w.experiment = 'exec' AND w.metric = 'wall_ns' ORDER BY w.ordinal;
 
+-- The same of a run of one command, in short, on a screen.
+-- table: command
+-- column: command | Command | text
+-- column: median_ns | Median (ms) | ms | 3
+-- column: uncertainty | ± % | ± | 1
+-- column: mean_ns | Mean (ms) | ms | 3 optional1
+-- column: min_ns | Min (ms) | ms | 3 optional3
+-- column: max_ns | Max (ms) | ms | 3 optional2
+-- column: user_ns | User (ms) | ms | 3
+-- column: system_ns | System (ms) | ms | 3
+-- column: peak_bytes | Peak (MB) | MB | 3
+-- column: runs | Runs
+SELECT w.axes ->> '$.command' AS command, w.median AS median_ns, w.uncertainty, w.mean AS mean_ns, w.min AS min_ns, w.max AS max_ns,
+       (SELECT median FROM v_summary WHERE case_id = w.case_id AND metric = 'user_ns') AS user_ns,
+       (SELECT median FROM v_summary WHERE case_id = w.case_id AND metric = 'system_ns') AS system_ns,
+       (SELECT max FROM v_summary WHERE case_id = w.case_id AND metric = 'peak_bytes') AS peak_bytes, w.n AS runs
+FROM v_summary w WHERE w.run_id = :run AND w.experiment = :experiment AND w.metric = 'wall_ns' ORDER BY w.ordinal;
+
 -- table: counters
 -- title: CPU events of one more run
 -- column: command | Command | text

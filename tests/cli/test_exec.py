@@ -41,6 +41,18 @@ def test_table_and_store(perfkit):
         m for m, in query(perfkit, "SELECT metric FROM v_summary")}
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_eight_lines(perfkit, width):
+    r = perfkit("exec", "--runs", "12", "--width", width, "--", "sleep", "0.01")
+    lines = r.stdout.splitlines()
+    assert r.status == 0 and len(lines) <= 8 and max(map(len, lines)) <= width, r
+    for word in ("Median", "± %", "Mean", "User", "System", "Peak", "Runs", "sleep 0.01", "perfkit show 1 --details"):
+        assert word in r.stdout, r
+    assert len(perfkit("show", "--details", "--width", width).stdout.splitlines()) > 12
+    r = perfkit("exec", "--runs", "2", "--no-save", "--", "sh", "-c", "exit 3")
+    assert "Median" not in r.stdout and r.status == 6
+
+
 def test_runs_until_both_minimums(perfkit):
     perfkit("exec", "--min-runs", "4", "--min-time", "1ms", "--", "sleep", "0.02")
     assert query(perfkit, "SELECT n FROM v_summary WHERE metric = 'wall_ns'") == [(4,)]
@@ -295,8 +307,8 @@ def test_the_counter_pass_is_apart(perfkit):
     assert {"task_clock_ns", "page_faults"} <= {
         m for m, in query(perfkit, "SELECT metric FROM v_sample WHERE pass = 'counter' AND run_id = 1")}
     assert query(perfkit, "SELECT count(*) FROM v_sample WHERE pass = 'counter' AND metric = 'wall_ns'") == [(0,)]
-    assert "CPU events" in perfkit("show", "@~1").stdout
-    assert "CPU events" not in perfkit("show", "@").stdout
+    assert "CPU events of" in perfkit("show", "@~1", "--details").stdout
+    assert "CPU events of" not in perfkit("show", "@", "--details").stdout
 
 
 def test_events_are_in_v_counter_too(perfkit):
@@ -311,7 +323,7 @@ def test_events_are_in_v_counter_too(perfkit):
     assert perfkit("exec", "--runs", "2", "--name", "a", "--", "true").status == 0
     compared = perfkit("compare", "1", "2", "--format", "json").json()["tables"]
     assert {r["counter"] for r in compared["counters"]["rows"]} >= {"page_faults", "context_switches"}
-    assert perfkit("show", "1").stdout.count("CPU events") == 1 and "Counters" not in perfkit("show", "1").stdout
+    assert perfkit("show", "1", "--details").stdout.count("CPU events") == 1 and "Counters" not in perfkit("show", "1", "--details").stdout
 
 
 def test_what_is_counted_can_be_chosen(perfkit):
@@ -326,7 +338,7 @@ def test_what_is_counted_can_be_chosen(perfkit):
     metrics = {name: (value, native) for name, value, native in query(perfkit, "SELECT name, value, native FROM v_counter WHERE group_name = 'sw'")}
     faults, clock = (query(perfkit, f"SELECT value FROM v_counter WHERE name = '{n}'")[0][0] for n in ("page_faults", "task_clock_ns"))
     assert metrics["fault_rate"][0] == pytest.approx(1e9 * faults / clock)
-    assert "Not counted here: user_ns (for a command" in perfkit("show").stdout
+    assert "Not counted here: user_ns (for a command" in perfkit("show").stdout  # of counters that were named
     assert query(perfkit, "SELECT count(*) FROM v_slice WHERE pass = 'counter'") == [(1,)]
     perfkit("exec", "--counters", "swx", "--", "true").refused(2, "unknown group or event 'swx'", "did you mean 'sw'?")
     perfkit("exec", "--counters", "sw", "--no-counters", "--", "true").refused(2, "--no-counters and --counters do not go together")
@@ -344,7 +356,7 @@ EVENTS = {"task_clock_ns", "page_faults", "context_switches", "cpu_migrations", 
 
 
 def test_what_is_not_counted_is_said_once(perfkit):
-    r = perfkit("exec", "--runs", "2", "--", "true")
+    r = perfkit("exec", "--runs", "2", "--details", "--", "true")
     absent = {row["name"] for row in perfkit("list", "counters", "--format", "json").rows("counters")
               if row["available"] == "no" and row["name"] in EVENTS}
     note = [line for line in r.stdout.splitlines() if line.startswith("Not counted: ")]

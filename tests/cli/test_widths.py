@@ -96,7 +96,7 @@ def test_the_hint_of_a_gate_measures_nothing(recorded):
 
 
 def test_a_row_that_is_too_wide_is_lines_of_key_and_value(recorded):
-    wide, narrow = (recorded("show", "7", "--width", width).stdout for width in (200, 80))
+    wide, narrow = (recorded("show", "7", "--details", "--width", width).stdout for width in (200, 80))
     heading = next(line for line in wide.splitlines() if line.startswith("Command "))
     for word in ("Median (ms)", "Min (ms)", "Max (ms)", "Peak memory (MB)", "Runs"):
         assert word in heading and re.search(re.escape(word) + r" +\d", narrow), (word, narrow)

@@ -101,6 +101,29 @@ static enum pk_code print_experiment(struct pk_store *s, const char *experiment,
     return print(s, beside, experiment, run_id, out, err);
 }
 
+static bool is_one_command(struct pk_store *s, int64_t run_id)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows rows;
+    struct pk_err ignored;
+    const struct pk_param run = pk_param_int(":run", run_id);
+    return !pk_query(s, "one_command", &run, 1, &a, &rows, &ignored) && rows.n;
+}
+
+/* What fits eight lines; the CPU events, the state of the machine and what the columns are come with --details. */
+static enum pk_code print_command(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
+{
+    static const char *const tables[] = {"command",     "case_times",    "case_memory",
+                                         "case_values", "case_problems", NULL};
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    if (print(s, tables, "exec", run_id, out, err) ||
+        (!usual_counters(s, run_id, "exec") && pk_counter_table(s, run_id, "exec", out, err)))
+        return err->code;
+    const char *more = show_command(s, run_id, "--details", &a);
+    pk_out_note(out, pk_printf(&a, "CPU events, state of the machine: %s", more ? more : "--details"));
+    return print(s, beside, "exec", run_id, out, err);
+}
+
 static enum pk_code print_all(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -111,6 +134,8 @@ static enum pk_code print_all(struct pk_store *s, int64_t run_id, struct pk_out 
         print_notes(s, "run_title", NULL, run_id, out, err) || print_noise(s, run_id, out, err))
         return err->code;
     pk_out_all_columns(out, show_command(s, run_id, "--width 0", &a));
+    if (pk_out_brief(out) && is_one_command(s, run_id))
+        return print_command(s, run_id, out, err);
     for (size_t i = 0; i < rows.n; i++)
         if (print_experiment(s, rows.cells[i * rows.n_cols].s, run_id, out, err))
             return err->code;
