@@ -80,8 +80,9 @@ static ssize_t read_file(const char *root, const char *path, char *buf, size_t c
 
 const char *pk_file_text(const char *root, const char *path, struct pk_arena *a)
 {
-    char buf[PK_FILE_MAX];
-    ssize_t n = read_file(root, path, buf, sizeof buf);
+    PK_ARENA_CLEANUP struct pk_arena own = {0};
+    char *buf = pk_new_n(&own, char, PK_FILE_MAX); /* a stack may have less */
+    ssize_t n = read_file(root, path, buf, PK_FILE_MAX);
     if (n < 0)
         return NULL;
     while (n > 0 && isspace((unsigned char)buf[n - 1]))

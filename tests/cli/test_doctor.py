@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import sqlite3
@@ -64,6 +65,12 @@ def test_what_makes_timings_spread(looked):
         assert (rows[name]["state"] == "warn") == (rows[name]["advice"] is not None), rows[name]
     for name in ("turbo", "smt", "thp"):
         assert rows[name]["state"] == "ok" and rows[name]["advice"] is None and rows[name]["found"]
+
+
+@not_sanitized
+def test_a_small_stack_is_enough(looking):
+    r = looking[0]("doctor", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (256 << 10, 256 << 10)))
+    assert r.status == 0, r
 
 
 def test_every_source_is_tried(looked):

@@ -19,11 +19,12 @@ enum version_how { RETURNS_SIZE, FILLS_INT, FILLS_TEXT };
 static const struct sibling {
     const char *stem;
     int major;
+    bool needed; /* by the function of the version, which ends the process without it */
 } cupti_siblings[] = {{"libnvperf_host", 0}, {0}},
   cublaslt_siblings[] = {{"libnvrtc", PK_CUBLASLT_MAJOR}, {0}},
   cudnn_siblings[] = {{"libnvrtc", PK_CUBLASLT_MAJOR},
                       {"libcublasLt", PK_CUBLASLT_MAJOR},
-                      {"libcudnn_graph", PK_CUDNN_MAJOR},
+                      {"libcudnn_graph", PK_CUDNN_MAJOR, .needed = true},
                       {"libcudnn_ops", PK_CUDNN_MAJOR},
                       {"libcudnn_heuristic", PK_CUDNN_MAJOR},
                       {"libcudnn_engines_precompiled", PK_CUDNN_MAJOR},
@@ -216,22 +217,33 @@ static bool open_for_good(const char *path)
     return dlopen(path, RTLD_LAZY | RTLD_GLOBAL | RTLD_NODELETE) != NULL;
 }
 
+static bool open_sibling(const struct library_row *r, const struct sibling *s, const char *folder,
+                         struct pk_arena *a)
+{
+    struct library_files files = {0};
+    const char *number = s->major ? pk_printf(a, ".%d", s->major) : "";
+    if (open_for_good(pk_printf(a, "%s/%s.so%s", folder, s->stem, number)))
+        return true;
+    if (s->major == r->major || !s->major)
+        return false;
+    search_library(s->stem, s->major, a, &files);
+    for (size_t i = 0; i < files.n; i++)
+        if (open_for_good(files.v[i]))
+            return true;
+    return false;
+}
+
 /* By absolute path: the loader then uses these when the library opens them by name. They stay open. First from its own folder; if each
- * library is a separate package, libraries of the toolkit are in other folders. */
-static void open_siblings(const struct library_row *r, const char *path, struct pk_arena *a)
+ * library is a separate package, libraries of the toolkit are in other folders. Returns what was needed and cannot be opened, else NULL. */
+static const char *open_siblings(const struct library_row *r, const char *path, bool needed,
+                                 struct pk_arena *a)
 {
     const char *slash = strrchr(path, '/'),
                *folder = slash ? pk_strndup(a, path, (size_t)(slash - path)) : "";
-    for (const struct sibling *s = r->siblings; s && s->stem; s++) {
-        struct library_files files = {0};
-        const char *number = s->major ? pk_printf(a, ".%d", s->major) : "";
-        if (open_for_good(pk_printf(a, "%s/%s.so%s", folder, s->stem, number)) || s->major == r->major ||
-            !s->major)
-            continue;
-        search_library(s->stem, s->major, a, &files);
-        for (size_t i = 0; i < files.n && !open_for_good(files.v[i]); i++)
-            ;
-    }
+    for (const struct sibling *s = r->siblings; s && s->stem; s++)
+        if (s->needed == needed && !open_sibling(r, s, folder, a) && needed)
+            return s->stem;
+    return NULL;
 }
 
 /* NULL when the library is taken, else why not. */
@@ -239,6 +251,9 @@ static const char *judge(const struct library_row *r, const struct pk_symbol *sy
                          struct pk_library *l)
 {
     struct version v = {0};
+    const char *unopened = open_siblings(r, l->path, true, a);
+    if (unopened)
+        return pk_printf(a, "%s needs %s.so.%d, which cannot be opened", l->path, unopened, r->major);
     if (!read_version(r, l->handle, &v))
         return pk_printf(a, "%s does not report its version (%s)", l->path, r->version);
     if (!r->any_version && (v.major != r->major || v.minor < r->minor))
@@ -248,7 +263,7 @@ static const char *judge(const struct library_row *r, const struct pk_symbol *sy
     if (missing)
         return pk_printf(a, "%s, version %s, has no function %s", l->path, v.text, missing);
     l->version = pk_strdup(a, v.text);
-    open_siblings(r, l->path, a);
+    open_siblings(r, l->path, false, a);
     return NULL;
 }
 

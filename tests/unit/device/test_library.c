@@ -114,6 +114,14 @@ static void missing_functions_are_said(void **state)
 }
 
 /* As pip lays them out below a virtual environment; NVML's versions are the driver's. */
+/* cuDNN's function of the version ends the process without it. */
+static void what_the_version_needs_is_opened_first(void **state)
+{
+    setenv("PERFKIT_CUDA_LIBS", lay("alone", soname("libcudnn", PK_CUDNN_MAJOR), "right"), 1);
+    assert_refused(PK_LIB_CUDNN, pk_printf(&arena, "needs %s, which cannot be opened",
+                                           soname("libcudnn_graph", PK_CUDNN_MAJOR)));
+}
+
 static void environments_are_looked_through(void **state)
 {
     unsetenv("PERFKIT_CUDA_LIBS");
@@ -145,6 +153,7 @@ int main(void)
         cmocka_unit_test(wrong_versions_are_refused_by_name),
         cmocka_unit_test(what_is_no_library_is_said),
         cmocka_unit_test(missing_functions_are_said),
+        cmocka_unit_test(what_the_version_needs_is_opened_first),
         cmocka_unit_test(environments_are_looked_through),
         cmocka_unit_test(folders_that_were_looked_in_are_said),
     };
