@@ -108,7 +108,7 @@ static const char *all_columns(const struct pk_app *app)
 static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, struct pk_err *err)
 {
     enum pk_format format;
-    struct pk_output output;
+    struct pk_output output = {0};
     struct pk_err late = {0};
     const char *format_name = c->format_first ? app->args.v[0] : app->globals->format;
     if (pk_format_parse(format_name, &format, err) || open_output(app, format, &output, err))

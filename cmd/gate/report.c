@@ -98,7 +98,7 @@ static const char *same_file(const struct pk_app *app, const struct pk_report_fi
 static enum pk_code check(const struct pk_app *app, const struct pk_report_files *f, size_t i,
                           struct pk_err *err)
 {
-    struct pk_output o;
+    struct pk_output o = {0};
     const char *path = path_of(f, &report_files[i]), *other = path ? same_file(app, f, i) : NULL;
     if (!path)
         return PK_OK;
@@ -146,7 +146,7 @@ static enum pk_code print_into(const struct reporting *w, FILE *f, enum pk_forma
 
 static enum pk_code write_file(const struct reporting *w, const struct report_file *row, struct pk_err *err)
 {
-    struct pk_output o;
+    struct pk_output o = {0};
     const char *path = path_of(w->files, row),
                *text = path && row->text ? row->text(w->r, w->app->arena) : NULL;
     if (path && row->text && !text)

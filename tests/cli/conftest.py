@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+sys.path.append(str(pathlib.Path(__file__).parents[1]))
 pytest_plugins = ["busy"]  # a test that calls busy.in_time is repeated on a busy machine
 
 BINARY = os.environ.get("PERFKIT_BIN", str(pathlib.Path(__file__).parents[2] / "build" / "perfkit"))

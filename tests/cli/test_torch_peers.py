@@ -16,7 +16,8 @@ PEERS = ["torch-eager", "torch-compile", "torch-sdpa", "torch-sdpa-math", "torch
 TINY = ("run", "attention-scaling", "--device", "cpu", "--variant", "vanilla", "-a", "d_model=16", "-a", "seq_len=33", "--invocations", 1,
         "--max-time", "5ms", "--min-time", "1ms", "--min-samples", 3, "--python", sys.executable, "--format", "json")
 CASES = "SELECT DISTINCT variant, s.status, s.message FROM slice s JOIN run_case c ON c.id = s.case_id WHERE variant LIKE 'torch-%'"
-HAS_TORCH = importlib.util.find_spec("torch") is not None
+FOUND = importlib.util.find_spec("torch")
+HAS_TORCH = FOUND is not None and FOUND.origin is not None  # a folder of that name is not it
 
 
 @pytest.mark.skipif(HAS_TORCH, reason="torch is installed here")

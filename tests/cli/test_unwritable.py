@@ -88,7 +88,7 @@ HOLD_ON = "import pathlib, time\npathlib.Path('here').touch()\nwhile not pathlib
 
 
 def test_a_lock_at_the_first_slice_of_exec(perfkit):
-    """The case was not in the store when its first slice was measured: the spool brings both."""
+    """The command's case was recorded before it ran; the spool brings the slice."""
     p = perfkit.start("exec", "--runs", "3", "--no-counters", "--name", "held", "--", sys.executable, "-c", HOLD_ON)
     while not (perfkit.cwd / "here").exists():
         time.sleep(0.01)
@@ -98,7 +98,7 @@ def test_a_lock_at_the_first_slice_of_exec(perfkit):
         status, err, _ = ended(p, [signal.SIGINT])
     spool = pathlib.Path(f"{perfkit.db}.spool-1.jsonl")
     assert status == 130 and str(spool) in err and "perfkit import" in err, err
-    assert query(perfkit.db, "SELECT count(*) FROM v_case") == [(0,)]
+    assert query(perfkit.db, "SELECT variant, (SELECT count(*) FROM slice) FROM v_case") == [("held", 0)]
     rows = perfkit("import", spool, "--format", "json").rows("import")
     assert (rows[0]["added"], rows[0]["known"]) == (1, 0)
     assert query(perfkit.db, "SELECT variant, status, axes FROM v_case") == [("held", "ok", '{"command":"held"}')]

@@ -128,7 +128,7 @@ static void tile_task(void *arg, size_t task, unsigned thread)
     t.a = a + problem * g->m * g->k;
     t.b = b + problem * g->k * g->n;
     t.wide_a = pk_cpu_scratch(j->run, thread);
-    t.wide_b = t.wide_a + j->rows * j->depth;
+    t.wide_b = t.wide_a ? t.wide_a + j->rows * j->depth : NULL; /* no scratch: nothing is widened */
     const size_t at = (problem * g->m + t.m0) * g->n + t.n0;
     if (g->c_type == PK_FP32) {
         t.c = (float *)g->c + at;

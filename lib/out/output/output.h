@@ -1,6 +1,6 @@
 /* Output: the file of -o, which appears when it is complete, or not at all; or a directory with such a file for each table.
  *
- *     struct pk_output o;
+ *     struct pk_output o = {0};
  *     pk_output_open("results.json", a, &o, err);      a new file beside it
  *     ... o.f ...
  *     pk_output_keep(&o, err);                         renames it
