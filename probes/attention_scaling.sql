@@ -107,17 +107,14 @@ ORDER BY min(ordinal) OVER (PARTITION BY other_axes), d_model, seq_len;
 -- column: variant | Variant | text
 -- column: forward_ns | Forward (ms) | ms | 3 optional4
 -- column: forward_speedup | Fwd speed-up | x | 2 optional6
--- column: forward_speedup_low | 95 % from | x | 2 optional6
--- column: forward_speedup_high | to | x | 2 optional6
+-- column: forward_speedup_low | 95 % interval | x | 2 optional6 interval
 -- column: forward_flops_per_s | Fwd {unit} | GFLOP/s TFLOP/s | 1 optional2
 -- column: forward_bytes_per_s | Fwd GB/s | GB/s | 1 optional1
 -- column: backward_ns | Backward (ms) | ms | 3 optional4
 -- column: backward_speedup | Bwd speed-up | x | 2 optional5
--- column: backward_speedup_low | 95 % from | x | 2 optional5
--- column: backward_speedup_high | to | x | 2 optional5
+-- column: backward_speedup_low | 95 % interval | x | 2 optional5 interval
 -- column: total_speedup | Total speed-up | x | 2
--- column: total_speedup_low | 95 % from | x | 2
--- column: total_speedup_high | to | x | 2
+-- column: total_speedup_low | 95 % interval | x | 2 interval
 -- column: verdict | In words | state
 -- column: peak_bytes | Peak Mem (GB) | GB | 3 optional3
 -- column: memory_saved | Memory saved (%) | % | 1 optional3
@@ -151,15 +148,12 @@ WHERE t.variant = 'cudnn' AND t.total_ns IS NOT NULL AND p.total_ns IS NOT NULL;
 -- column: peer | Peer | text
 -- column: forward_ns | Forward (ms) | ms | 3 optional2
 -- column: forward_speedup | Fwd speed-up | x | 2 optional4
--- column: forward_speedup_low | 95 % from | x | 2 optional4
--- column: forward_speedup_high | to | x | 2 optional4
+-- column: forward_speedup_low | 95 % interval | x | 2 optional4 interval
 -- column: backward_ns | Backward (ms) | ms | 3 optional1
 -- column: backward_speedup | Bwd speed-up | x | 2 optional3
--- column: backward_speedup_low | 95 % from | x | 2 optional3
--- column: backward_speedup_high | to | x | 2 optional3
+-- column: backward_speedup_low | 95 % interval | x | 2 optional3 interval
 -- column: total_speedup | Total speed-up | x | 2
--- column: total_speedup_low | 95 % from | x | 2
--- column: total_speedup_high | to | x | 2
+-- column: total_speedup_low | 95 % interval | x | 2 interval
 -- column: verdict | In words | state
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Least total speed-up: ' || group_concat(ratio_text(least, low, high) || ' against ' || peer, ', ') || '.'
@@ -178,8 +172,7 @@ ORDER BY min(ordinal) OVER (PARTITION BY other_axes), d_model, seq_len, peer;
 -- column: d_model
 -- column: metric | Metric | text
 -- column: exponent | Exponent | | 2
--- column: exponent_low | 95 % from | | 2
--- column: exponent_high | to | | 2
+-- column: exponent_low | 95 % interval | | 2 interval
 -- column: r2 | R² | | 4
 -- column: n | Points
 -- column: other_axes | Other axes | json | hide
@@ -199,7 +192,7 @@ SELECT run_id, ordinal, variant, device, d_model, other_axes, seq_len, 1 / total
 FROM attention_pair
 WHERE variant <> 'vanilla' AND total_speedup IS NOT NULL;
 
--- A crossover is between the last seq_len that is slower and the first from which on all are faster.
+-- A crossover is between the last seq_len that is slower and the first from which on all are faster (Between).'
 -- view: attention_crossover
 SELECT run_id, variant, device, d_model, other_axes, fixed, min(ordinal) AS ordinal, min(seq_len) AS shortest, max(seq_len) AS longest,
        count(told) = count(*) AS known, max(seq_len) FILTER (WHERE told = -1) AS slower_up_to, min(seq_len) FILTER (WHERE faster_on) AS faster_from
@@ -219,11 +212,10 @@ WINDOW w AS (PARTITION BY run_id, variant, device, fixed ORDER BY seq_len);
 -- column: variant | Variant | text
 -- column: d_model
 -- column: crossover_seq_len | Crossover seq_len | | 0
--- column: crossover_low | from | | 0
--- column: crossover_high | to | | 0
+-- column: crossover_low | Between | | 0 interval
 -- column: verdict | In words | text
 -- column: other_axes | Other axes | json | hide
--- note: SELECT 'Crossover: interpolated on logs, between the last seq_len that is slower and the first from which on all are faster (from, to).'
+-- note: SELECT 'Crossover: interpolated on logs, between the last seq_len that is slower and the first from which on all are faster (Between).'
 --   FROM attention_crossover WHERE run_id = :run AND known AND slower_up_to < faster_from LIMIT 1
 SELECT c.variant, c.d_model,
        exp(ln(f.shorter) + (ln(f.seq_len) - ln(f.shorter)) * ln(f.shorter_ratio) / (ln(f.shorter_ratio) - ln(f.ratio))) AS crossover_seq_len,

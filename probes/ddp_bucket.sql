@@ -69,12 +69,10 @@ FROM ddp_case c LEFT JOIN ddp_naive USING (run_id, setting);
 -- column: exposed_ns | Exposed (ms) | ms | 3 optional7
 -- column: overhead | Overhead (%) | % | 1 optional6
 -- column: total_speedup | Total vs naive | x | 2
--- column: total_speedup_low | 95 % from | x | 2
--- column: total_speedup_high | to | x | 2
+-- column: total_speedup_low | 95 % interval | x | 2 interval
 -- column: verdict | In words | state
 -- column: comm_speedup | Comm vs naive | x | 2 optional2
--- column: comm_speedup_low | 95 % from | x | 2 optional2
--- column: comm_speedup_high | to | x | 2 optional2
+-- column: comm_speedup_low | 95 % interval | x | 2 optional2 interval
 -- column: peak_bytes | Peak Mem (GB) | GB | 3 optional1
 -- column: status | Status | state
 -- column: setting | Setting | text | machine
@@ -168,14 +166,11 @@ GROUP BY f.run_id, f.fixed;
 -- column: setting | Setting | text
 -- column: gradients | Gradients | text | hide
 -- column: launch_ns | o (us) | us | 2
--- column: launch_low_ns | 95 % from | us | 2
--- column: launch_high_ns | to | us | 2
+-- column: launch_low_ns | 95 % interval | us | 2 interval
 -- column: link_bytes_per_s | w, algbw (GB/s) | GB/s | 3
--- column: link_low_bytes_per_s | 95 % from | GB/s | 3
--- column: link_high_bytes_per_s | to | GB/s | 3
+-- column: link_low_bytes_per_s | 95 % interval | GB/s | 3 interval
 -- column: produced_bytes_per_s | g (GB/s) | GB/s | 3
--- column: produced_low_bytes_per_s | 95 % from | GB/s | 3
--- column: produced_high_bytes_per_s | to | GB/s | 3
+-- column: produced_low_bytes_per_s | 95 % interval | GB/s | 3 interval
 -- column: n | Sizes
 -- column: regime | Regime | text
 -- note: SELECT 'Sizes: between the smallest and the largest cap. The line uses the fastest all-reduce of each size: where times vary, w is above the average (busbw of the buckets). Regime: whether, at the best size of equal buckets, compute hides all but the last of '
@@ -234,8 +229,7 @@ FROM ddp_choice h JOIN ddp_measured m USING (run_id, setting, gradients, first_b
 -- column: predicted_exposed_ns | Predicted (ms) | ms | 3
 -- column: regret_ns | Loses (ms) | ms | 3
 -- column: regret | Loses (%) | % | 1
--- column: regret_low | 95 % from | % | 1
--- column: regret_high | to | % | 1
+-- column: regret_low | 95 % interval | % | 1 interval
 -- note: SELECT 'These tensors: the measured size whose buckets, simulated with o, w and the times at which gradients were ready, end '
 --   || 'first (Predicted: the exposed time of that simulation). Equal buckets: the smaller of sqrt(s o g) and, where gradients are produced slower than they are sent, '
 --   || 'o / (1/g - 1/w). Formula of reports: sqrt(s o w), correct only for g = w.' FROM ddp_model WHERE run_id = :run LIMIT 1

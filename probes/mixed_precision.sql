@@ -84,8 +84,7 @@ GROUP BY model, axes ->> 'vocab' ORDER BY min(ordinal);
 -- column: step_uncertainty | ± % | ± | 1 optional4
 -- column: cv | CV (%) | % | 2
 -- column: tokens_per_s | Tokens/s | | 0
--- column: tokens_per_s_ci_low | 95 % from | | 0
--- column: tokens_per_s_ci_high | to | | 0
+-- column: tokens_per_s_ci_low | 95 % interval | | 0 interval
 -- column: ktokens_per_s | K tokens/s | | 2 optional1
 -- column: status | Status | state
 -- column: step_ci_low_ns | Median from (ms) | ms | 3 machine
@@ -95,7 +94,7 @@ GROUP BY model, axes ->> 'vocab' ORDER BY min(ordinal);
 --   || coalesce((SELECT ' ' || group_concat(key || '=' || value, ' ') FROM json_each(other_axes)), ''), ', ') || ': ' ELSE '' END
 --   || message FROM precision_case WHERE run_id = :run AND model = :each AND status <> 'OK' AND message <> ''
 --   GROUP BY message ORDER BY min(ordinal)
--- note: SELECT '± is that of the median time; tokens/s = tokens of a step / median time; its from and to follow from the ends of the interval of the time.' FROM precision_case
+-- note: SELECT '± is that of the median time; tokens/s = tokens of a step / median time; its interval follows from the ends of that of the time.' FROM precision_case
 --   WHERE run_id = :run AND model = :each AND step_ci_low_ns IS NOT NULL LIMIT 1
 -- note: SELECT note FROM v_interval_note WHERE run_id = :run AND experiment = 'mixed-precision'
 -- note: SELECT 'Each shape of a product uses the library that was faster when both were tried, once per run: '
@@ -160,8 +159,7 @@ JOIN precision_case v ON v.run_id = t.run_id AND v.device = t.device AND v.varia
 -- column: fp32 | fp32 (ms)
 -- column: this | This (ms)
 -- column: speedup | Speed-up | x | 2
--- column: speedup_low | 95 % from | x | 2
--- column: speedup_high | to | x | 2
+-- column: speedup_low | 95 % interval | x | 2 interval
 -- column: time_saved | Time saved (%) | % | 1 optional1
 -- column: throughput_gained | Throughput gained (%) | % | 1 optional2
 -- column: saved | Memory saved (%) | % | 1
@@ -210,8 +208,7 @@ WHERE t.whole OR t.ns IS NOT NULL OR v.ns IS NOT NULL;
 -- column: eager_ns | eager_ns | | 0 machine
 -- column: ns | ns | | 0 machine
 -- column: speedup | Speed-up | x | 2
--- column: speedup_low | 95 % from | x | 2
--- column: speedup_high | to | x | 2
+-- column: speedup_low | 95 % interval | x | 2 interval
 -- column: verdict | In words | state
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Backward + optimizer is measured within the step, not subtracted.' FROM precision_phase

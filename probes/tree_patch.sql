@@ -112,8 +112,7 @@ JOIN tree_case n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.a
 -- column: patch_ns | Patching (ms) | ms | 4
 -- column: total_ns | With (ms) | ms | 4 optional5
 -- column: overhead | Overhead (%) | % | 1
--- column: overhead_low | 95 % from | % | 1
--- column: overhead_high | to | % | 1
+-- column: overhead_low | 95 % interval | % | 1 interval
 -- column: saved_ns | Saved (ms) | ms | 4 optional2
 -- column: saved_100_ns | Saved per 100 (s) | s | 4 optional1
 -- column: other_axes | Other axes | json | hide
@@ -222,8 +221,7 @@ WHERE s.from_small = 1 AND l.from_large = 1 AND l.leaves > s.leaves;
 -- column: small_ns | Small (µs) | us | 3 optional3
 -- column: large_ns | Large (µs) | us | 3 optional3
 -- column: time_ratio | Time × | x | 1
--- column: time_ratio_low | 95 % from | x | 1
--- column: time_ratio_high | to | x | 1
+-- column: time_ratio_low | 95 % interval | x | 1 interval
 -- column: small_per_patch_ns | Small, a patch (ns) | ns | 1 optional1
 -- column: large_per_patch_ns | Large, a patch (ns) | ns | 1 optional1
 -- column: other_axes | Other axes | json | hide
@@ -255,12 +253,10 @@ WHERE t.patches = 0 AND t.variant <> 'naive' AND t.tree_op_ns IS NOT NULL;
 -- column: matcher | Matcher | text
 -- column: tree_op_ns | Tree op (µs) | us | 3 optional2
 -- column: tree_op_speedup | Tree op speed-up | x | 1
--- column: tree_op_speedup_low | 95 % from | x | 1
--- column: tree_op_speedup_high | to | x | 1
+-- column: tree_op_speedup_low | 95 % interval | x | 1 interval
 -- column: patch_ns | With matching (µs) | us | 3 optional1
 -- column: patch_speedup | Speed-up | x | 1
--- column: patch_speedup_low | 95 % from | x | 1
--- column: patch_speedup_high | to | x | 1
+-- column: patch_speedup_low | 95 % interval | x | 1 interval
 -- column: verdict | In words | state
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT speedup_note('naive', count(patch_speedup_low) < count(patch_speedup), 'variant') FROM tree_speedup WHERE run_id = :run HAVING count(*) > 0
@@ -276,8 +272,7 @@ ORDER BY min(ordinal) OVER (PARTITION BY other_axes), parameters, config, matche
 -- column: over | Over | text
 -- column: at | At | text
 -- column: exponent | Exponent | | 3
--- column: exponent_low | 95 % from | | 3
--- column: exponent_high | to | | 3
+-- column: exponent_low | 95 % interval | | 3 interval
 -- column: r2 | R² | | 4 optional1
 -- column: n | Sizes | | 0 optional2
 -- note: SELECT 'Exponents: a pass over the whole tree for each patch gives 1 in both; one traversal for all patches gives 0 in patches; copying only the paths of the targets gives 0 in '
@@ -324,9 +319,8 @@ WHERE f.fixed ->> 'patches' = 1 AND f.variant IN ('naive', 'naive-1pass');
 -- column: projected_high_ns | to (ms) | ms | 4
 -- column: measured_ns | Measured (ms) | ms | 4
 -- column: ratio | Measured / extrapolated | x | 2 optional3
--- column: ratio_low | 95 % from | x | 2 optional3
--- column: ratio_high | to | x | 2 optional3
--- note: SELECT 'Extrapolated from the lines of the tables "One patch in trees of growing size"; 95 % of new measurements are between from and to, '
+-- column: ratio_low | 95 % interval | x | 2 optional3 interval
+-- note: SELECT 'Extrapolated from the lines of the tables "One patch in trees of growing size"; 95 % of new measurements are in the interval, '
 --   || 'if the line and its scatter are right. Only variants that pass over the whole tree for each patch grow with both.'
 -- note: SELECT 'Not extrapolated, because the line is below zero there: ' || group_concat(series || ' ' || what, '; ') || '.' FROM tree_projected
 --   WHERE run_id = :run AND projected_ns <= 0 HAVING count(*) > 0
@@ -379,8 +373,7 @@ WHERE place = (n + 1) / 2;
 -- column: fnmatch_ns | fnmatch (µs) | us | 2
 -- column: compiled_ns | compiled (µs) | us | 2
 -- column: speedup | Speed-up | x | 1
--- column: speedup_low | 95 % from | x | 1
--- column: speedup_high | to | x | 1
+-- column: speedup_low | 95 % interval | x | 1 interval
 -- column: compile_ns | Compiling, once (µs) | us | 1
 -- column: other_axes | Other axes | json | hide
 SELECT f.config, f.leaves, f.match_ns AS fnmatch_ns, c.match_ns AS compiled_ns, f.match_ns / c.match_ns AS speedup, f.match_low_ns / c.match_high_ns AS speedup_low,

@@ -75,8 +75,8 @@ static const struct pk_column columns[] = {
     {.key = "base", .heading = "Base", .decimals = -1, .optional = 4},
     {.key = "new", .heading = "New", .decimals = -1, .optional = 4},
     {.key = "ratio", .heading = "New / base", .decimals = 3},
-    {.key = "ratio_low", .heading = "95 % from", .decimals = 3},
-    {.key = "ratio_high", .heading = "to", .decimals = 3},
+    {.key = "ratio_low", .heading = "95 % interval", .decimals = 3, .interval = true},
+    {.key = "ratio_high", .heading = "to"},
     {.key = "speedup", .heading = "Speed-up", .decimals = 2, .optional = 3},
     {.key = "verdict", .heading = "Verdict", .left = true, .state = true},
     {.key = "mde", .heading = "MDE (%)", .scale = 0.01, .decimals = 1, .optional = 2},
@@ -126,7 +126,7 @@ static void begin_table(struct pk_out *out, const struct pk_comparison *c, const
         same++;
     if (strcmp(unit, "ns") != 0)
         pk_column_of(cols, n, "speedup")->heading = "Gain"; /* of bytes nothing becomes faster */
-    pk_column_of(cols, n, "ratio_low")->heading = pk_printf(a, "%.4g %% from", 100 * c->level);
+    pk_column_of(cols, n, "ratio_low")->heading = pk_printf(a, "%.4g %% interval", 100 * c->level);
     pk_column_of(cols, n, "entry")->machine = !c->v[0].entry;
     pk_column_of(cols, n, "experiment")->machine = same == c->n;
     const char *title = by ? pk_printf(a, "Each %s against %s", by, c->base_value) : "New against base";

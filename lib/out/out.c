@@ -122,6 +122,9 @@ static void copy_columns(struct pk_out *o, const struct pk_column *cols, size_t 
         copy[i].key = printed_key(&cols[i], a);
         copy[i].heading = cols[i].heading ? pk_strdup(a, cols[i].heading) : NULL;
         copy[i].members = cols[i].members ? texts_copy(a, cols[i].members) : NULL;
+        pk_assert(!cols[i].interval || i + 1 < n);
+        if (cols[i].interval)
+            copy[i + 1].machine = true;
     }
     o->cols = copy;
     o->n_cols = n;

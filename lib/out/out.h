@@ -98,6 +98,8 @@ struct pk_column {
     int optional;  /* where a table is wider than `width`: 1 is left out first, then 2 ...; 0 = last */
     bool machine;  /* for programs: left out of table and markdown (not the only column) */
     bool exponent; /* shown numbers are written 1.2e-05, all of them but 0 */
+    bool
+        interval; /* the lower end of an interval, and the next column is the upper end: people get both in one, "1.8–13.0" */
 };
 
 struct pk_out_options {

@@ -125,23 +125,28 @@ static void row(struct pk_out *o, const struct pk_cell *cells)
     }
 }
 
-/* Length of a number from its decimal point. */
-static size_t behind_point(const char *s)
+/* Length of a number from its decimal point, of an interval from what is between its ends. */
+static size_t behind_point(const char *s, bool interval)
 {
-    const char *point = strchr(s, '.');
-    return point ? strlen(point) : 0;
+    const char *point = interval ? strstr(s, PK_INTERVAL_TO) : strchr(s, '.');
+    if (!point && interval)
+        point = strstr(s, PK_INTERVAL_DASH);
+    if (!point && interval)
+        point = strchr(s, '-');
+    return point ? pk_screen_width(point, strlen(point)) : 0;
 }
 
 /* Blanks after the shorter ones, so that decimal points are aligned. */
 static void align_points(struct pk_out *o, struct body *b, size_t col)
 {
+    const bool interval = b->cols[col]->interval;
     size_t longest = 0;
     for (size_t i = col; i < b->n_cells; i += b->n) {
-        size_t n = behind_point(b->cells[i]);
+        size_t n = behind_point(b->cells[i], interval);
         longest = n > longest ? n : longest;
     }
     for (size_t i = col; i < b->n_cells; i += b->n) {
-        int missing = (int)(longest - behind_point(b->cells[i]));
+        int missing = (int)(longest - behind_point(b->cells[i], interval));
         if (missing && *b->cells[i])
             b->cells[i] = pk_printf(&o->arena, "%s%*s", b->cells[i], missing, "");
     }
@@ -374,7 +379,7 @@ static void put_table(struct pk_out *o)
 {
     struct body *b = o->state;
     for (size_t i = 0; i < b->n; i++)
-        if (b->cols[i]->decimals >= 0 && !b->cols[i]->left)
+        if ((b->cols[i]->decimals >= 0 || b->cols[i]->interval) && !b->cols[i]->left)
             align_points(o, b, i);
     struct pk_layout_column *c = measured_columns(o, b);
     const size_t headings = pk_layout(c, b->n, o->opt.width);

@@ -225,8 +225,26 @@ static void put_json(struct pk_buf *b, const char *text)
     }
 }
 
+static void put_interval(struct pk_buf *b, const struct pk_column *col, const struct pk_cell *ends)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_buf low = {.arena = &a}, high = {.arena = &a};
+    struct pk_column end = *col;
+    end.interval = false;
+    pk_text_cell(&low, &end, &ends[0]);
+    pk_text_cell(&high, &end, &ends[1]);
+    if (!low.n && !high.n)
+        return;
+    const char *from = pk_buf_text(&low), *to = pk_buf_text(&high);
+    pk_buf_printf(b, "%s%s%s", from, *from == '-' || *to == '-' ? PK_INTERVAL_TO : PK_INTERVAL_DASH, to);
+}
+
 void pk_text_cell(struct pk_buf *b, const struct pk_column *col, const struct pk_cell *cell)
 {
+    if (col->interval) {
+        put_interval(b, col, cell);
+        return;
+    }
     if (cell->type == PK_CELL_NULL || (cell->type == PK_CELL_REAL && isnan(cell->f)))
         return;
     if (cell->type == PK_CELL_TEXT) {

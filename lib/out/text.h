@@ -30,8 +30,12 @@ const char *pk_text_ascii(const char *text, struct pk_arena *a);
 /* Appends a cell as people read it: scaled, with the column's decimals. NULL and NaN append nothing. What would be shown with
  * zeros alone, or with 3 decimals below 0.01, gets as many significant digits as the column has decimals, one at least: 0.00524,
  * never 0.000. Below 1e-9 is rounding noise and stays zero. From 1e15 on there is an exponent, 1e+300,
- * whatever decimals the column has. */
+ * whatever decimals the column has. An interval takes the next cell, too: "1.8–13.0", and "-1.8 to 13.0" where an end is negative. */
 void pk_text_cell(struct pk_buf *b, const struct pk_column *col, const struct pk_cell *cell);
+
+/* What is between the ends; the first is "-" on a terminal without Unicode. */
+#define PK_INTERVAL_DASH "–"
+#define PK_INTERVAL_TO   " to "
 
 /* plot.c: numbers between lo and hi as a bar of up to `width` characters ("" when not finite), or n of them as a sparkline. */
 const char *pk_text_bar(double v, double lo, double hi, unsigned width, struct pk_arena *a);

@@ -126,6 +126,23 @@ static enum pk_code axis_names(const struct print *p, const char *const **names,
     return pk_fix(err, "the formats json and jsonl have the axes as objects");
 }
 
+/* What an attribute sets that is yes or no; NULL = it is another. */
+static bool *flag_of(struct pk_column *c, const char *word)
+{
+    const struct {
+        const char *word;
+        bool *flag;
+    } flags[] = {{"nested", &c->nested},
+                 {"e", &c->exponent},
+                 {"machine", &c->machine},
+                 {"clip", &c->clip},
+                 {"interval", &c->interval}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (strcmp(word, flags[i].word) == 0)
+            return flags[i].flag;
+    return NULL;
+}
+
 /* A column's directive; *hide: for programs only when no row has a value. */
 static enum pk_code parse_column(const struct print *p, const struct result *r, const char *text,
                                  struct pk_column *c, bool *hide, struct pk_err *err)
@@ -146,14 +163,8 @@ static enum pk_code parse_column(const struct print *p, const struct result *r, 
         else if (strcmp(word, "members") == 0) {
             if (pk_out_is_flat(p->out) && axis_names(p, &c->members, err))
                 return err->code;
-        } else if (strcmp(word, "nested") == 0)
-            c->nested = true;
-        else if (strcmp(word, "e") == 0)
-            c->exponent = true;
-        else if (strcmp(word, "machine") == 0)
-            c->machine = true;
-        else if (strcmp(word, "clip") == 0)
-            c->clip = true;
+        } else if (flag_of(c, word))
+            *flag_of(c, word) = true;
         else if (strcmp(word, "over") == 0)
             c->over = 1 / (c->scale > 0 ? c->scale : 1);
         else if (strcmp(word, "under") == 0)

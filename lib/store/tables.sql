@@ -534,8 +534,7 @@ FROM v_calibration WHERE run_id = :run AND (experiment = :experiment OR :experim
 -- column: case | Case | text | hide
 -- column: metric | Metric | text
 -- column: ratio | New / base | | 3
--- column: ratio_low | 95 % from | | 3
--- column: ratio_high | to | | 3
+-- column: ratio_low | 95 % interval | | 3 interval
 -- column: difference | Difference | | 4 hide
 -- column: margin | Margin (%) | % | 2 optional4
 -- column: p_adjusted | p adjusted | p | 4 hide optional3

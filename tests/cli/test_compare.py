@@ -73,7 +73,8 @@ def test_people_get_a_table(perfkit, store):
     assert r.status == 0 and r.stderr == ""
     lines = r.stdout.splitlines()
     header = next(line for line in lines if "New / base" in line)
-    assert "Base (ms)" in header and "95 % from" in header
+    assert "Base (ms)" in header and "95 % interval" in header and "base_high" not in header
+    assert any(re.search(r" 0\.[0-9]+–0\.[0-9]+  ", line) for line in lines if "seq_len=256" in line), r
     assert any("seq_len=256" in line and "2.000" in line and "1.000" in line and "0.500" in line for line in lines)
     assert any("geomean of 3 cases" in line for line in lines)
     assert "NOT THE SAME" not in r.stdout
@@ -409,7 +410,7 @@ def test_a_baseline_of_five_runs_gives_verdicts(perfkit, store):
     assert row_of(perfkit, "1,2,3,4", "slow", "--exit-code", status=4)["verdict"] == "unreplicated"
     assert row_of(perfkit, "1,2,3,4,5", "6")["verdict"] == "slower"
     for alpha, level in ((), "95 %"), (("--alpha", "0.1%"), "99.9 %"):
-        assert f"{level} from" in perfkit("compare", "main", "slow", *alpha).stdout
+        assert f"{level} interval" in perfkit("compare", "main", "slow", *alpha).stdout
 
 
 def six(level, slow=0, size=1.3):

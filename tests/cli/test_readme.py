@@ -52,6 +52,14 @@ def test_the_first_session_ends_in_a_verdict(tmp_path):
     assert last.startswith("perfkit compare main @") and status == 0 and re.search(r"^nap .* slower", text, re.M), text
 
 
+def test_the_first_table_is_narrow():
+    table = re.search(r"(?:^    .*\n)+", README, re.M).group().splitlines()
+    rule = next(at for at, line in enumerate(table) if re.fullmatch(" +-+", line))
+    columns = re.split(" {2,}", table[rule + 1].strip())
+    assert 3 <= len(columns) <= 8 and max(map(len, table)) <= 100, table
+    assert all(len(re.split(" {2,}", row.strip())) == len(columns) for row in table[rule + 1:]), table
+
+
 def test_the_readme_fits_two_screens():
     lines = README.splitlines()
     assert len(lines) <= 104 and max(map(len, lines)) <= 110  # with room for a row

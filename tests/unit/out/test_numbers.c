@@ -64,6 +64,49 @@ static void numbers_with_exponents(void **state)
     }
 }
 
+static struct pk_cell low_end, high_end;
+
+static void an_interval(struct pk_out *o)
+{
+    static const struct pk_column columns[] = {
+        {.key = "low_ns", .heading = "95 % interval", .scale = 1e6, .decimals = 1, .interval = true},
+        {.key = "high_ns", .heading = "to"}};
+    struct pk_row *row;
+    pk_out_table(o, "t", NULL, PK_COLUMNS(columns));
+    row = pk_row_begin(o);
+    pk_put(row, "low_ns", low_end);
+    pk_put(row, "high_ns", high_end);
+    pk_row_end(row);
+    row = pk_row_begin(o);
+    pk_put_real(row, "low_ns", 123e6);
+    pk_put_real(row, "high_ns", 123456e6);
+    pk_row_end(row);
+}
+
+static void both_ends_of_an_interval_are_one_column(void **state)
+{
+    low_end = pk_cell_int(1500000);
+    high_end = pk_cell_real(2.25e6);
+    assert_printed(PK_FMT_TABLE, 0, an_interval,
+                   " 95 % interval\n--------------\n  1.5–2.2\n123.0–123456.0\n");
+    assert_printed(PK_FMT_CSV, 0, an_interval,
+                   "low_ns,high_ns\n1500000,2250000.0\n123000000.0,123456000000.0\n");
+    static const struct {
+        struct pk_cell low, high;
+        const char *shown;
+    } rows[] = {{{.type = PK_CELL_REAL, .f = -2e6}, {.type = PK_CELL_REAL, .f = 1e6}, "\n| -2.0 to 1.0 |"},
+                {{.type = PK_CELL_REAL, .f = -2e6}, {.type = PK_CELL_REAL, .f = -1e6}, "\n| -2.0 to -1.0 |"},
+                {{.type = PK_CELL_NULL}, {.type = PK_CELL_REAL, .f = NAN}, "\n|  |"},
+                {{.type = PK_CELL_REAL, .f = 3e6}, {.type = PK_CELL_NULL}, "\n| 3.0– |"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        low_end = rows[i].low;
+        high_end = rows[i].high;
+        char *text = printed(PK_FMT_MARKDOWN, 0, an_interval);
+        assert_non_null(strstr(text, rows[i].shown));
+        free(text);
+    }
+}
+
 static void small_numbers_are_no_zeros(void **state)
 {
     assert_shown(pk_cell_int(5240000), 1e9, 3, "0.00524");
@@ -273,6 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shown_at_display_scale),
         cmocka_unit_test(numbers_with_exponents),
+        cmocka_unit_test(both_ends_of_an_interval_are_one_column),
         cmocka_unit_test(small_numbers_are_no_zeros),
         cmocka_unit_test(most_is_the_largest_number_shown),
         cmocka_unit_test(least_is_the_smallest_number_shown),
