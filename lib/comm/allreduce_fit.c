@@ -92,6 +92,16 @@ static struct pk_interval ended_interval(double lo, double hi)
     return (struct pk_interval){isfinite(lo) ? lo : NAN, isfinite(hi) ? hi : NAN};
 }
 
+/* Of the median of rates in the order in which they were measured. On logs, so that no end is below zero however much they vary. */
+static struct pk_interval rate_interval(const double *rates, size_t n, struct pk_arena *a)
+{
+    double *x = pk_new_n(a, double, n);
+    for (size_t i = 0; i < n; i++)
+        x[i] = log(rates[i] / rates[0]); /* of equal rates exactly 0 */
+    const struct pk_interval logs = pk_median_interval(x, n, 0.95);
+    return (struct pk_interval){rates[0] * exp(logs.lo), rates[0] * exp(logs.hi)};
+}
+
 static enum pk_code store_fits(struct pk_store *s, int64_t run_id, const struct setting *v,
                                struct pk_arena *a, struct pk_err *err)
 {
@@ -109,11 +119,9 @@ static enum pk_code store_fits(struct pk_store *s, int64_t run_id, const struct 
         bytes += (double)v->bytes[t];
     for (size_t i = 0; i < v->n; i++)
         x[i] = bytes / fmax(pk_json_num(v->timeline[i], "backward_ns", 0), 1);
-    fits[0].fit = (struct pk_fit){.n = v->n,
-                                  .slope = median(x, v->n),
-                                  .slope_ci = pk_median_interval(x, v->n, 0.95),
-                                  .intercept_ci = {NAN, NAN},
-                                  .r2 = NAN};
+    const struct pk_interval produced = rate_interval(x, v->n, a); /* before the median orders them */
+    fits[0].fit = (struct pk_fit){
+        .n = v->n, .slope = median(x, v->n), .slope_ci = produced, .intercept_ci = {NAN, NAN}, .r2 = NAN};
     fits[1].name = "reduce_cost";
     fits[1].metric = "reduce_ns";
     fits[1].axis = "bytes";

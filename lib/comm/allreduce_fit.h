@@ -4,7 +4,7 @@
  * For each setting (the cases of variant `bucket` that differ in bucket_bytes and first_bucket_bytes alone), as rows of the store:
  *   fit "reduce_cost": ns = bytes / w + o (comm/bucket_model.h), through the shortest all-reduce of each size between the least and the
  *     largest bucket_bytes. slope is ns per byte, intercept ns; n sizes.
- *   fit "gradients_produced": bytes = g * backward_ns: slope is bytes per ns, its interval that of the median over the slices.
+ *   fit "gradients_produced": bytes = g * backward_ns: slope is bytes per ns, its interval that of the median over the slices, on logs.
  *   work of each case, metric exposed_ns, predicted: its buckets simulated (comm/bucket_model.h) with o, w and the median time at which each gradient was ready.
  * A setting with fewer than three sizes in the window has no cost and no predictions. */
 #pragma once
