@@ -274,7 +274,7 @@ ORDER BY t.mode_order, t.way_order, min(t.ordinal) OVER (PARTITION BY t.other_ax
 
 -- view: precision_rate
 SELECT c.*, c.variant || ' ' || c.dtype || ' ' || c.mode
-       || coalesce((SELECT ' ' || group_concat(key || '=' || value, ' ') FROM json_each(c.other_axes)), '') AS label, c.model_flops * 1e9 / c.step_ns AS rate_flops_per_s, k.value AS ceiling_flops_per_s, d.flops_per_s AS sheet_flops_per_s
+       || coalesce((SELECT ' ' || group_concat(key || '=' || value, ' ') FROM json_each(c.other_axes)), '') AS label, c.model_flops * 1e9 / c.step_ns AS rate_flops_per_s, k.value AS ceiling_flops_per_s, k.confirmed AS ceiling_confirmed, d.flops_per_s AS sheet_flops_per_s
 FROM precision_case c
 JOIN v_run r ON r.run_id = c.run_id
 LEFT JOIN v_ceiling k ON k.run_id = c.run_id AND k.device = coalesce(r.settings ->> 'ceilings_of', c.device) AND k.key = c.dtype || '_flops_per_s'
@@ -302,6 +302,9 @@ WHERE c.step_ns IS NOT NULL;
 --   || 'forward, recomputation and the optimizer not.' FROM precision_rate WHERE run_id = :run AND model = :each LIMIT 1
 -- note: SELECT 'No ceiling of ' || group_concat(DISTINCT dtype) || ' products has been measured on this device.' FROM precision_rate
 --   WHERE run_id = :run AND model = :each AND ceiling_flops_per_s IS NULL HAVING count(*) > 0
+-- note: SELECT 'Measured on a busy host: the highest ceiling of ' || group_concat(dtype, ', ') || ' was not confirmed by a second one within 5 %, so that MFU '
+--   || 'may be too low. The next run measures again.'
+--   FROM (SELECT DISTINCT dtype FROM precision_rate WHERE run_id = :run AND model = :each AND NOT ceiling_confirmed ORDER BY dtype_order) HAVING count(*) > 0
 -- note: SELECT 'Above the measured ceiling, which is too low: ' || group_concat(label, ', ')
 --   || '. Run `perfkit doctor --ceilings` on an idle machine.'
 --   FROM precision_rate WHERE run_id = :run AND model = :each AND rate_flops_per_s > ceiling_flops_per_s HAVING count(*) > 0
@@ -314,3 +317,36 @@ SELECT mode, variant, dtype, model_flops, step_ns, rate_flops_per_s, ceiling_flo
 FROM precision_rate
 WHERE run_id = :run AND model = :each
 ORDER BY mode_order, way_order, min(ordinal) OVER (PARTITION BY other_axes), variant = 'eager' DESC, variant = 'compiled' DESC, variant, dtype_order;
+
+-- A row per case and family of operations: its part of a whole iteration, all regions and the gaps between kernels. The products of eager's
+-- attention are a family of their own: 'all products' adds them to gemm.
+-- view: precision_family
+SELECT c.run_id, c.ordinal, c.model, c.variant, c.dtype, c.dtype_order, c.mode, c.way_order, c.other_axes, f.family, f.share
+FROM precision_case c
+JOIN (SELECT case_id, family, time_ns * 1.0 / (busy_ns + gap_ns) AS share FROM v_breakdown WHERE region = 'iteration'
+      UNION ALL SELECT case_id, 'all products', sum(time_ns) * 1.0 / max(busy_ns + gap_ns) FROM v_breakdown
+      WHERE region = 'iteration' AND family IN ('gemm', 'attention matmul') GROUP BY case_id HAVING count(*) > 1
+      UNION ALL SELECT case_id, 'gaps', max(gap_ns) * 1.0 / max(busy_ns + gap_ns) FROM v_breakdown WHERE region = 'iteration' GROUP BY case_id) f
+     ON f.case_id = c.case_id;
+
+-- table: families
+-- title: Share of each family of operations in a whole iteration, {each}
+-- each: SELECT model FROM precision_family WHERE run_id = :run GROUP BY model ORDER BY min(ordinal)
+-- column: variant | Variant | text
+-- column: dtype | Dtype | text
+-- column: family | Family | text
+-- column: forward_share | Forward (%) | % | 1 hide
+-- column: retained_share | Forward, retained (%) | % | 1 hide
+-- column: backward_share | Forward + backward (%) | % | 1 hide
+-- column: step_share | Full training step (%) | % | 1 hide
+-- column: other_axes | Other axes | json | hide
+-- note: SELECT 'Of one typical iteration of a trace pass, so there is no interval; table breakdown has the shares within each region. '
+--   || 'All products: gemm and the products of attention that stores its scores.'
+SELECT variant, dtype, family, max(share) FILTER (WHERE mode = 'forward') AS forward_share,
+       max(share) FILTER (WHERE mode = 'forward-retained') AS retained_share,
+       max(share) FILTER (WHERE mode = 'forward+backward') AS backward_share, max(share) FILTER (WHERE mode = 'step') AS step_share, other_axes
+FROM precision_family
+WHERE run_id = :run AND model = :each
+GROUP BY variant, dtype, family, other_axes
+ORDER BY max(way_order), min(min(ordinal)) OVER (PARTITION BY other_axes), variant = 'eager' DESC, variant = 'compiled' DESC, variant, max(dtype_order),
+         family = 'gaps', family <> 'all products', max(share) DESC;

@@ -28,6 +28,10 @@ def table(answer, name):
     return answer.json()["tables"][name]["rows"]
 
 
+def table_notes(answer, name):
+    return answer.json()["tables"][name].get("notes", [])
+
+
 def rows(answer, name):
     return {(r["mode"], r["variant"], r["dtype"]): r for r in table(answer, name)}
 
@@ -160,6 +164,53 @@ def test_rates_beside_ceilings_and_the_data_sheet(perfkit):
     notes = " ".join(r.json()["tables"]["rates"]["notes"])
     assert "Above the peak of the data sheet, which is impossible: eager bf16 step %s, eager bf16 step %s." % ways in notes, notes
     assert "Above the measured ceiling, which is too low: eager tf32 step %s, eager tf32 step %s." % ways in notes, notes
+
+
+def test_mfu_says_when_its_ceiling_is_not_confirmed(perfkit):
+    """One type's highest ceiling has no second one near it; the others' have."""
+    r = run(perfkit, "--device", "null", *TINY, "-a", "dtype=fp32,tf32,bf16", "-a", "mode=step", "--variant", "eager")
+    assert r.status == 0, r
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("INSERT INTO ceiling(machine_id, device, key, value, measured_ns, evidence) SELECT machine_id, device, key, value, measured_ns, evidence FROM ceiling")
+
+    def doubted():
+        notes = table_notes(perfkit("show", "@", "--format", "json"), "rates")
+        return [n for n in notes if n.startswith("Measured on a busy host")]
+
+    assert doubted() == []
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE ceiling SET value = 2 * value WHERE rowid = (SELECT max(rowid) FROM ceiling WHERE key = 'bf16_flops_per_s')")
+    (note,) = doubted()
+    assert note.startswith("Measured on a busy host: the highest ceiling of bf16 was not confirmed by a second one within 5 %, so that MFU"), note
+
+
+def test_shares_of_a_whole_iteration(perfkit):
+    """The report's: products take a smaller share of a step than of a forward pass. Each column adds up to 100 %, gaps included."""
+    r = run(perfkit, "--device", "null", *TINY, "-a", "dtype=fp32", "-a", "mode=forward,forward-retained,step", "--breakdown", "--format", "json")
+    found = {(f["variant"], f["family"]): f for f in table(r, "families")}
+    told = table(r, "breakdown")
+    for variant in ("eager", "compiled"):
+        mine = {family: f for (v, family), f in found.items() if v == variant}
+        for column, mode in (("forward_share", "forward"), ("retained_share", "forward-retained"), ("step_share", "step")):
+            assert sum(f[column] or 0 for family, f in mine.items() if family != "all products") == pytest.approx(1), (variant, column)
+            of_case = [t for t in told if t["variant"] == variant and t["axes"]["mode"] == mode and t["family"] != "gaps"]
+            whole = sum(t["time_ns"] for t in of_case)  # the null device has no gaps
+            assert mine["gemm"][column] == pytest.approx(sum(t["time_ns"] for t in of_case if t["family"] == "gemm") / whole)
+        assert mine["optimizer"]["forward_share"] is None and mine["optimizer"]["step_share"] > 0.1
+        assert mine["gemm"]["step_share"] < mine["gemm"]["forward_share"] and mine["gemm"]["backward_share"] is None
+    products, gemm, attention = (found["eager", family] for family in ("all products", "gemm", "attention matmul"))
+    assert products["step_share"] == pytest.approx(gemm["step_share"] + attention["step_share"])
+    assert ("compiled", "all products") not in found
+    shown = perfkit("show", "--table", "families", "--width", "100").stdout
+    assert "Full training" in shown and "Forward + " not in shown, shown
+
+
+@pytest.mark.parametrize("preset", ["quick", "seed", "full"])
+def test_presets_have_the_reports_forward_pass(perfkit, preset):
+    """It kept its activations; and a pass that keeps none is beside it."""
+    r = perfkit("run", "mixed-precision", "--preset", preset, "--device", "null", "--dry-run", "--format", "json")
+    modes = {c["axes"]["mode"] for c in table(r, "plan") if c["axes"]["recompute"] == "none"}
+    assert modes == {"forward", "forward-retained", "forward+backward", "step"}
 
 
 def test_families_above_the_ceiling_are_named(perfkit):
