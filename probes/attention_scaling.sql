@@ -18,7 +18,8 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes,
        iif(fw.flops / k.flops > fw.bytes / l.bytes_per_s, 'fp32', l.level) AS forward_limit,
        iif(bw.flops / k.flops > bw.bytes / l.bytes_per_s, 'fp32', l.level) AS backward_limit,
        fw.flops AS forward_flops, fw.bytes AS forward_bytes, bw.flops AS backward_flops, bw.bytes AS backward_bytes,
-       l.level AS lives_in
+       l.level AS lives_in,
+       (c.axes ->> 'batch') * (c.axes ->> 'heads') * (c.axes ->> 'seq_len') * (c.axes ->> 'seq_len') * iif(c.axes ->> 'dtype' = 'bf16', 2.0, 4.0) AS scores_bytes
 FROM v_case c
 JOIN v_run r ON r.run_id = c.run_id
 LEFT JOIN v_summary f ON f.case_id = c.case_id AND f.metric = 'forward_ns'
@@ -40,6 +41,27 @@ FROM attention_case t
 LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.axes = t.axes AND v.variant = 'vanilla'
 LEFT JOIN attention_case p ON p.case_id = v.case_id AND t.variant <> 'vanilla';
 
+-- table: configuration
+-- title: Configuration
+-- column: batch | Batch
+-- column: heads | Heads
+-- column: dtype | Dtype | text
+-- column: math | Math | text | hide
+-- column: causal | Causal | text
+-- column: d_models | d_model | text
+-- column: seq_lens | seq_len | text
+WITH c AS (SELECT axes ->> 'batch' AS batch, axes ->> 'heads' AS heads, axes ->> 'dtype' AS dtype, nullif(axes ->> 'math', 'ieee') AS math,
+                  iif(axes ->> 'causal', 'yes', 'no') AS causal, d_model, seq_len, ordinal
+           FROM attention_case WHERE run_id = :run AND status <> 'skipped')
+SELECT batch, heads, dtype, math, causal,
+       (SELECT group_concat(d_model, ', ') FROM (SELECT DISTINCT d.d_model FROM c d
+        WHERE (d.batch, d.heads, d.dtype, d.math, d.causal) IS (c.batch, c.heads, c.dtype, c.math, c.causal) ORDER BY 1)) AS d_models,
+       (SELECT group_concat(seq_len, ', ') FROM (SELECT DISTINCT d.seq_len FROM c d
+        WHERE (d.batch, d.heads, d.dtype, d.math, d.causal) IS (c.batch, c.heads, c.dtype, c.math, c.causal) ORDER BY 1)) AS seq_lens
+FROM c
+GROUP BY batch, heads, dtype, math, causal
+ORDER BY min(ordinal);
+
 -- table: scaling
 -- title: Attention scaling, {each}
 -- each: SELECT variant FROM attention_case WHERE run_id = :run GROUP BY variant ORDER BY min(ordinal)
@@ -50,6 +72,7 @@ LEFT JOIN attention_case p ON p.case_id = v.case_id AND t.variant <> 'vanilla';
 -- column: backward_ns | Backward (ms) | ms | 3
 -- column: before_backward_bytes | Mem Before Bwd (GB) | GB | 3 optional3
 -- column: peak_bytes | Peak Mem (GB) | GB | 3 optional4
+-- column: peak_matrices | Peak / S² | x | 2 optional2
 -- column: status | Status | state
 -- column: forward_uncertainty | Fwd ± % | ± | 1 optional8
 -- column: backward_uncertainty | Bwd ± % | ± | 1 optional7
@@ -58,7 +81,7 @@ LEFT JOIN attention_case p ON p.case_id = v.case_id AND t.variant <> 'vanilla';
 -- column: backward_of_floor | Bwd % floor | % | 0 optional5 over
 -- column: backward_above_floor | | json | machine
 -- column: predicted_bytes | Predicted (GB) | GB | 3 optional1
--- column: lives_in | Lives in | text | optional2
+-- column: lives_in | Lives in | text | optional1
 -- column: forward_ci_low_ns | Fwd from (ms) | ms | 3 machine
 -- column: forward_ci_high_ns | Fwd to (ms) | ms | 3 machine
 -- column: backward_ci_low_ns | Bwd from (ms) | ms | 3 machine
@@ -66,6 +89,8 @@ LEFT JOIN attention_case p ON p.case_id = v.case_id AND t.variant <> 'vanilla';
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT message FROM attention_case WHERE run_id = :run AND variant = :each AND status <> 'OK' AND message <> ''
 --   GROUP BY message ORDER BY min(ordinal)
+-- note: SELECT 'Peak / S²: the peak in score matrices, batch × heads × seq_len² elements of ' || min(width) || iif(max(width) > min(width), ' or ' || max(width), '') || ' bytes.'
+--   FROM (SELECT iif(axes ->> 'dtype' = 'bf16', 2, 4) AS width FROM attention_case WHERE run_id = :run AND variant = :each AND peak_bytes > 0) HAVING count(*) > 0
 -- note: SELECT 'Noisy: the median of ' || sum(noisy) || ' of ' || count(*) || ' cases is uncertain by more than 10 %. Use more --invocations '
 --   || 'or a quieter machine.'
 --   FROM (SELECT max(forward_uncertainty, backward_uncertainty) > 0.1 AS noisy FROM attention_case
@@ -90,7 +115,7 @@ LEFT JOIN attention_case p ON p.case_id = v.case_id AND t.variant <> 'vanilla';
 --   FROM attention_case c JOIN v_run r ON r.run_id = c.run_id JOIN v_ceiling k ON k.run_id = c.run_id AND k.key = 'memory_bytes_per_s'
 --   AND k.device = coalesce(r.settings ->> 'ceilings_of', c.device)
 --   WHERE c.run_id = :run AND c.variant = :each AND c.lives_in = 'memory' AND k.evidence BETWEEN 1 AND 62 LIMIT 1
-SELECT variant, d_model, seq_len, forward_ns, backward_ns, before_backward_bytes, peak_bytes, status, forward_uncertainty,
+SELECT variant, d_model, seq_len, forward_ns, backward_ns, before_backward_bytes, peak_bytes, peak_bytes / scores_bytes AS peak_matrices, status, forward_uncertainty,
        backward_uncertainty, forward_floor_ns / forward_ns AS forward_of_floor,
        iif(forward_floor_ns / forward_ns > 1.000000001, 'true', 'false') AS forward_above_floor,
        backward_floor_ns / backward_ns AS backward_of_floor,
@@ -129,6 +154,35 @@ FROM attention_pair
 WHERE run_id = :run AND forward_ns IS NOT NULL
   AND (SELECT count(DISTINCT variant) FROM attention_case WHERE run_id = :run) > 1
 ORDER BY min(ordinal) OVER (PARTITION BY other_axes), d_model, seq_len, ordinal;
+
+-- What the intervals say of each row of a variant and each pass.
+-- view: attention_told_pass
+SELECT p.run_id, p.variant, min(p.ordinal) OVER (PARTITION BY p.run_id, p.variant) AS place, m.phase_order, m.phase,
+       CASE m.phase_order WHEN 1 THEN p.forward_speedup WHEN 2 THEN p.backward_speedup ELSE p.total_speedup END AS speedup,
+       CASE m.phase_order WHEN 1 THEN in_words(p.forward_speedup_low, p.forward_speedup_high)
+            WHEN 2 THEN in_words(p.backward_speedup_low, p.backward_speedup_high)
+            ELSE in_words(p.total_speedup_low, p.total_speedup_high) END AS told
+FROM attention_pair p
+JOIN (SELECT 1 AS phase_order, 'forward' AS phase UNION ALL SELECT 2, 'backward' UNION ALL SELECT 3, 'both') m
+WHERE p.variant <> 'vanilla' AND p.total_speedup IS NOT NULL;
+
+-- table: counts
+-- title: In how many rows a variant is faster or slower than vanilla
+-- column: variant | Variant | text
+-- column: phase | Pass | text
+-- column: rows | Rows
+-- column: faster | Faster
+-- column: slower | Slower
+-- column: untold | Not told apart
+-- column: unknown | No interval
+-- column: medians_slower | Median slower
+-- note: SELECT 'Faster and slower by the 95 % interval of the speed-up. Median slower: rows whose median is, whatever the interval.'
+SELECT variant, phase, count(*) AS rows, sum(told IS 'faster') AS faster, sum(told IS 'slower') AS slower,
+       sum(told IS 'not told apart') AS untold, sum(told IS NULL) AS unknown, sum(speedup < 1) AS medians_slower
+FROM attention_told_pass
+WHERE run_id = :run
+GROUP BY variant, phase
+ORDER BY min(place), min(phase_order);
 
 -- view: attention_vendor
 SELECT t.run_id, t.ordinal, t.d_model, t.seq_len, t.other_axes, p.variant AS peer, t.forward_ns, t.backward_ns,

@@ -78,7 +78,7 @@ def test_the_ratio_and_its_interval_stay_and_the_hint_measures_nothing(recorded)
         assert word in table, r
     assert "Base (" not in table and "Left out at 80 columns: Base (" in r.stdout and "\nAll columns: perfkit compare 1 2 --width 0\n" in r.stdout, r
     shown = recorded("show", "1", "--width", "80").stdout
-    assert "± %" in shown.split("---")[0] and shown.splitlines()[-1] == "All columns: perfkit show 1 --width 0"
+    assert "±" in shown.split("Attention scaling, vanilla")[1].split("---")[0] and shown.splitlines()[-1] == "All columns: perfkit show 1 --width 0"
     assert "All columns" not in recorded("show", "1", "--width", "0").stdout
 
 
