@@ -246,7 +246,7 @@ SELECT run_id, ordinal, variant, device, d_model, other_axes, seq_len, 1 / total
 FROM attention_pair
 WHERE variant <> 'vanilla' AND total_speedup IS NOT NULL;
 
--- A crossover is between the last seq_len that is slower and the first from which on all are faster (Between).'
+-- A crossover is between the last seq_len that is slower and the first from which on all are faster.
 -- view: attention_crossover
 SELECT run_id, variant, device, d_model, other_axes, fixed, min(ordinal) AS ordinal, min(seq_len) AS shortest, max(seq_len) AS longest,
        count(told) = count(*) AS known, max(seq_len) FILTER (WHERE told = -1) AS slower_up_to, min(seq_len) FILTER (WHERE faster_on) AS faster_from
