@@ -45,4 +45,6 @@ const char *pk_usage_command(const struct pk_cmd *c, const struct pk_opt_table *
 
 void pk_print_error(const struct pk_err *err);
 int pk_exit_status(enum pk_code code);
+/* A line of the progress display, and what ends it. */
+void pk_print_progress(const char *line, const char *end);
 void pk_progress_erase(struct pk_progress *p); /* before anything else is written on stderr */

@@ -56,6 +56,14 @@ static void add(struct message *t, const char *s, size_t n)
     }
 }
 
+/* Behind what the runner of GitHub skips at the beginning of a line: blanks, of which Unicode has many. */
+static bool is_command(const char *line)
+{
+    while (*line == ' ' || *line == '\t' || *line == '\n' || (unsigned char)*line >= 0x80)
+        line++;
+    return strncmp(line, "::", 2) == 0;
+}
+
 /* Names that were typed or stored may hold what would command a terminal or a CI system. Lines stay lines. */
 static void add_safe(struct message *t, const char *text)
 {
@@ -71,7 +79,7 @@ static void add_safe(struct message *t, const char *text)
             add(t, pk_ascii_of(code), strlen(pk_ascii_of(code)));
         else
             add(t, text, bytes);
-        if (*text == '\n' && !strncmp(text + 1 + strspn(text + 1, " \t\n"), "::", 2))
+        if (*text == '\n' && is_command(text + 1))
             add(t, bad, strlen(bad));
         text += bytes;
     }
@@ -115,6 +123,14 @@ enum pk_code pk_all_errors(const struct pk_errs *errs, struct pk_err *err)
     for (size_t i = 0; i < errs->n; i++)
         rc = pk_another_error(rc, &errs->v[i], err);
     return rc;
+}
+
+void pk_print_progress(const char *line, const char *end)
+{
+    struct message t = {.n = 0};
+    add_safe(&t, line);
+    add_safe(&t, end);
+    put(&t);
 }
 
 void pk_progress_erase(struct pk_progress *p)

@@ -28,22 +28,20 @@ void pk_progress_slice(void *progress, const struct pk_planned *c, const struct 
     struct pk_progress *p = progress;
     if (p->kind == PK_PROGRESS_NONE)
         return;
-    char left[32], line[512];
-    struct pk_arena a = {0};
+    char left[32];
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
     pk_format_ns((double)left_ns, left, sizeof left);
-    int n = snprintf(line, sizeof line, "[%zu/%zu] about %s remaining: %s %s %s", done, total, left,
-                     c->variant, c->c.at.n ? pk_point_text(&c->c.at, NULL, &a) : "",
-                     s->status == PK_ST_OK ? "" : pk_status_name(s->status));
-    pk_arena_free(&a);
+    const char *line = pk_printf(&a, "[%zu/%zu] about %s remaining: %s %s %s", done, total, left, c->variant,
+                                 c->c.at.n ? pk_point_text(&c->c.at, NULL, &a) : "",
+                                 s->status == PK_ST_OK ? "" : pk_status_name(s->status));
     if (p->kind == PK_PROGRESS_PLAIN) {
-        fprintf(stderr, "%s\n", line);
+        pk_print_progress(line, "\n");
         return;
     }
     struct winsize w;
     const int width = (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80) - 1;
     pk_progress_erase(p);
-    fprintf(stderr, "%.*s", n < width ? n : width, line);
-    fflush(stderr);
+    pk_print_progress(pk_strndup(&a, line, strnlen(line, (size_t)width)), "");
     p->drawn = true;
 }
 

@@ -104,6 +104,15 @@ def test_a_message_is_one_piece(perfkit):
         assert not ours.recv(65536)
 
 
+def test_progress_commands_no_terminal(perfkit):
+    program = perfkit.cwd / "e\x1b]0;title\x07\u202ex\n\u00a0::error::y"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    done = perfkit("exec", "-r", "1", "--no-counters", "--progress", "plain", "--", f"./{program.name}")
+    assert done.status == 0 and "[1/1]" in done.stderr, done
+    assert not any(c in done.stderr for c in "\x1b\x07\u202e") and "\n\u00a0::" not in done.stderr, done
+
+
 def test_unknown_command(perfkit):
     perfkit("lits").refused(2, "there is no command 'lits'", "did you mean 'list'?")
     perfkit("ddp-bucket").refused(2, "there is no command 'ddp-bucket'", "did you mean 'run ddp-bucket'?")
