@@ -61,6 +61,21 @@ def test_a_repository_runs_nothing(perfkit, tmp_path, repository, name):
     assert not (tmp_path / "ran").exists()
 
 
+def test_filters_that_git_is_too_slow_to_name_are_not_run(perfkit, tmp_path, repository):
+    """On a cold disk, the first reading of the configuration can exceed the time limit that the second one keeps."""
+    folder, trap = repository
+    git(folder, "config", "filter.evil.clean", str(trap))
+    os.utime(folder / "data", (1, 1))
+    (tmp_path / "bin").mkdir()
+    slow = tmp_path / "bin" / "git"
+    slow.write_text(f'#!/bin/sh\ncase " $* " in *" config "*) sleep 3 ;; esac\nexec {shutil.which("git")} "$@"\n')
+    slow.chmod(0o755)
+    done = perfkit("exec", "-r", "1", "--", "true", env={"PATH": f"{slow.parent}:{os.environ['PATH']}"})
+    assert done.status == 0, done
+    assert query(perfkit, "SELECT git_dirty FROM v_run") == [(None,)]
+    assert not (tmp_path / "ran").exists()
+
+
 def test_hooks_of_a_repository_are_not_run(perfkit, tmp_path, repository):
     folder, trap = repository
     for hook in ("post-index-change", "fsmonitor-watchman", "reference-transaction", "post-checkout"):

@@ -88,14 +88,15 @@ static const char *git(const char *folder, const char *keys, const char *const *
 /* git status reads a file whose times changed through its filters: programs that the repository's configuration names. */
 static int is_dirty(const char *folder, struct pk_arena *a)
 {
-    static const char *const filters[] = {"config", "--name-only", "--get-regexp",
-                                          "^filter\\..*\\.(clean|process|required)$", NULL};
+    static const char *const filters[] = {
+        "-c",     "filter.none.clean=", /* so that there is an answer, unless git could not read all */
+        "config", "--name-only",        "--get-regexp", "^filter\\..*\\.(clean|process|required)$", NULL};
     static const char *const status[] = {
         "status", "--porcelain", "--untracked-files=no", "--no-renames", "--ignore-submodules=dirty", NULL};
-    const char *names = git(folder, "", filters, PATIENCE_NS, a); /* NULL: there are none */
-    if (names && strlen(names) >= PK_PROGRAM_OUTPUT_BYTES)
+    const char *names = git(folder, "", filters, PATIENCE_NS, a);
+    if (!names || strlen(names) >= PK_PROGRAM_OUTPUT_BYTES)
         return -1;
-    const char *changed = git(folder, names ? names : "", status, PATIENCE_NS, a);
+    const char *changed = git(folder, names, status, PATIENCE_NS, a);
     return changed ? *changed != '\0' : -1;
 }
 
