@@ -6,10 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-/* What a spreadsheet takes for a formula. */
+/* What a spreadsheet takes for a formula; in some languages also where the sign is a full-width one: U+FF0B, U+FF0D, U+FF1D, U+FF20. */
 static bool is_formula(const char *s)
 {
-    return *s && strchr("=+-@\t\r", *s);
+    uint32_t code;
+    pk_utf8_next(s, &code);
+    return *s &&
+           (strchr("=+-@\t\r\n", *s) || code == 0xff0b || code == 0xff0d || code == 0xff1d || code == 0xff20);
 }
 
 static void put_text(struct pk_out *o, const char *s)

@@ -10,7 +10,7 @@ enum { PK_UTF8_BAD = 0xfffd };
 size_t pk_utf8_next(const char *s, uint32_t *code);
 
 /* True for what may change a terminal's state or the order of what is read, or is not seen at all: C0 and C1 controls, DEL, bidirectional
- * marks, zero-width characters, tags, line and paragraph separators. */
+ * marks, zero-width and invisible characters, tags, line and paragraph separators. */
 bool pk_utf8_unsafe(uint32_t code);
 
 /* Whether a byte completes "##[" or "##vso[", which begin a command of GitHub and Azure Pipelines anywhere in a line. *seen: how much of it

@@ -161,6 +161,7 @@ static const char *const hostile[] = {
     "::error title=x::y",
     "\xc2\xa0 ::set-output name=x::y",
     "\xd8\x9c\xe2\x80\x8b\xe2\x80\x8f\xef\xbb\xbf\xf3\xa0\x80\x81\xf3\xa0\x81\xbf",
+    "a\xc2\xad\xe2\x81\xa0\xe1\xa0\x8e\xe3\x85\xa4\xf3\xa0\x84\x80z", /* soft hyphen, word joiner, fillers, selector */
     "[x](https://evil.example) ![y](z) @someone a&#64;b www.evil.example",
     "=cmd|' /C calc'!A0",
 };
@@ -192,8 +193,9 @@ static void hostile_text_is_disarmed(void **state)
         assert_null(strstr(text, "\xc2\x9b"));
         assert_null(strstr(text, "\xe2\x80\xae"));
         assert_null(strchr(text, '\xff'));
-        static const char *const unseen[] = {"\xd8\x9c", "\xe2\x80\x8b", "\xe2\x80\x8f", "\xef\xbb\xbf",
-                                             "\xf3\xa0"};
+        static const char *const unseen[] = {"\xd8\x9c",     "\xe2\x80\x8b", "\xe2\x80\x8f",
+                                             "\xef\xbb\xbf", "\xf3\xa0",     "\xc2\xad",
+                                             "\xe2\x81\xa0", "\xe1\xa0\x8e", "\xe3\x85\xa4"};
         for (size_t i = 0; i < sizeof unseen / sizeof *unseen; i++)
             assert_null(strstr(text, unseen[i]));
         for (const char *line = text; line; line = (line = strchr(line, '\n')) ? line + 1 : NULL)
@@ -243,7 +245,15 @@ static void a_line_that_begins_late_is_no_command(void **state)
 
 static void formulas_are_defused_when_asked(void **state)
 {
-    static const char *const texts[] = {"=1+1", "+1", "-x", "@SUM(A1)", "\tx", "-", "=\"a\",b"};
+    static const char *const texts[] = {"=1+1",
+                                        "+1",
+                                        "-x",
+                                        "@SUM(A1)",
+                                        "\tx",
+                                        "-",
+                                        "=\"a\",b",
+                                        "\xef\xbc\x9d"
+                                        "1"};
     char *text[2];
     for (int safe = 0; safe < 2; safe++) {
         size_t n;
@@ -257,8 +267,11 @@ static void formulas_are_defused_when_asked(void **state)
         assert_int_equal(pk_out_close(o, &err), PK_OK);
         fclose(f);
     }
-    assert_string_equal(text[0], "x\n=1+1\n+1\n-x\n@SUM(A1)\n\" x\"\n-\n\"=\"\"a\"\",b\"\n-5\n");
-    assert_string_equal(text[1], "x\n'=1+1\n'+1\n'-x\n'@SUM(A1)\n\"' x\"\n'-\n\"'=\"\"a\"\",b\"\n-5\n");
+    assert_string_equal(text[0], "x\n=1+1\n+1\n-x\n@SUM(A1)\n\" x\"\n-\n\"=\"\"a\"\",b\"\n\"\xef\xbc\x9d"
+                                 "1\"\n-5\n");
+    assert_string_equal(text[1],
+                        "x\n'=1+1\n'+1\n'-x\n'@SUM(A1)\n\"' x\"\n'-\n\"'=\"\"a\"\",b\"\n\"'\xef\xbc\x9d"
+                        "1\"\n-5\n");
     free(text[0]);
     free(text[1]);
 }
