@@ -202,8 +202,8 @@ static int on_key(void *user, const char *section, const char *key, const char *
         /* An option that this file, or any, must not set. */
         pk_fail(r->err, PK_E_USAGE, "%s:%d: '%s' is not allowed in this file", r->path, r->line, row->name);
         pk_why(r->err, row->cli_only ? "it applies to one call of the program"
-                                     : "it names code to run or a file to write, and a file in the working "
-                                       "directory may belong to anyone");
+                                     : "it decides what is run, written or removed, and a file in the "
+                                       "working directory may belong to anyone");
         return refuse(r,
                       pk_printf(r->job->arena, "remove the line and give --%s%s", row->name,
                                 row->cli_only
@@ -259,10 +259,11 @@ static enum pk_code read_file(struct pk_opt_job *job, const char *path, enum pk_
 
 enum pk_code pk_opt_read_config(struct pk_opt_job *job, struct pk_err *err)
 {
+    /* a relative one is in the working directory, and is ignored: XDG base directories 0.8 */
     const char *base = get_env(job->in, "XDG_CONFIG_HOME"), *home = get_env(job->in, "HOME");
-    const char *user = base   ? pk_printf(job->arena, "%s/perfkit/config.ini", base)
-                       : home ? pk_printf(job->arena, "%s/.config/perfkit/config.ini", home)
-                              : NULL;
+    const char *user = base && *base == '/'   ? pk_printf(job->arena, "%s/perfkit/config.ini", base)
+                       : home && *home == '/' ? pk_printf(job->arena, "%s/.config/perfkit/config.ini", home)
+                                              : NULL;
     if (user && read_file(job, user, PK_OPT_USER_FILE, err))
         return err->code;
     return read_file(job, "./.perfkit.ini", PK_OPT_FILE, err);

@@ -45,7 +45,8 @@ struct pk_opt {
     const char *def;            /* default as text, shown in help; NULL = zero/none */
     const char *help;           /* a sentence */
     const char *group;          /* heading in --help; NULL continues the one above */
-    bool code;   /* names code to run, or the store: not taken from ./.perfkit.ini, which may be anyone's */
+    bool
+        code; /* decides what is run, written or removed: not taken from ./.perfkit.ini, which may be anyone's */
     bool commas; /* a value may be several, with commas between them; of a LIST these become several values */
     bool cli_only; /* neither config nor environment: what names a single result (-o) or runs a command */
     /* Both or neither. No field of its own: "--name value" is "key=value" for the LIST row `into`, and --key is heard as --name. */

@@ -72,9 +72,9 @@ static const char *missing_home(const char *path)
 static const char *default_place(struct pk_arena *a)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-    if (data && data[0] == '/') /* relative ones are to be ignored: XDG base directories 0.8 */
+    if (data && *data == '/') /* relative ones are to be ignored: XDG base directories 0.8 */
         return pk_printf(a, "%s/perfkit/perfkit.db", data);
-    return home && *home ? pk_printf(a, "%s/.local/share/perfkit/perfkit.db", home) : NULL;
+    return home && *home == '/' ? pk_printf(a, "%s/.local/share/perfkit/perfkit.db", home) : NULL;
 }
 
 static bool is_default_place(const char *path)
@@ -297,6 +297,7 @@ enum pk_code pk_store_path(struct pk_arena *a, const char *option, const char **
     if (*path)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "no location for the store");
-    pk_why(err, "neither --db nor PERFKIT_DB is given, and neither XDG_DATA_HOME nor HOME is set");
+    pk_why(err,
+           "neither --db nor PERFKIT_DB is given, and neither XDG_DATA_HOME nor HOME is an absolute path");
     return pk_fix(err, "give a file: --db perfkit.db");
 }

@@ -4,6 +4,7 @@ import signal
 import subprocess
 
 import pytest
+from stored import query
 
 
 def formats(perfkit, *args, **kw):
@@ -122,3 +123,20 @@ def test_a_file_in_the_working_directory_names_no_code(perfkit):
     assert not (perfkit.cwd / "owned").exists()
     perfkit.config("[perfkit]\npeer = ./evil.py\n")
     perfkit("list", "devices").refused(2, "./.perfkit.ini:2", "peer")
+
+
+@pytest.mark.parametrize("env, folder", [({"XDG_CONFIG_HOME": "."}, "."), ({"XDG_CONFIG_HOME": None, "HOME": "."}, ".config")])
+def test_a_users_file_is_not_in_the_working_directory(perfkit, env, folder):
+    """A relative path would make a stranger's file the user's own, which may name code."""
+    (perfkit.cwd / folder / "perfkit").mkdir(parents=True)
+    (perfkit.cwd / folder / "perfkit" / "config.ini").write_text("[exec]\nprepare = touch owned\n")
+    assert perfkit("exec", "--no-save", "--runs=1", "--", "true", env=env).status == 0
+    assert not (perfkit.cwd / "owned").exists()
+    perfkit("list", "runs", env={"PERFKIT_DB": None, "XDG_DATA_HOME": None, "HOME": "."}).refused(2, "HOME is an absolute path")
+
+
+def test_a_file_in_the_working_directory_removes_no_runs(perfkit):
+    assert perfkit("exec", "-r", "1", "--no-counters", "--", "true").status == 0
+    perfkit.config("[db]\nkeep = 0\n")
+    perfkit("db", "prune").refused(2, "./.perfkit.ini:2", "'keep'", "may belong to anyone")
+    assert query(perfkit, "SELECT count(*) FROM run") == [(1,)]
