@@ -21,7 +21,8 @@ int pk_bisect_run(const struct search *s, const char *tree, const char *output, 
     struct pk_program p;
     const bool is_git =
         strcmp(argv[0], "git") == 0; /* its steps are short, and are not to be left half done */
-    PK_CLEANUP_FD int fd = open(pk_bisect_path(s, output), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    PK_CLEANUP_FD int fd =
+        open(pk_bisect_path(s, output), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0)
         return 127;
     const int e =

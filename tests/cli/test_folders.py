@@ -86,6 +86,14 @@ def test_hooks_of_a_repository_are_not_run(perfkit, tmp_path, repository):
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_log_in_the_git_directory_is_no_link(perfkit, tmp_path, repository):
+    (tmp_path / "precious").write_text("data")
+    (perfkit.cwd / ".git" / "perfkit-bisect").mkdir()
+    (perfkit.cwd / ".git" / "perfkit-bisect" / "git.log").symlink_to(tmp_path / "precious")
+    assert perfkit("bisect", "--reset").status == 0
+    assert (tmp_path / "precious").read_text() == "data" and not (perfkit.cwd / ".git" / "perfkit-bisect").exists()
+
+
 def test_missing_objects_are_not_fetched(perfkit, tmp_path, repository):
     """A partial clone asks its remote for what is missing, by a program that its configuration names."""
     folder, trap = repository
