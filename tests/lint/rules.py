@@ -23,6 +23,8 @@ VENDOR_HOMES = {
     r"nvtx3/.*": ["lib/device/mark.c"],
     r"jansson\.h": ["lib/json/json.h"],
     r"(popt|ini)\.h": ["lib/opt/"],
+    r"(zlib|lz4|zstd|isa-l/.*)\.h": ["lib/shard/codec.c"],
+    r"xxhash\.h": ["lib/shard/chunk.c"],
     r"(omp|cblas|dnnl.*)\.h": [],  # opened at run time; no second OpenMP runtime
 }
 
@@ -49,7 +51,7 @@ NAME_HOMES = {
 
 STREAM_HOMES = ["cmd/", "lib/base/err.c"]  # who may name stdout and stderr
 SQL_HOMES = ["lib/store/schema.c"]  # makes views of views; all other SQL is in .sql files: store/table.h
-PROBE_FOLDERS = ["base", "ops", "comm", "model", "device"]
+PROBE_FOLDERS = ["base", "ops", "comm", "model", "shard", "device"]
 PROBE_HEADERS = ["bench/probe.h", "bench/repeat.h"]
 LONGEST_FUNCTION = 100
 C_LIKE = (".c", ".h", ".cu", ".cpp")
