@@ -93,7 +93,8 @@ struct pk_embed_backward {
     enum pk_dtype dtype;
     const int32_t *tokens;
     const void *d_out; /* [rows, cols] */
-    float *d_table;    /* [vocab, cols] */
+    float *d_table;    /* [vocab, cols], overwritten, or with `add` added to */
+    int add;
 };
 
 /* Root mean square norm (Zhang and Sennrich 2019), with the residual sum before it when there is a delta:
@@ -117,7 +118,8 @@ struct pk_norm_backward {
     const float *rstd;
     const void *d_y, *d_s; /* d_s: gradient of s from the path around the norm, added; may be NULL */
     void *d_x;             /* may be d_y or d_s */
-    float *d_w;            /* [cols], overwritten */
+    float *d_w;            /* [cols], overwritten, or with `add` added to */
+    int add;
 };
 
 /* Between rows of tokens and heads: head[p][b, h, t, :] = R_t rows[b, t, (p * heads + h) * dim + :], and back with R_t transposed, for p

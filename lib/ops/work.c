@@ -138,12 +138,12 @@ struct pk_work pk_work_embed(const struct pk_embed *e)
     return (struct pk_work){.bytes = TOKEN * rows + 2 * bytes_of(e->dtype) * n};
 }
 
-/* Sums are gathered row by row of the table, which is written once. */
+/* Sums are gathered row by row of the table, which is written once; with `add` the rows of at most as many tokens are read and written. */
 struct pk_work pk_work_embed_backward(const struct pk_embed_backward *e)
 {
     const double rows = (double)e->rows, cols = (double)e->cols;
-    return (struct pk_work){.bytes = TOKEN * rows + bytes_of(e->dtype) * rows * cols +
-                                     FLOAT * (double)e->vocab * cols};
+    const double table = e->add ? 2 * (double)(e->rows < e->vocab ? e->rows : e->vocab) : (double)e->vocab;
+    return (struct pk_work){.bytes = TOKEN * rows + bytes_of(e->dtype) * rows * cols + FLOAT * table * cols};
 }
 
 struct pk_work pk_work_norm(const struct pk_norm *n)
@@ -158,7 +158,8 @@ struct pk_work pk_work_norm_backward(const struct pk_norm_backward *n)
 {
     const double rows = (double)n->rows, cols = (double)n->cols;
     const double passes = n->d_s ? 4 : 3; /* s, d_y, d_s, d_x */
-    return (struct pk_work){.bytes = passes * bytes_of(n->dtype) * rows * cols + FLOAT * (2 * cols + rows)};
+    return (struct pk_work){.bytes = passes * bytes_of(n->dtype) * rows * cols +
+                                     FLOAT * ((n->add ? 3 : 2) * cols + rows)};
 }
 
 struct pk_work pk_work_heads(const struct pk_heads *h)

@@ -32,7 +32,7 @@ void check(const problem &p)
             size[(size_t)tokens[r] * p.cols + c] += std::fabs(d_out.wide[r * p.cols + c]);
         }
     }
-    pk_embed_backward e = {p.rows, p.cols, p.vocab, p.type, tokens.data(), d_out.data(), d_table.data()};
+    pk_embed_backward e = {p.rows, p.cols, p.vocab, p.type, tokens.data(), d_out.data(), d_table.data(), 0};
     expect_launched(pk_k_embed_backward(nullptr, &e), "embed backward", p.rows);
     e.d_table = again.data();
     expect_launched(pk_k_embed_backward(nullptr, &e), "embed backward", p.rows);
@@ -40,6 +40,10 @@ void check(const problem &p)
         expect(d_table[i], want[i], 1e-6 * size[i], "embed backward", p.rows, i);
         expect(again[i], d_table[i], 0, "embed backward, again", p.rows, i);
     }
+    e.add = 1;
+    expect_launched(pk_k_embed_backward(nullptr, &e), "embed backward, added", p.rows);
+    for (size_t i = 0; i < p.vocab * p.cols; i++)
+        expect(again[i], 2 * want[i], 3e-6 * size[i], "embed backward, added", p.rows, i);
 }
 
 } // namespace

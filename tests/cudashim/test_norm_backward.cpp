@@ -11,6 +11,7 @@ struct problem {
     size_t rows, cols, parts, off;
     bool past; /* a gradient past the norm */
     enum where d_x;
+    int added;
 };
 
 void check(const problem &p)
@@ -35,7 +36,10 @@ void check(const problem &p)
                           p.d_x == OVER_D_Y   ? d_y.data()
                           : p.d_x == OVER_D_S ? d_s.data()
                                               : d_x.data(),
-                          d_w.data()};
+                          d_w.data(),
+                          p.added};
+    for (size_t c = 0; c < p.cols; c++)
+        d_w.data()[c] = (float)c;
     expect_launched(pk_k_norm_backward(nullptr, &b, partial.data(), p.parts), "norm backward", p.cols);
     std::vector<double> want_w(p.cols), size_w(p.cols);
     for (size_t r = 0; r < p.rows; r++) {
@@ -59,7 +63,8 @@ void check(const problem &p)
         }
     }
     for (size_t c = 0; c < p.cols; c++)
-        expect(d_w[c], want_w[c], near(PK_FP32, want_w[c], size_w[c]), "d_w", p.cols, c);
+        expect(d_w[c], want_w[c] + (p.added ? (double)c : 0),
+               near(PK_FP32, want_w[c], size_w[c] + (p.added ? (double)c : 0)), "d_w", p.cols, c);
 }
 
 } // namespace
@@ -69,7 +74,7 @@ void check_classes(enum pk_dtype type, std::initializer_list<size_t> packs)
 {
     const size_t each = 16 / pk_dtype_bytes(type);
     for (size_t n : packs)
-        check({type, n > 512 ? 3u : 21u, n * each, 2, 0, n % 2 == 1, APART});
+        check({type, n > 512 ? 3u : 21u, n * each, 2, 0, n % 2 == 1, APART, 0});
 }
 
 int main()
@@ -78,16 +83,17 @@ int main()
     check_classes(PK_BF16, {1, 65, 129, 193});
     for (enum pk_dtype type : {PK_FP32, PK_BF16}) {
         for (size_t cols : {1, 7, 130, 333})
-            check({type, 21, cols, 2, 0, true, APART}); /* no whole packs */
+            check({type, 21, cols, 2, 0, true, APART, 0}); /* no whole packs */
         for (size_t cols : {64, 768, 2050})
-            check({type, 9, cols, 3, 1, false, APART}); /* aligned to an element */
+            check({type, 9, cols, 3, 1, false, APART, 0}); /* aligned to an element */
         for (size_t off : {0, 1})
             for (size_t cols : {9, 768, off ? 2050 : 1000}) {
-                check({type, 3, cols, 5, off, true, OVER_D_Y}); /* parts without a row */
-                check({type, 3, cols, 1, off, true, OVER_D_S});
+                check({type, 3, cols, 5, off, true, OVER_D_Y, 0}); /* parts without a row */
+                check({type, 3, cols, 1, off, true, OVER_D_S, 0});
             }
-        check({type, 300, 40, 35, 0, true, APART});
-        check({type, 0, 40, 1, 0, false, APART});
+        check({type, 300, 40, 35, 0, true, APART, 0});
+        check({type, 300, 40, 35, 0, true, APART, 1});
+        check({type, 0, 40, 1, 0, false, APART, 0});
     }
     return report();
 }

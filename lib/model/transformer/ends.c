@@ -24,7 +24,8 @@ void pk_ends_embedding_backward(struct pk_model_pass *p, void **d)
                                         .dtype = c->dtype,
                                         .tokens = p->t->tokens,
                                         .d_out = *d,
-                                        .d_table = p->t->g + pk_layout_embedding(&p->t->layout)->offset};
+                                        .d_table = p->t->g + pk_layout_embedding(&p->t->layout)->offset,
+                                        .add = p->t->add};
     PK_PASS_RUN(p, pk_op_embed_backward(p->dev, &e, p->err));
     pk_pass_ready(p, pk_layout_embedding(&p->t->layout), 1);
     PK_PASS_DROP(p, *d);
@@ -76,6 +77,8 @@ void pk_ends_loss(struct pk_model_pass *p, struct pk_stream *s, bool keep)
     e->logits = pk_pass_product(p, pk_weight_of(pk_layout_head(l), 1), e->n);
     if (!keep)
         PK_PASS_DROP(p, e->n);
+    if (p->t->loss_hook.begins && !p->rc)
+        p->t->loss_hook.begins(p->t->loss_hook.user);
     if (p->t->c.fused)
         loss_fused(p, keep);
     else

@@ -58,8 +58,14 @@ void pk_pass_weight_gradient(struct pk_model_pass *p, struct pk_weight w, const 
 {
     const size_t rows = pk_pass_tokens(p);
     multiply(p,
-             (struct pk_gemm){
-                 .m = w.out, .n = w.in, .k = rows, .ta = PK_T, .a = dy, .b = x, .c = p->t->g + w.offset},
+             (struct pk_gemm){.m = w.out,
+                              .n = w.in,
+                              .k = rows,
+                              .ta = PK_T,
+                              .beta = p->t->add ? 1 : 0,
+                              .a = dy,
+                              .b = x,
+                              .c = p->t->g + w.offset},
              PK_FP32);
     pk_pass_ready(p, w.first, w.adjacent);
 }
@@ -107,7 +113,8 @@ void pk_pass_norm_back(struct pk_model_pass *p, const struct pk_parameter *w, co
                                        .d_y = *d_y,
                                        .d_s = folded ? *d : NULL,
                                        .d_x = c->fused ? *d_y : pk_pass_take(p, n),
-                                       .d_w = p->t->g + w->offset};
+                                       .d_w = p->t->g + w->offset,
+                                       .add = p->t->add};
     PK_PASS_RUN(p, pk_op_norm_backward(p->dev, &b, p->err));
     pk_pass_ready(p, w, 1);
     if (residual && !folded)

@@ -195,6 +195,11 @@ enum pk_code pk_transformer_backward(struct pk_transformer *t, struct pk_err *er
     return p.rc;
 }
 
+enum pk_code pk_transformer_scale(struct pk_transformer *t, float factor, struct pk_err *err)
+{
+    return scale(t, factor, t->g, t->layout.elements, err);
+}
+
 void pk_transformer_forget(struct pk_transformer *t)
 {
     struct pk_model_pass p = {.t = t, .dev = t->dev};

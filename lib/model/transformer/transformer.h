@@ -4,6 +4,8 @@
  *     pk_transformer_forward, [pk_transformer_backward, [pk_transformer_update]], pk_transformer_forget; again and again
  *     pk_transformer_close
  *
+ * Gradients of several batches (accumulation): every backward but the first with `add`, then pk_transformer_scale once, then update.
+ *
  * Everything from forward to forget runs on PK_LANE_COMPUTE, allocates only device memory from the pool, and may be timed or captured:
  * values that change from step to step (the optimizer's powers, the loss) are in device memory. Activations are freed as soon as they
  * are not needed any more. Tags say what live bytes are for. */
@@ -41,7 +43,14 @@ struct pk_gradient_hook {
     void *user;
 };
 
-/* Callers may read all fields; only the functions below write them. The caller may set `hook` while no pass runs. */
+/* Called by forward when the logits are there and the loss is computed next on PK_LANE_COMPUTE. */
+struct pk_loss_hook {
+    void (*begins)(void *user); /* NULL = not called */
+    void *user;
+};
+
+/* Callers may read all fields; only the functions below write them. While no pass runs the caller may set the hooks, `add`, and
+ * c.batch: up to that of open, for a batch with fewer sequences. */
 struct pk_transformer {
     struct pk_transformer_config c;
     struct pk_layout layout;
@@ -57,6 +66,8 @@ struct pk_transformer {
     struct pk_ends_saved ends;
     enum pk_keep kept; /* of each block, by the last forward */
     struct pk_gradient_hook hook;
+    struct pk_loss_hook loss_hook;
+    bool add; /* backward adds to t->g instead of overwriting it */
 };
 
 /* The report's hyperparameters (AdamW's defaults as in PyTorch). */
@@ -85,8 +96,10 @@ enum pk_code pk_transformer_batch(struct pk_transformer *t, const int32_t *token
 /* Writes the mean cross-entropy of the batch to t->loss. keep: keeps what backward needs (less with c.recompute); else activations are
  * freed during the pass. */
 enum pk_code pk_transformer_forward(struct pk_transformer *t, bool keep, struct pk_err *err) PK_MUST_CHECK;
-/* Writes the gradients of the loss to t->g; frees what forward kept. */
+/* Writes the gradients of the loss to t->g, or with t->add adds them to it; frees what forward kept. */
 enum pk_code pk_transformer_backward(struct pk_transformer *t, struct pk_err *err) PK_MUST_CHECK;
+/* t->g *= factor: after the gradients of N batches were added, 1 / N makes them those of the mean loss. */
+enum pk_code pk_transformer_scale(struct pk_transformer *t, float factor, struct pk_err *err) PK_MUST_CHECK;
 /* One step of AdamW. */
 enum pk_code pk_transformer_update(struct pk_transformer *t, struct pk_err *err) PK_MUST_CHECK;
 /* Frees what forward kept, unless backward did, and what a failed pass left. */

@@ -30,7 +30,8 @@ struct backward_job {
     size_t share;       /* rows of the table */
 };
 
-/* The first of a token's rows is stored, the others are added: the table is not read for tokens that are met once. */
+/* The first of a token's rows is stored, the others are added: the table is not read for tokens that are met once. With `add` every token
+ * counts as met before. */
 static void gather(const struct backward_job *j, size_t row)
 {
     const struct pk_embed_backward *e = j->e;
@@ -51,7 +52,7 @@ static void backward_task(void *arg, size_t task, unsigned thread)
     const struct backward_job *j = arg;
     const struct pk_embed_backward *e = j->e;
     const size_t begin = task * j->share, n = e->vocab - begin < j->share ? e->vocab - begin : j->share;
-    memset(j->met + begin, 0, n);
+    memset(j->met + begin, e->add != 0, n);
     for (size_t row = 0; row < e->rows; row++) {
         pk_assert(e->tokens[row] >= 0 && (size_t)e->tokens[row] < e->vocab);
         if ((size_t)e->tokens[row] - begin < n)

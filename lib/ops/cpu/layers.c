@@ -61,8 +61,9 @@ enum pk_code pk_cpu_norm_backward(struct pk_device *dev, const struct pk_norm_ba
     if (!j.parts)
         return pk_device_oom(dev, err);
     pk_cpu_each_row(dev, &j, blocks, j.rows * n->cols, norm_backward_block);
-    memcpy(n->d_w, j.parts, n->cols * sizeof *n->d_w);
-    for (size_t block = 1; block < blocks; block++)
+    if (!n->add)
+        memcpy(n->d_w, j.parts, n->cols * sizeof *n->d_w);
+    for (size_t block = n->add ? 0 : 1; block < blocks; block++)
         pk_kernels_of(pk_cpu_isa(dev))->add(PK_FP32, j.parts + block * n->cols, n->d_w, n->cols);
     pk_device_free(dev, j.parts);
     return PK_OK;

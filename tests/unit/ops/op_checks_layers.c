@@ -39,6 +39,12 @@ static void close_to(struct trial *t, const char *op, enum pk_dtype type, const 
     trial_close(t, op, type, got, want, n, trial_allowed(PK_FP32, PK_MATH_IEEE, type, terms));
 }
 
+static void twice(double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] *= 2;
+}
+
 /* Of [0, below), every one of them but the last where there are enough, some often. */
 static int32_t *random_tokens(struct trial *t, size_t n, size_t below)
 {
@@ -71,6 +77,10 @@ static void check_embed_shape(struct trial *t, enum pk_dtype type, size_t rows, 
     host.tokens = tokens, host.d_out = d_out;
     pk_reference_embed_backward(&host, want);
     close_to(t, "embed backward", PK_FP32, b.d_table, want, vocab * cols, rows);
+    b.add = 1;
+    trial_ran(t, "embed backward, added", pk_op_embed_backward(t->dev, &b, &t->err));
+    twice(want, vocab * cols);
+    close_to(t, "embed backward, added", PK_FP32, b.d_table, want, vocab * cols, 2 * rows);
     trial_end(t);
 }
 
@@ -146,6 +156,12 @@ static void check_norm_backward_shape(struct trial *t, enum pk_dtype type, size_
     if (cols > 1 || host.d_s) /* one column: it is always 1, and what is left is rounding */
         close_to(t, "norm backward", type, on.d_x, d_x, n, cols);
     close_to(t, "weight of norm backward", PK_FP32, on.d_w, d_w, cols, rows);
+    if (on.d_x != d_y_on && on.d_x != d_s_on) {
+        on.add = 1;
+        trial_ran(t, "norm backward, added", pk_op_norm_backward(t->dev, &on, &t->err));
+        twice(d_w, cols);
+        close_to(t, "weight of norm backward, added", PK_FP32, on.d_w, d_w, cols, 2 * rows);
+    }
     trial_end(t);
 }
 

@@ -202,7 +202,7 @@ template <typename T, int W> PK_KERNEL((BLOCK, 2), backward, const pk_embed_back
     const uint32_t rows = (uint32_t)e.rows, share = (rows + BLOCK - 1) / BLOCK * WARP;
     uint32_t at = min(warp * share, rows);
     const uint32_t last = min(at + share, rows);
-    for (bool add = false;; add = true) {
+    for (bool add = e.add;; add = true) {
         if (threadIdx.x < OWNED)
             f.of_token[threadIdx.x] = 0;
         if (threadIdx.x == 0)

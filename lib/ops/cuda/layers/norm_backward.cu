@@ -168,7 +168,7 @@ template <typename T, int W> PK_KERNEL((BLOCK), walked_d_x, const pk_norm_backwa
     }
 }
 
-PK_KERNEL((WARP * WARP), sum_parts, const float *partial, float *d_w, size_t cols, unsigned parts)
+PK_KERNEL((WARP * WARP), sum_parts, const float *partial, float *d_w, bool add, size_t cols, unsigned parts)
 {
     pk_wait_for_previous();
     __shared__ float sums[WARP][WARP];
@@ -186,7 +186,7 @@ PK_KERNEL((WARP * WARP), sum_parts, const float *partial, float *d_w, size_t col
 #pragma unroll
     for (int i = 1; i < WARP; i++)
         sum += sums[i][x];
-    d_w[c] = sum;
+    d_w[c] = add ? d_w[c] + sum : sum;
 }
 
 struct call {
@@ -217,7 +217,7 @@ template <typename T, int W> int launch(const call &c, const pk_norm_backward &n
         return rc;
     const dim3 square(WARP, WARP);
     return PK_LAUNCH(sum_parts, (unsigned)((n.cols + WARP - 1) / WARP), square, 0, c.s, c.partial, n.d_w,
-                     n.cols, c.parts);
+                     n.add != 0, n.cols, c.parts);
 }
 
 template <typename T> int by_alignment(const call &c, const pk_norm_backward &n)

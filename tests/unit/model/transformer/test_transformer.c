@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "device/null.h"
 #include "model/transformer/check.h"
+#include "model/transformer/reference.h"
 
 #include <math.h>
 #include <string.h>
@@ -341,6 +342,89 @@ static void training_reduces_the_loss_alike(void **state)
     }
 }
 
+/* --- accumulation --- */
+
+static const struct pk_transformer_config global = {.layers = 1,
+                                                    .width = 16,
+                                                    .heads = 2,
+                                                    .ff = 24,
+                                                    .vocab = 13,
+                                                    .seq = 3,
+                                                    .batch = 1024,
+                                                    .attention = PK_ATTENTION_FLASH,
+                                                    .fused = true};
+
+/* Gradients of the batch in parts of `micro` sequences, added up and scaled once; the result is the mean loss. */
+static double accumulate(struct bench *b, size_t micro)
+{
+    const size_t all = b->t.c.batch, parts = all / micro;
+    double loss = 0;
+    b->t.c.batch = micro;
+    for (size_t i = 0; i < parts; i++) {
+        const size_t at = i * micro * b->t.c.seq;
+        float part;
+        b->t.add = i > 0;
+        ok(pk_transformer_batch(&b->t, b->tokens + at, b->targets + at, &err));
+        ok(pk_transformer_forward(&b->t, true, &err));
+        ok(pk_transformer_backward(&b->t, &err));
+        ok(pk_transformer_loss(&b->t, &part, &err));
+        loss += (double)part / (double)parts;
+    }
+    ok(pk_transformer_scale(&b->t, 1.0f / (float)parts, &err));
+    b->t.c.batch = all;
+    return loss;
+}
+
+static enum pk_code weights_of(void *user, const struct pk_parameter *w, float *to, struct pk_err *e)
+{
+    const struct pk_transformer *t = user;
+    memcpy(to, t->p + w->offset, w->rows * w->cols * sizeof *to);
+    return PK_OK;
+}
+
+static void parts_of_a_batch_add_up_to_it(void **state)
+{
+    for (size_t i = 0; i < WAYS; i++) {
+        struct bench b;
+        double want;
+        const struct pk_transformer_config c = in_way(global, &ways[i]);
+        open_bench(&b, "cpu", &c);
+        fill_bench(&b);
+        ok(pk_transformer_check(&b.t, b.tokens, b.targets, i == 0,
+                                &err)); /* leaves the gradients of 1024 x 1 */
+        float *whole = pk_new_n(&b.arena, float, b.t.layout.elements);
+        memcpy(whole, b.t.g, b.t.layout.elements * sizeof *whole);
+        const struct pk_reference r = {&c,        &b.t.layout, weights_of, &b.t, b.tokens,
+                                       b.targets, c.batch,     c.seq,      {0}};
+        ok(pk_reference_loss(&r, &want, &err));
+        assert_near(accumulate(&b, 16), want, 1e-5);
+        for (size_t k = 0; k < b.t.layout.elements; k++)
+            assert_near((double)b.t.g[k], (double)whole[k], 1e-5);
+        assert_near(accumulate(&b, 1024), want, 1e-5);
+        close_bench(&b);
+    }
+}
+
+static void loss_begins(void *user)
+{
+    ++*(unsigned *)user;
+}
+
+static void the_loss_begins_once_in_a_forward_pass(void **state)
+{
+    for (size_t i = 0; i < WAYS; i++) {
+        const struct pk_transformer_config c = in_way(tiny, &ways[i]);
+        struct bench b;
+        unsigned n = 0;
+        open_bench(&b, "null", &c);
+        b.t.loss_hook = (struct pk_loss_hook){loss_begins, &n};
+        ok(pk_transformer_forward(&b.t, true, &err));
+        ok(pk_transformer_backward(&b.t, &err));
+        assert_int_equal(n, 1);
+        close_bench(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +440,8 @@ int main(void)
         cmocka_unit_test(wrong_results_are_found),
         cmocka_unit_test(weights_beyond_the_range_accuse_nobody),
         cmocka_unit_test(training_reduces_the_loss_alike),
+        cmocka_unit_test(parts_of_a_batch_add_up_to_it),
+        cmocka_unit_test(the_loss_begins_once_in_a_forward_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
