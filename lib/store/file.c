@@ -132,7 +132,9 @@ enum pk_code pk_db_look(const char *path, enum pk_store_mode mode, struct pk_err
     pk_why(err, S_ISDIR(st.st_mode)    ? "it is a directory"
                 : !S_ISREG(st.st_mode) ? "it is not a regular file"
                                        : "it is empty: nothing was recorded in it");
-    return pk_fix(err, "name a file with --db, for example --db perfkit.db");
+    return pk_fix(err, S_ISREG(st.st_mode)
+                           ? "record in it first (`perfkit run`), or name another store with --db"
+                           : "name a file with --db, for example --db perfkit.db");
 }
 
 enum pk_code pk_db_may_create(const char *path, struct pk_err *err)

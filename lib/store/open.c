@@ -142,7 +142,8 @@ static enum pk_code check_header(struct pk_store *s, struct pk_err *err)
         pk_fail(err, PK_E_IO, "store %s: refused", s->path);
         pk_why(err, fresh ? "it is an empty database: nothing was recorded in it"
                           : "it is a SQLite database of another program");
-        return pk_fix(err, "name a perfkit store with --db");
+        return pk_fix(err, fresh ? "record in it first (`perfkit run`), or name another store with --db"
+                                 : "name a perfkit store with --db");
     }
     if (version < pk_db_first_version() || version > pk_db_newest_version())
         return refuse_version(s, (long long)version, err);

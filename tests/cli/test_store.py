@@ -149,10 +149,24 @@ def test_a_newer_store_names_both_versions(perfkit):
     perfkit("show").refused(1, "999", f"versions up to {NEWEST}", "newer perfkit")
 
 
-def test_a_directory_and_an_empty_file(perfkit, tmp_path):
+def test_a_directory(perfkit, tmp_path):
     perfkit("show", "--db", tmp_path).refused(1, "directory")
-    perfkit.db.write_bytes(b"")
-    perfkit("show").refused(1, "empty")
+
+
+def empty_database(path):
+    """Has one page and no tables: what SQLite rolls back to when a process was killed while it wrote the schema."""
+    db = sqlite3.connect(path)
+    db.executescript("CREATE TABLE t (x); DROP TABLE t; VACUUM;")
+    db.close()
+    assert path.stat().st_size > 0
+
+
+@pytest.mark.parametrize("make", [pathlib.Path.touch, empty_database])
+def test_a_store_with_nothing_in_it(perfkit, make):
+    make(perfkit.db)
+    perfkit("show").refused(1, "empty", "nothing was recorded", "`perfkit run`", "--db")
+    assert perfkit("exec", "-r", "1", "--no-counters", "--", "true").status == 0
+    assert perfkit("db", "check").status == 0 and perfkit("show").status == 0
 
 
 def test_corrupt_bytes(perfkit):
