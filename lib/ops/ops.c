@@ -246,9 +246,12 @@ enum pk_code pk_op_norm_backward(struct pk_device *dev, const struct pk_norm_bac
 static void assert_heads(const struct pk_heads *h)
 {
     pk_assert(h->batch && h->seq && h->heads && h->dim && h->parts >= 1 && h->parts <= 3 && h->rows);
-    pk_assert(h->turned < 1u << h->parts && (!h->turned || (h->turns && h->dim % 2 == 0)));
+    pk_assert(pk_heads_stride(h) >= h->parts * h->heads * h->dim);
+    pk_assert(h->turned < 1u << h->parts &&
+              (!h->turned || (h->turns && h->dim % 2 == 0 && pk_heads_stride(h) % 2 == 0)));
     for (unsigned p = 0; p < h->parts; p++)
-        pk_assert(h->head[p] && (h->head[p] != h->rows || (h->heads == 1 && h->parts == 1)));
+        pk_assert(h->head[p] && (h->head[p] != h->rows ||
+                                 (h->heads == 1 && h->parts == 1 && !h->stride && pk_heads_repeat(h) == 1)));
 }
 
 enum pk_code pk_op_split_heads(struct pk_device *dev, const struct pk_heads *h, struct pk_err *err)

@@ -123,18 +123,29 @@ struct pk_norm_backward {
 };
 
 /* Between rows of tokens and heads: head[p][b, h, t, :] = R_t rows[b, t, (p * heads + h) * dim + :], and back with R_t transposed, for p
- * < parts. R_t turns pairs (2i, 2i+1) of part p by the angle of position t (Su et al. 2021) when bit p of `turned` is set, else it is
+ * < parts. With repeat > 1 (grouped queries, Ainslie et al. 2023) a head of the rows is `repeat` adjacent ones of head[p], all equal, and
+ * the way back adds them up in fp32. R_t turns pairs (2i, 2i+1) of part p by the angle of position t (Su et al. 2021) when bit p of `turned` is set, else it is
  * the identity. With one head and one part both layouts are equal, and this is only a rotation. */
 struct pk_heads {
-    size_t batch, seq, heads, dim; /* dim is even if a part is turned */
+    size_t batch, seq, heads, dim; /* heads: of the rows; dim is even if a part is turned */
     unsigned parts;                /* 1 to 3: q; k, v; q, k, v */
     unsigned turned;               /* bits */
     enum pk_dtype dtype;
     const float
         *turns;    /* [seq, dim / 2, 2]: cosine and sine, from pk_rope_turns; NULL when nothing is turned */
     void *rows;    /* [batch, seq, parts * heads * dim] */
-    void *head[3]; /* [batch * heads, seq, dim] each */
+    void *head[3]; /* [batch * heads * repeat, seq, dim] each */
+    size_t stride; /* elements from a row to the next; 0 = parts * heads * dim */
+    size_t repeat; /* 0 = 1 */
 };
+PK_EVERYWHERE static inline size_t pk_heads_stride(const struct pk_heads *h)
+{
+    return h->stride ? h->stride : h->parts * h->heads * h->dim;
+}
+PK_EVERYWHERE static inline size_t pk_heads_repeat(const struct pk_heads *h)
+{
+    return h->repeat ? h->repeat : 1;
+}
 
 /* Elementwise, n elements; y may be a or b. */
 enum pk_map {

@@ -30,10 +30,11 @@ double turned(const std::vector<float> &turns, const float *x, size_t t, size_t 
 void check(enum pk_dtype type, const pk_heads &shape, bool merge, size_t off)
 {
     pk_heads h = shape;
-    const size_t part = h.batch * h.seq * h.heads * h.dim;
+    const size_t repeat = pk_heads_repeat(&h), part = h.batch * h.seq * h.heads * repeat * h.dim;
+    const size_t stride = pk_heads_stride(&h), all = h.batch * h.seq * stride;
     const std::vector<float> turns = turns_of(h.seq, h.dim);
-    array in_rows(type, part * h.parts, off), in_q(type, part), in_k(type, part), in_v(type, part);
-    results rows(part * h.parts, type), q(part, type), k(part, type), v(part, type);
+    array in_rows(type, all, off), in_q(type, part), in_k(type, part), in_v(type, part);
+    results rows(all, type), q(part, type), k(part, type), v(part, type);
     const array *in_head[] = {&in_q, &in_k, &in_v};
     const results *head[] = {&q, &k, &v};
     h.dtype = type;
@@ -48,13 +49,21 @@ void check(enum pk_dtype type, const pk_heads &shape, bool merge, size_t off)
             for (size_t p = 0; p < h.parts; p++)
                 for (size_t n = 0; n < h.heads; n++)
                     for (size_t e = 0; e < h.dim; e++) {
-                        const size_t row = (((b * h.seq + t) * h.parts + p) * h.heads + n) * h.dim,
-                                     at = ((b * h.heads + n) * h.seq + t) * h.dim;
-                        const float *from = merge ? &in_head[p]->wide[at] : &in_rows.wide[row];
-                        const double want = turned(turns, from, t, e, h.dim, h.turned >> p & 1, merge);
-                        expect(merge ? rows[row + e] : (*head[p])[at + e], want,
-                               near(type, want, h.turned ? 1 : 0), merge ? "merged heads" : "split heads",
-                               h.dim, row + e);
+                        const size_t row = (b * h.seq + t) * stride + (p * h.heads + n) * h.dim;
+                        double sum = 0;
+                        for (size_t r = 0; r < repeat; r++) {
+                            const size_t at = (((b * h.heads + n) * repeat + r) * h.seq + t) * h.dim;
+                            const float *from = merge ? &in_head[p]->wide[at] : &in_rows.wide[row];
+                            const double want = turned(turns, from, t, e, h.dim, h.turned >> p & 1, merge);
+                            sum += want;
+                            if (!merge)
+                                expect((*head[p])[at + e], want, near(type, want, h.turned ? 1 : 0),
+                                       "split heads", h.dim, row + e);
+                        }
+                        if (merge)
+                            expect(rows[row + e], sum,
+                                   near(type, sum, h.turned || repeat > 1 ? 1 : 0) * (double)repeat,
+                                   "merged heads", h.dim, row + e);
                     }
 }
 
@@ -63,7 +72,7 @@ void in_place(enum pk_dtype type)
     enum { SEQ = 9, DIM = 32 };
     const std::vector<float> turns = turns_of(SEQ, DIM);
     array x(type, SEQ * DIM);
-    pk_heads h = {1, SEQ, 1, DIM, 1, 1, type, turns.data(), x.data(), {x.data()}};
+    pk_heads h = {1, SEQ, 1, DIM, 1, 1, type, turns.data(), x.data(), {x.data()}, 0, 0};
     expect_launched(pk_k_split_heads(nullptr, &h), "heads in place", DIM);
     for (size_t i = 0; i < SEQ * DIM; i++) {
         const double want = turned(turns, &x.wide[i / DIM * DIM], i / DIM, i % DIM, DIM, true, false);
@@ -76,14 +85,18 @@ void in_place(enum pk_dtype type)
 int main()
 {
     const pk_heads shapes[] = {
-        {2, 5, 3, 64, 3, 3, PK_FP32, nullptr, nullptr, {}},
-        {1, 4, 12, 64, 1, 1, PK_FP32, nullptr, nullptr, {}},
-        {2, 3, 5, 6, 2, 1, PK_FP32, nullptr, nullptr, {}},
-        {1, 3, 2, 7, 3, 0, PK_FP32, nullptr, nullptr, {}},
-        {1, 2, 37, 128, 3, 2, PK_FP32, nullptr, nullptr, {}},
-        {1, 2, 2, 4096, 1, 1, PK_FP32, nullptr, nullptr, {}},
-        {3, 1, 300, 2, 1, 0, PK_FP32, nullptr, nullptr, {}},
-        {0, 1, 1, 2, 1, 0, PK_FP32, nullptr, nullptr, {}},
+        {2, 5, 3, 64, 3, 3, PK_FP32, nullptr, nullptr, {}, 0, 0},
+        {1, 4, 12, 64, 1, 1, PK_FP32, nullptr, nullptr, {}, 0, 0},
+        {2, 3, 5, 6, 2, 1, PK_FP32, nullptr, nullptr, {}, 0, 0},
+        {1, 3, 2, 7, 3, 0, PK_FP32, nullptr, nullptr, {}, 0, 0},
+        {1, 2, 37, 128, 3, 2, PK_FP32, nullptr, nullptr, {}, 0, 0},
+        {1, 2, 2, 4096, 1, 1, PK_FP32, nullptr, nullptr, {}, 0, 0},
+        {3, 1, 300, 2, 1, 0, PK_FP32, nullptr, nullptr, {}, 0, 0},
+        {0, 1, 1, 2, 1, 0, PK_FP32, nullptr, nullptr, {}, 0, 0},
+        {2, 3, 2, 64, 2, 1, PK_FP32, nullptr, nullptr, {}, 14 * 64, 7},
+        {1, 4, 1, 6, 2, 1, PK_FP32, nullptr, nullptr, {}, 26, 3},
+        {1, 4, 1, 6, 2, 0, PK_FP32, nullptr, nullptr, {}, 25, 3},
+        {3, 1, 1, 640, 1, 0, PK_FP32, nullptr, nullptr, {}, 0, 2},
     };
     for (enum pk_dtype type : {PK_FP32, PK_BF16}) {
         for (const pk_heads &h : shapes)

@@ -13,24 +13,33 @@ static void enter(struct pk_model_pass *p, size_t layer, struct pk_stream *s, bo
     *s = (struct pk_stream){0};
 }
 
-/* q, k and v by heads, q and k turned. */
+static void replace(struct pk_model_pass *p, void **x, void *y)
+{
+    pk_device_free(p->dev, *x);
+    *x = y;
+}
+
+/* q, k and v by heads, q and k turned; as many heads of each. */
 static void project(struct pk_model_pass *p, size_t layer, struct pk_block_saved *b)
 {
     if (p->t->c.fused) {
         void *qkv = pk_pass_product(p, pk_pass_weight(p, layer, PK_Q, 3), b->n1), *head[3];
-        pk_pass_split(p, qkv, 3, 3, head);
+        pk_pass_split_qkv(p, qkv, head);
         b->q = head[0], b->k = head[1], b->v = head[2];
         PK_PASS_DROP(p, qkv);
         return;
     }
+    const size_t all = p->t->c.heads, kv = pk_transformer_kv_heads(&p->t->c);
     void **to[] = {&b->q, &b->k, &b->v};
     for (unsigned i = 0; i < 3; i++) {
         void *rows = pk_pass_product(p, pk_pass_weight(p, layer, PK_Q + i, 1), b->n1), *head;
-        pk_pass_split(p, rows, 1, 0, &head);
+        pk_pass_split(p, i ? kv : all, rows, 1, 0, &head);
         PK_PASS_DROP(p, rows);
-        *to[i] = i < 2 ? pk_pass_turn(p, head, false) : head;
         if (i < 2)
-            PK_PASS_DROP(p, head);
+            replace(p, &head, pk_pass_turn(p, i ? kv : all, head, false));
+        if (i && kv < all)
+            replace(p, &head, pk_pass_repeat(p, head, false));
+        *to[i] = head;
     }
 }
 
@@ -55,7 +64,7 @@ static void attention_half(struct pk_model_pass *p, size_t layer, enum pk_keep k
     b->attention =
         (struct pk_attention_step){.s = pk_transformer_attention(c), .q = b->q, .k = b->k, .v = b->v};
     PK_PASS_RUN(p, pk_attention_forward(p->dev, c->attention, &b->attention, p->err));
-    b->context = pk_pass_merge(p, &b->attention.o, 1, 0);
+    b->context = pk_pass_merge(p, c->heads, &b->attention.o, 1, 0);
     if (!all)
         drop_attention(p, b);
     void *a = pk_pass_product(p, pk_pass_weight(p, layer, PK_O, 1), b->context);
@@ -229,10 +238,10 @@ static void attend_back(struct pk_model_pass *p, size_t layer, struct pk_block_s
     const struct pk_weight o = pk_pass_weight(p, layer, PK_O, 1);
     void *d_context = pk_pass_product_back(p, o, d), *d_o;
     if (p->t->c.fused)
-        b->context = pk_pass_merge(p, &b->attention.o, 1, 0);
+        b->context = pk_pass_merge(p, p->t->c.heads, &b->attention.o, 1, 0);
     pk_pass_weight_gradient(p, o, d, b->context);
     PK_PASS_DROP(p, b->context);
-    pk_pass_split(p, d_context, 1, 0, &d_o);
+    pk_pass_split(p, p->t->c.heads, d_context, 1, 0, &d_o);
     PK_PASS_DROP(p, d_context);
     b->attention.d_o = d_o;
     PK_PASS_RUN(p, pk_attention_backward(p->dev, p->t->c.attention, &b->attention, p->err));
@@ -245,7 +254,7 @@ static void *project_back_fused(struct pk_model_pass *p, size_t layer, struct pk
 {
     const struct pk_weight qkv = pk_pass_weight(p, layer, PK_Q, 3);
     void *const heads[] = {b->attention.dq, b->attention.dk, b->attention.dv};
-    void *d_qkv = pk_pass_merge(p, heads, 3, 3);
+    void *d_qkv = pk_pass_merge_qkv(p, heads);
     drop_attention(p, b);
     pk_pass_weight_gradient(p, qkv, d_qkv, b->n1);
     void *d_n1 = pk_pass_product_back(p, qkv, d_qkv);
@@ -255,12 +264,15 @@ static void *project_back_fused(struct pk_model_pass *p, size_t layer, struct pk
 
 static void *project_back_apart(struct pk_model_pass *p, size_t layer, struct pk_block_saved *b)
 {
+    const size_t all = p->t->c.heads, kv = pk_transformer_kv_heads(&p->t->c);
     void *rows[3], *d_n1 = NULL;
     for (unsigned i = 0; i < 3; i++) {
         void *heads[] = {b->attention.dq, b->attention.dk, b->attention.dv};
-        void *turned = i < 2 ? pk_pass_turn(p, heads[i], true) : NULL;
-        rows[i] = pk_pass_merge(p, turned ? &turned : &heads[i], 1, 0);
+        void *sum = i && kv < all ? pk_pass_repeat(p, heads[i], true) : NULL;
+        void *turned = i < 2 ? pk_pass_turn(p, i ? kv : all, sum ? sum : heads[i], true) : NULL;
+        rows[i] = pk_pass_merge(p, i ? kv : all, turned ? &turned : sum ? &sum : &heads[i], 1, 0);
         PK_PASS_DROP(p, turned);
+        PK_PASS_DROP(p, sum);
     }
     drop_attention(p, b);
     for (unsigned i = 0; i < 3; i++) {

@@ -16,6 +16,15 @@ static size_t nearest_heads(const struct pk_transformer_config *c)
     return 1;
 }
 
+/* The largest divisor of n that is not larger than most. */
+static size_t nearest_divisor(size_t n, size_t most)
+{
+    for (size_t d = most < n ? most : n; d > 1; d--)
+        if (n % d == 0)
+            return d;
+    return 1;
+}
+
 static enum pk_code check_step(const char *axis, const char *what, size_t width, struct pk_err *err)
 {
     const size_t below = width / PK_WIDTH_STEP * PK_WIDTH_STEP;
@@ -36,6 +45,13 @@ enum pk_code pk_transformer_valid(const struct pk_transformer_config *c, struct 
         pk_why(err, "all heads have the same number of features: heads must divide d_model");
         return pk_fix(err, "choose another number, such as heads=%zu", nearest_heads(c));
     }
+    if (c->heads % pk_transformer_kv_heads(c)) {
+        pk_fail(err, PK_E_USAGE, "%zu heads cannot share %zu heads of keys and values", c->heads,
+                c->kv_heads);
+        pk_why(err, "each of them serves the same number of heads: kv_heads must divide heads");
+        return pk_fix(err, "choose another number, such as kv_heads=%zu",
+                      nearest_divisor(c->heads, c->kv_heads));
+    }
     if (c->width / c->heads % 2) {
         pk_fail(err, PK_E_USAGE, "heads of %zu features cannot have rotary positions", c->width / c->heads);
         pk_why(err, "features are rotated in pairs: d_model / heads must be even");
@@ -51,15 +67,17 @@ enum pk_code pk_transformer_valid(const struct pk_transformer_config *c, struct 
 
 size_t pk_transformer_parameters(const struct pk_transformer_config *c)
 {
-    const size_t block = 4 * c->width * c->width + 3 * c->width * c->ff + 2 * c->width;
-    return 2 * c->vocab * c->width + c->layers * block + c->width;
+    const size_t attention = 2 * c->width * (c->width + pk_transformer_kv_width(c));
+    const size_t block = attention + 3 * c->width * c->ff + 2 * c->width;
+    return c->vocab * c->width + c->layers * block + (c->headless ? 0 : c->width + c->vocab * c->width);
 }
 
 double pk_transformer_flops(const struct pk_transformer_config *c)
 {
     const double width = (double)c->width, seq = (double)c->seq;
-    const double weights =
-        (double)c->layers * (4 * width * width + 3 * width * (double)c->ff) + (double)c->vocab * width;
+    const double attention = 2 * width * (width + (double)pk_transformer_kv_width(c));
+    const double weights = (double)c->layers * (attention + 3 * width * (double)c->ff) +
+                           (c->headless ? 0 : (double)c->vocab * width);
     const double pairs = (double)c->batch * seq * (seq + 1) / 2;
     return 2 * weights * (double)pk_transformer_tokens(c) + 4 * width * pairs * (double)c->layers;
 }
@@ -93,14 +111,14 @@ static void add_tensor(struct parameter_builder *m, const char *name, size_t row
 static void put_block(struct parameter_builder *m, const struct pk_transformer_config *c, size_t layer,
                       struct pk_arena *a)
 {
-    const size_t d = c->width, f = c->ff;
+    const size_t d = c->width, f = c->ff, kv = pk_transformer_kv_width(c);
     const struct {
         const char *name;
         size_t rows, cols;
         bool starts_group;
     } rows[PK_BLOCK_PARAMETERS] = {
         [PK_NORM1] = {"ln1.weight", 1, d, true},          [PK_Q] = {"attn.q_proj.weight", d, d, true},
-        [PK_K] = {"attn.k_proj.weight", d, d, false},     [PK_V] = {"attn.v_proj.weight", d, d, false},
+        [PK_K] = {"attn.k_proj.weight", kv, d, false},    [PK_V] = {"attn.v_proj.weight", kv, d, false},
         [PK_O] = {"attn.output_proj.weight", d, d, true}, [PK_NORM2] = {"ln2.weight", 1, d, true},
         [PK_GATE] = {"ffn.w1.weight", f, d, true},        [PK_UP] = {"ffn.w3.weight", f, d, false},
         [PK_DOWN] = {"ffn.w2.weight", d, f, true},
@@ -112,13 +130,15 @@ static void put_block(struct parameter_builder *m, const struct pk_transformer_c
 
 void pk_layout_make(struct pk_layout *l, const struct pk_transformer_config *c, struct pk_arena *a)
 {
-    l->n = 3 + c->layers * PK_BLOCK_PARAMETERS;
+    l->n = (c->headless ? 1 : 3) + c->layers * PK_BLOCK_PARAMETERS;
     struct parameter_builder m = {.v = pk_new_n(a, struct pk_parameter, l->n)};
     add_tensor(&m, "token_embeddings.weight", c->vocab, c->width, true);
     for (size_t i = 0; i < c->layers; i++)
         put_block(&m, c, i, a);
-    add_tensor(&m, "ln_final.weight", 1, c->width, true);
-    add_tensor(&m, "lm_head.weight", c->vocab, c->width, true);
+    if (!c->headless) {
+        add_tensor(&m, "ln_final.weight", 1, c->width, true);
+        add_tensor(&m, "lm_head.weight", c->vocab, c->width, true);
+    }
     l->v = m.v;
     l->elements = (m.end + PK_LAYOUT_STEP - 1) / PK_LAYOUT_STEP * PK_LAYOUT_STEP;
 }

@@ -1,7 +1,8 @@
 /* Config: the shape of a decoder transformer, with its parameters, their layout in one flat array, and the check of a weights file.
  *
  * Pre-norm decoder: token embedding; layers of RMSNorm, attention with rotary positions and a causal mask, RMSNorm, SwiGLU; a last
- * RMSNorm; an untied head; no biases. Parameters: 2 vocab width + layers (4 width^2 + 3 width ff + 2 width) + width. */
+ * RMSNorm; an untied head; no biases. Parameters: 2 vocab width + layers (2 width^2 + 2 width kv + 3 width ff + 2 width) + width, where kv
+ * is the width of keys and of values: width, or less with kv_heads < heads. */
 #pragma once
 
 #include "base/arena.h"
@@ -17,6 +18,7 @@ enum pk_keep { PK_KEEP_NOTHING, PK_KEEP_INPUT, PK_KEEP_ALL };
 
 struct pk_transformer_config {
     size_t layers, width, heads, ff, vocab, seq, batch;
+    size_t kv_heads; /* of keys and values, each for heads / kv_heads adjacent heads of queries; 0 = heads */
     enum pk_dtype
         dtype; /* of weights in products and of activations; master weights, sums and the loss are fp32 */
     enum pk_math math; /* of fp32 products */
@@ -25,6 +27,8 @@ struct pk_transformer_config {
      * and AdamW; else one kernel per operation, as a framework launches them. recompute: only the input of a block is kept; backward
      * computes the rest again. */
     bool fused, recompute;
+    /* without the last norm, the head and the loss: forward ends with the last block's hidden state, and there is no backward */
+    bool headless;
 };
 
 #define PK_NORM_EPS 1e-5f
@@ -34,17 +38,25 @@ enum {
         1 << 20 /* tokens of a sequence: up to here float64 angles of rotary positions are exact to fp32 */
 };
 
-/* PK_E_USAGE for an invalid shape: width not a multiple of heads, heads of odd width, widths that are not multiples of PK_WIDTH_STEP, a
+/* PK_E_USAGE for an invalid shape: width not a multiple of heads, heads not one of kv_heads, heads of odd width, widths that are not multiples of PK_WIDTH_STEP, a
  * context longer than PK_CONTEXT_MAX. */
 enum pk_code pk_transformer_valid(const struct pk_transformer_config *c, struct pk_err *err) PK_MUST_CHECK;
 
 size_t pk_transformer_parameters(const struct pk_transformer_config *c);
+static inline size_t pk_transformer_kv_heads(const struct pk_transformer_config *c)
+{
+    return c->kv_heads ? c->kv_heads : c->heads;
+}
+static inline size_t pk_transformer_kv_width(const struct pk_transformer_config *c)
+{
+    return c->width / c->heads * pk_transformer_kv_heads(c);
+}
 static inline size_t pk_transformer_tokens(const struct pk_transformer_config *c)
 {
     return c->batch * c->seq;
 }
 
-/* The attention of one block: a problem per head, causal, scale 1 / sqrt(features of a head). */
+/* The attention of one block: a problem per head of queries, causal, scale 1 / sqrt(features of a head). */
 struct pk_attention_shape pk_transformer_attention(const struct pk_transformer_config *c);
 
 /* FLOPs of one forward pass that count for model FLOPs utilisation (Chowdhery et al. 2022, appendix B): 2 for each weight of a product
@@ -80,7 +92,7 @@ enum pk_block_parameter {
 };
 
 struct pk_layout {
-    const struct pk_parameter *v; /* embedding; block after block; last norm; head */
+    const struct pk_parameter *v; /* embedding; block after block; last norm and head, unless headless */
     size_t n;
     size_t elements; /* of the flat array */
 };

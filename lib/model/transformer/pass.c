@@ -138,12 +138,14 @@ void pk_pass_add(struct pk_model_pass *p, void *y, const void *x, size_t n)
     PK_PASS_RUN(p, pk_op_map(p->dev, PK_MAP_ADD, p->t->c.dtype, y, x, y, n, p->err));
 }
 
-static struct pk_heads heads(const struct pk_model_pass *p, void *rows, unsigned parts, unsigned turned)
+/* n: of a part of the rows. */
+static struct pk_heads heads(const struct pk_model_pass *p, size_t n, void *rows, unsigned parts,
+                             unsigned turned)
 {
     const struct pk_transformer_config *c = &p->t->c;
     return (struct pk_heads){.batch = c->batch,
                              .seq = c->seq,
-                             .heads = c->heads,
+                             .heads = n,
                              .dim = c->width / c->heads,
                              .parts = parts,
                              .turned = turned,
@@ -152,33 +154,89 @@ static struct pk_heads heads(const struct pk_model_pass *p, void *rows, unsigned
                              .rows = rows};
 }
 
-void pk_pass_split(struct pk_model_pass *p, void *rows, unsigned parts, unsigned turned, void *head[])
+void pk_pass_split(struct pk_model_pass *p, size_t n, void *rows, unsigned parts, unsigned turned,
+                   void *head[])
 {
-    const struct pk_transformer_config *c = &p->t->c;
-    struct pk_heads h = heads(p, rows, parts, turned);
+    struct pk_heads h = heads(p, n, rows, parts, turned);
     for (unsigned i = 0; i < parts; i++)
-        h.head[i] = head[i] = pk_pass_take(p, pk_transformer_tokens(c) * c->width);
+        h.head[i] = head[i] = pk_pass_take(p, pk_pass_tokens(p) * n * h.dim);
     PK_PASS_RUN(p, pk_op_split_heads(p->dev, &h, p->err));
 }
 
-void *pk_pass_merge(struct pk_model_pass *p, void *const head[], unsigned parts, unsigned turned)
+void *pk_pass_merge(struct pk_model_pass *p, size_t n, void *const head[], unsigned parts, unsigned turned)
 {
-    const struct pk_transformer_config *c = &p->t->c;
-    struct pk_heads h = heads(p, pk_pass_take(p, parts * pk_transformer_tokens(c) * c->width), parts, turned);
+    struct pk_heads h = heads(p, n, NULL, parts, turned);
+    h.rows = pk_pass_take(p, parts * pk_pass_tokens(p) * n * h.dim);
     for (unsigned i = 0; i < parts; i++)
         h.head[i] = head[i];
     PK_PASS_RUN(p, pk_op_merge_heads(p->dev, &h, p->err));
     return h.rows;
 }
 
-/* One head of one part, batch * heads times: rows and heads are then laid out alike. */
-void *pk_pass_turn(struct pk_model_pass *p, void *head, bool back)
+/* The q and the k and v of rows that hold all three. */
+static void grouped(struct pk_model_pass *p, void *rows, struct pk_heads of[2])
 {
     const struct pk_transformer_config *c = &p->t->c;
-    void *y = pk_pass_take(p, pk_transformer_tokens(c) * c->width);
-    struct pk_heads h = heads(p, back ? y : head, 1, 1);
-    h.batch *= h.heads;
-    h.heads = 1;
+    const size_t kv = pk_transformer_kv_heads(c);
+    of[0] = heads(p, c->heads, rows, 1, 1);
+    of[1] = heads(p, kv, pk_pass_at(p, rows, c->width), 2, 1);
+    of[0].stride = of[1].stride = c->width + 2 * pk_transformer_kv_width(c);
+    of[1].repeat = c->heads / kv;
+}
+
+void pk_pass_split_qkv(struct pk_model_pass *p, void *rows, void *head[3])
+{
+    const struct pk_transformer_config *c = &p->t->c;
+    struct pk_heads h[2];
+    if (pk_transformer_kv_heads(c) == c->heads) {
+        pk_pass_split(p, c->heads, rows, 3, 3, head);
+        return;
+    }
+    grouped(p, rows, h);
+    for (unsigned i = 0; i < 3; i++)
+        h[i > 0].head[i ? i - 1 : 0] = head[i] = pk_pass_take(p, pk_transformer_tokens(c) * c->width);
+    PK_PASS_RUN(p, pk_op_split_heads(p->dev, &h[0], p->err));
+    PK_PASS_RUN(p, pk_op_split_heads(p->dev, &h[1], p->err));
+}
+
+void *pk_pass_merge_qkv(struct pk_model_pass *p, void *const head[3])
+{
+    const struct pk_transformer_config *c = &p->t->c;
+    struct pk_heads h[2];
+    if (pk_transformer_kv_heads(c) == c->heads)
+        return pk_pass_merge(p, c->heads, head, 3, 3);
+    void *rows = pk_pass_take(p, pk_transformer_tokens(c) * (c->width + 2 * pk_transformer_kv_width(c)));
+    grouped(p, rows, h);
+    for (unsigned i = 0; i < 3; i++)
+        h[i > 0].head[i ? i - 1 : 0] = head[i];
+    PK_PASS_RUN(p, pk_op_merge_heads(p->dev, &h[0], p->err));
+    PK_PASS_RUN(p, pk_op_merge_heads(p->dev, &h[1], p->err));
+    return rows;
+}
+
+/* A whole head, all its positions, is one row of one position: rows and heads differ in the repetitions alone. */
+void *pk_pass_repeat(struct pk_model_pass *p, void *head, bool back)
+{
+    const struct pk_transformer_config *c = &p->t->c;
+    const size_t kv = pk_transformer_kv_heads(c), dim = c->width / c->heads;
+    void *y = pk_pass_take(p, pk_transformer_tokens(c) * (back ? kv * dim : c->width));
+    struct pk_heads h = heads(p, 1, back ? y : head, 1, 0);
+    h.batch = c->batch * kv;
+    h.seq = 1;
+    h.dim = c->seq * dim;
+    h.repeat = c->heads / kv;
+    h.head[0] = back ? head : y;
+    PK_PASS_RUN(p, back ? pk_op_merge_heads(p->dev, &h, p->err) : pk_op_split_heads(p->dev, &h, p->err));
+    return y;
+}
+
+/* One head of one part, batch * n times: rows and heads are then laid out alike. */
+void *pk_pass_turn(struct pk_model_pass *p, size_t n, void *head, bool back)
+{
+    const struct pk_transformer_config *c = &p->t->c;
+    void *y = pk_pass_take(p, pk_transformer_tokens(c) * n * (c->width / c->heads));
+    struct pk_heads h = heads(p, 1, back ? y : head, 1, 1);
+    h.batch *= n;
     h.head[0] = back ? head : y;
     PK_PASS_RUN(p, back ? pk_op_merge_heads(p->dev, &h, p->err) : pk_op_split_heads(p->dev, &h, p->err));
     return y;

@@ -82,15 +82,15 @@ static double *norm(struct evaluation *e, const struct pk_parameter *w, const do
     return y;
 }
 
-static void rotate(const struct evaluation *e, double *x)
+/* Heads of the model's width, next to each other in rows of `width`. */
+static void rotate(const struct evaluation *e, double *x, size_t width)
 {
-    const struct pk_transformer_config *c = e->r->c;
-    const size_t dim = c->width / c->heads;
+    const size_t dim = e->r->c->width / e->r->c->heads;
     for (size_t r = 0; r < e->rows; r++)
-        for (size_t f = 0; f < c->width; f += 2) {
+        for (size_t f = 0; f < width; f += 2) {
             const double position = (double)(r % e->r->prefix), i = (double)(f % dim);
             const double angle = position * pow(10000, -i / (double)dim);
-            double *pair = x + r * c->width + f;
+            double *pair = x + r * width + f;
             const double a = pair[0], b = pair[1];
             pair[0] = a * cos(angle) - b * sin(angle);
             pair[1] = a * sin(angle) + b * cos(angle);
@@ -112,29 +112,31 @@ static struct exponentials exponentiate(double *x, size_t n)
     return e;
 }
 
-/* Features [from, from + dim) of row r of the result. */
+/* Of head h: its features of row r of the result. */
 static void attend_head(struct evaluation *e, const double *q, const double *k, const double *v, size_t r,
-                        size_t from, size_t dim, double *p, double *out)
+                        size_t h, double *p, double *out)
 {
-    const size_t d = e->r->c->width, t = r % e->r->prefix, first = r - t;
+    const struct pk_transformer_config *c = e->r->c;
+    const size_t d = c->width, kv = pk_transformer_kv_width(c), dim = d / c->heads;
+    const size_t t = r % e->r->prefix, first = r - t, from = h * dim;
+    const size_t shared = h / (c->heads / pk_transformer_kv_heads(c)) * dim;
     for (size_t s = 0; s <= t; s++) {
-        const double *key = k + (first + s) * d + from;
+        const double *key = k + (first + s) * kv + shared;
         p[s] = dot(e, &e->block[PK_Q], q + r * d + from, key, dim) / sqrt((double)dim);
     }
     const double sum = exponentiate(p, t + 1).sum;
-    for (size_t i = from; i < from + dim; i++)
+    for (size_t i = 0; i < dim; i++)
         for (size_t s = 0; s <= t; s++)
-            out[r * d + i] += p[s] / sum * v[(first + s) * d + i];
+            out[r * d + from + i] += p[s] / sum * v[(first + s) * kv + shared + i];
 }
 
 static double *attend(struct evaluation *e, const double *q, const double *k, const double *v)
 {
     const struct pk_transformer_config *c = e->r->c;
-    const size_t dim = c->width / c->heads;
     double *out = doubles(e, e->rows * c->width), *p = doubles(e, e->r->prefix);
     for (size_t r = 0; r < e->rows; r++)
         for (size_t h = 0; h < c->heads; h++)
-            attend_head(e, q, k, v, r, h * dim, dim, p, out);
+            attend_head(e, q, k, v, r, h, p, out);
     return out;
 }
 
@@ -152,8 +154,8 @@ static void block(struct evaluation *e, size_t layer, double *x)
     e->block = w;
     const double *normed = norm(e, &w[PK_NORM1], x);
     double *q = product(e, &w[PK_Q], normed), *k = product(e, &w[PK_K], normed);
-    rotate(e, q);
-    rotate(e, k);
+    rotate(e, q, c->width);
+    rotate(e, k, pk_transformer_kv_width(c));
     add(x, product(e, &w[PK_O], attend(e, q, k, product(e, &w[PK_V], normed))), n);
     normed = norm(e, &w[PK_NORM2], x);
     double *gate = product(e, &w[PK_GATE], normed), *up = product(e, &w[PK_UP], normed);

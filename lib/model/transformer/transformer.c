@@ -160,8 +160,10 @@ enum pk_code pk_transformer_batch(struct pk_transformer *t, const int32_t *token
 {
     const size_t bytes = pk_transformer_tokens(&t->c) * sizeof *tokens;
     enum pk_code rc;
-    if ((rc = inside(t, tokens, "token", err)) || (rc = inside(t, targets, "target", err)) ||
-        (rc = pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->tokens, tokens, bytes, err)))
+    pk_assert(targets || t->c.headless);
+    if ((rc = inside(t, tokens, "token", err)) ||
+        (rc = targets ? inside(t, targets, "target", err) : PK_OK) ||
+        (rc = pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->tokens, tokens, bytes, err)) || !targets)
         return rc;
     return pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->targets, targets, bytes, err);
 }
@@ -170,11 +172,15 @@ enum pk_code pk_transformer_forward(struct pk_transformer *t, bool keep, struct 
 {
     struct pk_model_pass p = pk_pass_of(t, err);
     struct pk_stream s;
+    pk_assert(!keep || !t->c.headless);
     t->kept = !keep ? PK_KEEP_NOTHING : t->c.recompute ? PK_KEEP_INPUT : PK_KEEP_ALL;
     pk_ends_begin(&p, &s);
-    for (size_t i = 0; !p.rc && i < t->c.layers; i++)
+    for (size_t i = 0; !p.rc && i < t->c.layers; i++) {
         pk_block_forward(&p, i, &s, t->kept);
-    if (p.rc) {
+        if (t->block_hook.made)
+            PK_PASS_RUN(&p, t->block_hook.made(t->block_hook.user, i, s.x, s.delta, err));
+    }
+    if (p.rc || t->c.headless) {
         if (!s.x_saved)
             PK_PASS_DROP(&p, s.x);
         PK_PASS_DROP(&p, s.delta);

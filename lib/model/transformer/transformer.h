@@ -49,6 +49,15 @@ struct pk_loss_hook {
     void *user;
 };
 
+/* Called by forward behind each block, in order: work that is enqueued on PK_LANE_COMPUTE from now on reads the block's hidden state, of
+ * [tokens, width] in the model's type, which is x, or x + delta where delta is not NULL. They are valid until the call returns. An error
+ * ends the pass. */
+struct pk_block_hook {
+    enum pk_code (*made)(void *user, size_t layer, const void *x, const void *delta,
+                         struct pk_err *err); /* NULL = not called */
+    void *user;
+};
+
 /* Callers may read all fields; only the functions below write them. While no pass runs the caller may set the hooks, `add`, and
  * c.batch: up to that of open, for a batch with fewer sequences. */
 struct pk_transformer {
@@ -68,6 +77,7 @@ struct pk_transformer {
     struct pk_gradient_hook hook;
     struct pk_loss_hook loss_hook;
     bool add; /* backward adds to t->g instead of overwriting it */
+    struct pk_block_hook block_hook;
 };
 
 /* The report's hyperparameters (AdamW's defaults as in PyTorch). */
@@ -89,11 +99,11 @@ struct pk_origin {
  * 2010, 2 / (rows + cols); embeddings with variance 1; norms 1. Equal on every device. Moments are 0, powers of beta 1. */
 enum pk_code pk_transformer_fill(struct pk_transformer *t, const struct pk_origin *from,
                                  struct pk_err *err) PK_MUST_CHECK;
-/* Copies host arrays of batch * seq tokens. PK_E_USAGE for a token outside the vocabulary. */
+/* Copies host arrays of batch * seq tokens; without a head targets may be NULL. PK_E_USAGE for a token outside the vocabulary. */
 enum pk_code pk_transformer_batch(struct pk_transformer *t, const int32_t *tokens, const int32_t *targets,
                                   struct pk_err *err) PK_MUST_CHECK;
 
-/* Writes the mean cross-entropy of the batch to t->loss. keep: keeps what backward needs (less with c.recompute); else activations are
+/* Writes the mean cross-entropy of the batch to t->loss, unless headless. keep: keeps what backward needs (less with c.recompute); else activations are
  * freed during the pass. */
 enum pk_code pk_transformer_forward(struct pk_transformer *t, bool keep, struct pk_err *err) PK_MUST_CHECK;
 /* Writes the gradients of the loss to t->g, or with t->add adds them to it; frees what forward kept. */

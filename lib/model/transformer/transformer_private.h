@@ -50,7 +50,10 @@ struct pk_weight {
 };
 static inline struct pk_weight pk_weight_of(const struct pk_parameter *first, size_t adjacent)
 {
-    return (struct pk_weight){first->rows * adjacent, first->cols, first->offset, first, adjacent};
+    struct pk_weight w = {0, first->cols, first->offset, first, adjacent};
+    for (size_t i = 0; i < adjacent; i++)
+        w.out += first[i].rows;
+    return w;
 }
 static inline struct pk_weight pk_pass_weight(const struct pk_model_pass *p, size_t layer,
                                               enum pk_block_parameter first, size_t adjacent)
@@ -79,12 +82,19 @@ void pk_pass_norm_back(struct pk_model_pass *p, const struct pk_parameter *w, co
 void *pk_pass_map(struct pk_model_pass *p, enum pk_map map, const void *a, const void *b, size_t n);
 void pk_pass_add(struct pk_model_pass *p, void *y, const void *x, size_t n);
 
-/* Rows to `parts` arrays of heads (allocated), and heads to rows (allocated); the parts in the bit mask `turned` are rotated by their
+/* Rows to `parts` arrays of n heads (allocated), and heads to rows (allocated); the parts in the bit mask `turned` are rotated by their
  * positions. */
-void pk_pass_split(struct pk_model_pass *p, void *rows, unsigned parts, unsigned turned, void *head[]);
-void *pk_pass_merge(struct pk_model_pass *p, void *const head[], unsigned parts, unsigned turned);
-/* Heads rotated by their positions, or rotated back; allocated. */
-void *pk_pass_turn(struct pk_model_pass *p, void *head, bool back);
+void pk_pass_split(struct pk_model_pass *p, size_t n, void *rows, unsigned parts, unsigned turned,
+                   void *head[]);
+void *pk_pass_merge(struct pk_model_pass *p, size_t n, void *const head[], unsigned parts, unsigned turned);
+/* The same for rows of q, k and v, where q and k are rotated; keys and values have as many heads as queries: those of kv_heads are
+ * repeated, and added up on the way back. */
+void pk_pass_split_qkv(struct pk_model_pass *p, void *rows, void *head[3]);
+void *pk_pass_merge_qkv(struct pk_model_pass *p, void *const head[3]);
+/* n heads rotated by their positions, or rotated back; allocated. */
+void *pk_pass_turn(struct pk_model_pass *p, size_t n, void *head, bool back);
+/* Heads of keys or values repeated to as many as queries have, or those added up again; allocated. */
+void *pk_pass_repeat(struct pk_model_pass *p, void *head, bool back);
 
 /* --- the parts of a pass, a file each --- */
 

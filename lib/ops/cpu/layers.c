@@ -80,6 +80,31 @@ struct heads_job {
     size_t blocks; /* of one problem */
 };
 
+/* The sum of the heads that are repetitions of one, turned back, to its row. */
+static void add_repeats(const struct pk_cpu_pass *p, unsigned part, size_t t, char *row, const char *head)
+{
+    enum { CHUNK = 128 };
+    const struct pk_heads *h = ((const struct heads_job *)p->op)->h;
+    const size_t bytes = pk_dtype_bytes(h->dtype);
+    for (size_t first = 0; first < h->dim; first += CHUNK) {
+        const size_t n = h->dim - first < CHUNK ? h->dim - first : CHUNK;
+        float sum[CHUNK] = {0};
+        for (size_t r = 0; r < h->repeat; r++) {
+            const char *x = head + (r * h->seq * h->dim + first) * bytes;
+            for (size_t i = 0; i < n; i++)
+                sum[i] +=
+                    h->dtype == PK_BF16 ? pk_bf16_to_float(((const uint16_t *)x)[i]) : ((const float *)x)[i];
+        }
+        if (h->turned >> part & 1)
+            p->kernels->turn(PK_FP32, sum, sum, h->turns + t * h->dim + first, -1.0f, n);
+        for (size_t i = 0; i < n; i++)
+            if (h->dtype == PK_BF16)
+                ((uint16_t *)row)[first + i] = pk_bf16_of_float(sum[i]);
+            else
+                ((float *)row)[first + i] = sum[i];
+    }
+}
+
 /* dim elements at position t, from one layout to the other. */
 static void move(const struct pk_cpu_pass *p, unsigned part, size_t t, char *row, char *head)
 {
@@ -87,10 +112,17 @@ static void move(const struct pk_cpu_pass *p, unsigned part, size_t t, char *row
     const struct pk_heads *h = j->h;
     const char *from = j->merge ? head : row;
     char *to = j->merge ? row : head;
+    if (j->merge && pk_heads_repeat(h) > 1) {
+        add_repeats(p, part, t, row, head);
+        return;
+    }
     if (h->turned >> part & 1)
         p->kernels->turn(h->dtype, from, to, h->turns + t * h->dim, j->merge ? -1.0f : 1.0f, h->dim);
     else
         memmove(to, from, h->dim * pk_dtype_bytes(h->dtype));
+    for (size_t r = 1; r < pk_heads_repeat(h); r++)
+        memcpy(head + r * h->seq * h->dim * pk_dtype_bytes(h->dtype), head,
+               h->dim * pk_dtype_bytes(h->dtype));
 }
 
 static void heads_block(const struct pk_cpu_pass *p, size_t block)
@@ -99,13 +131,14 @@ static void heads_block(const struct pk_cpu_pass *p, size_t block)
     const struct pk_heads *h = j->h;
     const size_t b = block / j->blocks, t0 = block % j->blocks * HEADS_BLOCK, width = h->parts * h->heads;
     const size_t t1 = t0 + HEADS_BLOCK < h->seq ? t0 + HEADS_BLOCK : h->seq,
-                 bytes = h->dim * pk_dtype_bytes(h->dtype);
+                 bytes = h->dim * pk_dtype_bytes(h->dtype), repeat = pk_heads_repeat(h);
+    const size_t stride = pk_heads_stride(h) * pk_dtype_bytes(h->dtype);
     for (size_t i = 0; i < width; i++) {
         const unsigned part = (unsigned)(i / h->heads);
-        char *row = (char *)h->rows + (b * h->seq * width + i) * bytes;
-        char *head = (char *)h->head[part] + (b * h->heads + i % h->heads) * h->seq * bytes;
+        char *row = (char *)h->rows + b * h->seq * stride + i * bytes;
+        char *head = (char *)h->head[part] + (b * h->heads + i % h->heads) * repeat * h->seq * bytes;
         for (size_t t = t0; t < t1; t++)
-            move(p, part, t, row + t * width * bytes, head + t * bytes);
+            move(p, part, t, row + t * stride, head + t * bytes);
     }
 }
 

@@ -174,7 +174,8 @@ void check_norm_backward(struct trial *t, enum pk_dtype type, enum op_size upto)
 
 static void check_heads_shape(struct trial *t, enum pk_dtype type, struct pk_heads host)
 {
-    const size_t part = host.batch * host.seq * host.heads * host.dim, n = part * host.parts;
+    const size_t row = host.batch * host.seq * host.heads * host.dim, n = row * host.parts;
+    const size_t part = row * pk_heads_repeat(&host);
     float *turns = pk_new_n(&t->arena, float, host.seq *host.dim + 1);
     if (host.turned)
         pk_rope_turns(turns, host.seq, host.dim, 10000);
@@ -245,6 +246,9 @@ void check_heads(struct trial *t, enum pk_dtype type, enum op_size upto)
         {OPS_TINY, {.batch = 2, .seq = 7, .heads = 3, .dim = 2, .parts = 3, .turned = 3}},
         {OPS_TINY, {.batch = 3, .seq = 33, .heads = 2, .dim = 5, .parts = 2}},
         {OPS_TINY, {.batch = 1, .seq = 17, .heads = 5, .dim = 10, .parts = 2, .turned = 2}},
+        {OPS_TINY, {.batch = 2, .seq = 5, .heads = 2, .dim = 6, .parts = 2, .turned = 1, .repeat = 3}},
+        {OPS_TINY, {.batch = 3, .seq = 1, .heads = 1, .dim = 259, .parts = 1, .repeat = 7}},
+        {OPS_USUAL, {.batch = 1, .seq = 31, .heads = 2, .dim = 136, .parts = 2, .turned = 1, .repeat = 7}},
         {OPS_USUAL, {.batch = 2, .seq = 130, .heads = 4, .dim = 64, .parts = 3, .turned = 3}},
         {OPS_USUAL, {.batch = 1, .seq = 31, .heads = 3, .dim = 34, .parts = 1, .turned = 1}},
         {OPS_LARGE, {.batch = 4, .seq = 256, .heads = 12, .dim = 64, .parts = 3, .turned = 3}},

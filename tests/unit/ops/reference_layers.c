@@ -70,22 +70,22 @@ static double turned(const struct pk_heads *h, unsigned part, size_t t, const fl
 /* Where dim elements of one token lie in rows and in their head. */
 static size_t in_rows(const struct pk_heads *h, size_t b, size_t t, unsigned part, size_t head)
 {
-    return ((b * h->seq + t) * h->parts * h->heads + part * h->heads + head) * h->dim;
+    return (b * h->seq + t) * pk_heads_stride(h) + (part * h->heads + head) * h->dim;
 }
 
 static size_t in_head(const struct pk_heads *h, size_t b, size_t t, size_t head)
 {
-    return ((b * h->heads + head) * h->seq + t) * h->dim;
+    return ((b * h->heads * pk_heads_repeat(h) + head) * h->seq + t) * h->dim;
 }
 
 static void token_heads(const struct pk_heads *h, size_t b, size_t t, double *rows, double *const *head)
 {
     for (unsigned p = 0; p < h->parts; p++)
-        for (size_t n = 0; n < h->heads; n++)
+        for (size_t n = 0; n < h->heads * pk_heads_repeat(h); n++)
             for (size_t i = 0; i < h->dim; i++) {
-                const size_t r = in_rows(h, b, t, p, n), o = in_head(h, b, t, n);
+                const size_t r = in_rows(h, b, t, p, n / pk_heads_repeat(h)), o = in_head(h, b, t, n);
                 if (rows)
-                    rows[r + i] = turned(h, p, t, (const float *)h->head[p] + o, i, 1);
+                    rows[r + i] += turned(h, p, t, (const float *)h->head[p] + o, i, 1);
                 else
                     head[p][o + i] = turned(h, p, t, (const float *)h->rows + r, i, 0);
             }
@@ -99,6 +99,7 @@ void pk_reference_split_heads(const struct pk_heads *h, double *const head[3])
 
 void pk_reference_merge_heads(const struct pk_heads *h, double *rows)
 {
+    memset(rows, 0, h->batch * h->seq * pk_heads_stride(h) * sizeof *rows);
     for (size_t i = 0; i < h->batch * h->seq; i++)
         token_heads(h, i / h->seq, i % h->seq, rows, NULL);
 }

@@ -21,15 +21,14 @@ template <int W> __device__ place place_of(const pk_heads &h, unsigned which)
 {
     const unsigned token = blockIdx.x, seq = (unsigned)h.seq, heads = (unsigned)h.heads;
     const unsigned part = which / heads, head = which % heads;
-    const size_t packs = h.dim / W, row = (size_t)token * h.parts * heads + which;
-    return {row * packs, ((size_t)(token / seq * heads + head) * seq + token % seq) * packs, part};
+    const size_t packs = h.dim / W, in = (token / seq * heads + head) * pk_heads_repeat(&h);
+    return {token * (pk_heads_stride(&h) / W) + which * packs, (in * seq + token % seq) * packs, part};
 }
 
 /* Pairs of pack i by the angles of the block's token: forwards, or back. */
-template <typename T, int W> __device__ void turn(const pk_heads &h, pack<T, W> &p, unsigned i, bool back)
+template <int W> __device__ void turn(const pk_heads &h, float (&x)[W], unsigned i, bool back)
 {
-    float x[W], turns[W];
-    widen(p, x);
+    float turns[W];
     load_pack<W>(h.turns + blockIdx.x % (unsigned)h.seq * h.dim, i, turns);
 #pragma unroll
     for (int k = 0; k + 1 < W; k += 2) {
@@ -37,7 +36,34 @@ template <typename T, int W> __device__ void turn(const pk_heads &h, pack<T, W> 
         x[k] = fmaf(even, c, -x[k + 1] * s);
         x[k + 1] = fmaf(even, s, x[k + 1] * c);
     }
+}
+
+template <typename T, int W> __device__ void turn(const pk_heads &h, pack<T, W> &p, unsigned i, bool back)
+{
+    float x[W];
+    widen(p, x);
+    turn<W>(h, x, i, back);
     narrow(x, p);
+}
+
+/* The sum of the heads that are repetitions of one, turned back, rounded once. */
+template <typename T, int W>
+__device__ pack<T, W> sum_of(const pk_heads &h, const pack<T, W> *head, unsigned i, bool turned)
+{
+    const size_t step = h.seq * (h.dim / W);
+    pack<T, W> p;
+    float sum[W], x[W];
+    widen(head[i], sum);
+    for (size_t r = 1; r < h.repeat; r++) {
+        widen(head[r * step + i], x);
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            sum[k] += x[k];
+    }
+    if (turned)
+        turn<W>(h, sum, i, true);
+    narrow(sum, p);
+    return p;
 }
 
 template <typename T, int W> __device__ pack<T, W> *packs_of(void *x)
@@ -55,6 +81,7 @@ template <typename T, int W, bool MERGE> PK_KERNEL((THREADS), moved, const pk_he
 {
     pk_wait_for_previous();
     const unsigned all = (unsigned)h.heads * h.parts, packs = (unsigned)(h.dim / W);
+    const bool sums = MERGE && h.repeat > 1;
     for (unsigned i = threadIdx.x; i < packs; i += blockDim.x)
         for (unsigned first = threadIdx.y; first < all; first += EACH * blockDim.y) {
             pack<T, W> p[EACH];
@@ -63,18 +90,20 @@ template <typename T, int W, bool MERGE> PK_KERNEL((THREADS), moved, const pk_he
             for (unsigned e = 0; e < EACH; e++)
                 if (first + e * blockDim.y < all) {
                     at[e] = place_of<W>(h, first + e * blockDim.y);
-                    p[e] = MERGE ? packs_of<T, W>(head_of(h, at[e].part))[at[e].head + i]
-                                 : packs_of<T, W>(h.rows)[at[e].row + i];
+                    const pack<T, W> *from = MERGE ? packs_of<T, W>(head_of(h, at[e].part)) + at[e].head
+                                                   : packs_of<T, W>(h.rows) + at[e].row;
+                    p[e] = sums ? sum_of<T, W>(h, from, i, h.turned >> at[e].part & 1) : from[i];
                 }
 #pragma unroll
             for (unsigned e = 0; e < EACH; e++)
                 if (first + e * blockDim.y < all) {
-                    if (h.turned >> at[e].part & 1)
+                    if (!sums && h.turned >> at[e].part & 1)
                         turn(h, p[e], i, MERGE);
                     if (MERGE)
                         packs_of<T, W>(h.rows)[at[e].row + i] = p[e];
                     else
-                        packs_of<T, W>(head_of(h, at[e].part))[at[e].head + i] = p[e];
+                        for (size_t r = 0; r < pk_heads_repeat(&h); r++)
+                            packs_of<T, W>(head_of(h, at[e].part))[at[e].head + r * h.seq * packs + i] = p[e];
                 }
         }
 }
@@ -89,12 +118,13 @@ template <typename T, int W, bool MERGE> int launch(pk_stream s, const pk_heads 
 
 template <typename T, bool MERGE> int by_alignment(pk_stream s, const pk_heads &h)
 {
-    uintptr_t bits = pk_bits_of(h.rows) | h.dim * sizeof(T) | (h.turned ? pk_bits_of(h.turns) : 0);
+    uintptr_t bits = pk_bits_of(h.rows) | h.dim * sizeof(T) | pk_heads_stride(&h) * sizeof(T) |
+                     (h.turned ? pk_bits_of(h.turns) : 0);
     for (unsigned p = 0; p < h.parts; p++)
         bits |= pk_bits_of(h.head[p]);
     if (pk_can_pack(bits))
         return launch<T, FULL<T>, MERGE>(s, h);
-    return h.dim % 2 ? launch<T, 1, MERGE>(s, h) : launch<T, 2, MERGE>(s, h);
+    return (h.dim | pk_heads_stride(&h)) % 2 ? launch<T, 1, MERGE>(s, h) : launch<T, 2, MERGE>(s, h);
 }
 
 template <bool MERGE> int by_type(pk_stream s, const pk_heads &h)

@@ -92,6 +92,35 @@ static void parameters_are_the_reports(void **state)
     assert_int_equal(pk_transformer_parameters(&large), 969411840);
 }
 
+/* Qwen2.5-0.5B: 24 layers of 896, 14 heads and 2 of keys and values, without biases and with a head of its own. */
+static const struct pk_transformer_config qwen = {.layers = 24,
+                                                  .width = 896,
+                                                  .heads = 14,
+                                                  .kv_heads = 2,
+                                                  .ff = 4864,
+                                                  .vocab = 151936,
+                                                  .seq = 512,
+                                                  .batch = 4};
+
+static void grouped_queries_save_parameters_and_flops(void **state)
+{
+    struct pk_transformer_config many = qwen, blocks = qwen;
+    many.kv_heads = 0;
+    assert_int_equal(pk_transformer_parameters(&many), 663169920);
+    many.kv_heads = many.heads;
+    assert_int_equal(pk_transformer_parameters(&many), 663169920);
+    blocks.headless = true;
+    const size_t table = 151936 * 896, last_norm = 896;
+    const size_t layers = pk_transformer_parameters(&blocks) - table;
+    assert_int_equal(layers, 24 * 14911232);
+    assert_int_equal(pk_transformer_parameters(&qwen), 2 * table + layers + last_norm);
+    assert_near((double)(pk_transformer_parameters(&many) - 2 * table - last_norm) / (double)layers, 1.092,
+                5e-4);
+    /* Of a batch of 4 * 512: 1.466 TFLOP of the layers' weights, 0.045 of causal attention, 0.558 of the head. */
+    assert_near(pk_transformer_flops(&blocks), 1.511e12, 5e8);
+    assert_near(pk_transformer_flops(&qwen) - pk_transformer_flops(&blocks), 0.558e12, 5e8);
+}
+
 static void layout_has_every_parameter_once(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -109,6 +138,21 @@ static void layout_has_every_parameter_once(void **state)
     assert_string_equal(pk_layout_block(&l, 3, PK_UP)->name, "layers.3.ffn.w3.weight");
     const size_t q = pk_layout_block(&l, 3, PK_Q)->offset;
     assert_int_equal(pk_layout_block(&l, 3, PK_V)->offset, q + 2 * 768 * 768);
+}
+
+static void layout_of_grouped_queries_is_smaller(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_layout l;
+    struct pk_transformer_config c = qwen;
+    pk_layout_make(&l, &c, &a);
+    assert_int_equal(pk_layout_block(&l, 3, PK_K)->rows, 128);
+    assert_int_equal(pk_layout_block(&l, 3, PK_V)->offset,
+                     pk_layout_block(&l, 3, PK_Q)->offset + (896 + 128) * 896);
+    c.headless = true;
+    pk_layout_make(&l, &c, &a);
+    assert_int_equal(l.n, 1 + 24 * PK_BLOCK_PARAMETERS);
+    assert_string_equal(l.v[l.n - 1].name, "layers.23.ffn.w2.weight");
 }
 
 static void flops_are_the_references(void **state)
@@ -137,6 +181,11 @@ static void impossible_shapes_are_refused(void **state)
     refused(24, 8, 40, "heads of 3 features");
     refused(20, 2, 40, "a width of 20");
     refused(24, 2, 41, "feed-forward width of 41");
+    struct pk_transformer_config c = tiny;
+    c.heads = 6, c.kv_heads = 4;
+    assert_int_equal(pk_transformer_valid(&c, &err), PK_E_USAGE);
+    assert_string_equal(err.what, "6 heads cannot share 4 heads of keys and values");
+    assert_string_equal(err.fix, "choose another number, such as kv_heads=3");
 }
 
 static void tokens_outside_the_vocabulary_are_refused(void **state)
@@ -256,10 +305,12 @@ static void recomputing_and_fusing_save_memory(void **state)
 
 static void gradients_are_those_of_the_loss(void **state)
 {
-    for (size_t i = 0; i < 2 * WAYS; i++) {
+    for (size_t i = 0; i < 4 * WAYS; i++) {
         struct pk_transformer_config c = in_way(tiny, &ways[i % WAYS]);
         struct bench b;
-        c.dtype = i < WAYS ? PK_FP32 : PK_BF16;
+        c.dtype = i / WAYS % 2 ? PK_BF16 : PK_FP32;
+        if (i >= 2 * WAYS)
+            c.heads = 6, c.kv_heads = i % 2 ? 2 : 1;
         const struct pk_attention_shape s = pk_transformer_attention(&c);
         if (!pk_attention_has(c.attention, &s))
             continue;
@@ -269,6 +320,57 @@ static void gradients_are_those_of_the_loss(void **state)
             fail_msg("%s, %s: %s; %s", ways[i % WAYS].name, c.dtype == PK_BF16 ? "bf16" : "fp32", err.what,
                      err.why);
         ok(pk_transformer_check(&b.t, b.tokens, b.targets, false, &err));
+        close_bench(&b);
+    }
+}
+
+/* Behind each block what is given is its hidden state: two blocks without a head agree with the same blocks of a whole model in every way of
+ * computing them. */
+struct seen {
+    struct bench *b;
+    size_t calls;
+    float hidden[2][3 * 7 * 24];
+};
+
+static enum pk_code see(void *user, size_t layer, const void *x, const void *delta, struct pk_err *e)
+{
+    struct seen *s = user;
+    assert_int_equal(layer, s->calls++ % 2);
+    for (size_t i = 0; i < 3 * 7 * 24; i++)
+        s->hidden[layer][i] = ((const float *)x)[i] + (delta ? ((const float *)delta)[i] : 0);
+    return s->calls == 100 ? pk_fail(e, PK_E_IO, "no more") : PK_OK;
+}
+
+static void hidden_states_are_given_behind_each_block(void **state)
+{
+    static struct seen first, s;
+    for (size_t i = 0; i < WAYS; i++) {
+        struct pk_transformer_config c = in_way(tiny, &ways[i]);
+        struct bench b;
+        open_bench(&b, "cpu", &c);
+        fill_bench(&b);
+        s = (struct seen){.b = &b};
+        b.t.block_hook = (struct pk_block_hook){see, &s};
+        ok(pk_transformer_forward(&b.t, true, &err));
+        pk_transformer_forget(&b.t);
+        assert_int_equal(s.calls, 2);
+        first = i ? first : s;
+        close_bench(&b);
+        c.headless = true;
+        c.recompute = false;
+        open_bench(&b, "cpu", &c);
+        fill_bench(&b);
+        b.t.block_hook = (struct pk_block_hook){see, &s};
+        const size_t before = b.dev.pool.current;
+        ok(pk_transformer_forward(&b.t, false, &err));
+        assert_int_equal(s.calls, 4);
+        assert_int_equal(b.dev.pool.current, before);
+        for (size_t layer = 0; layer < 2; layer++)
+            for (size_t k = 0; k < 3 * 7 * 24; k++)
+                assert_near((double)s.hidden[layer][k], (double)first.hidden[layer][k], 1e-4);
+        s.calls = 98;
+        assert_int_equal(pk_transformer_forward(&b.t, false, &err), PK_E_IO);
+        assert_int_equal(b.dev.pool.current, before);
         close_bench(&b);
     }
 }
@@ -429,7 +531,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parameters_are_the_reports),
+        cmocka_unit_test(grouped_queries_save_parameters_and_flops),
         cmocka_unit_test(layout_has_every_parameter_once),
+        cmocka_unit_test(layout_of_grouped_queries_is_smaller),
         cmocka_unit_test(flops_are_the_references),
         cmocka_unit_test(impossible_shapes_are_refused),
         cmocka_unit_test(tokens_outside_the_vocabulary_are_refused),
@@ -437,6 +541,7 @@ int main(void)
         cmocka_unit_test(any_refused_memory_ends_a_step_cleanly),
         cmocka_unit_test(recomputing_and_fusing_save_memory),
         cmocka_unit_test(gradients_are_those_of_the_loss),
+        cmocka_unit_test(hidden_states_are_given_behind_each_block),
         cmocka_unit_test(wrong_results_are_found),
         cmocka_unit_test(weights_beyond_the_range_accuse_nobody),
         cmocka_unit_test(training_reduces_the_loss_alike),
