@@ -4,6 +4,7 @@
 
 #include "bench/record/record.h"
 #include "bench/record/spool.h"
+#include "store/read/figures.h"
 #include "store/table.h"
 
 // clang-format off
@@ -222,6 +223,32 @@ static void sqlite_is_refused_memory_from_then_on(void **state)
     assert_in_range(every(all_memory, 50 / NTH, 797 * NTH), 100 / NTH, ENOUGH);
 }
 
+/* Two statements run in step there: the failure of one is not hidden by the success of the other. */
+static void figures_are_refused_memory(void **state)
+{
+    struct done d;
+    if (record(&d))
+        fail_msg("%s: %s", err.what, err.why);
+    for (unsigned long n = 1, happened = 1; happened; n++) {
+        PK_ARENA_CLEANUP struct pk_arena a = {0};
+        struct pk_store *s;
+        struct pk_figures *figures;
+        size_t n_figures;
+        int64_t cases_ok;
+        if (pk_store_open(path, PK_STORE_READ, NULL, &s, &err))
+            fail_msg("%s: %s", err.what, err.why);
+        one_memory(n);
+        enum pk_code rc = pk_store_figures(s, 1, &a, &figures, &n_figures, &cases_ok, &err);
+        happened = faulty_happened();
+        one_memory(0);
+        pk_store_close(s);
+        if (rc)
+            check_message(n);
+        assert_true(rc ? rc == PK_E_IO && happened : n_figures == 1 && figures->n == SLICES);
+        assert_true(happened || n > 20);
+    }
+}
+
 enum { REFUSED = 42 };
 
 static void on_refused(size_t bytes)
@@ -281,6 +308,7 @@ int main(void)
         T(writes_fail_from_then_on),
         T(sqlite_is_refused_memory),
         T(sqlite_is_refused_memory_from_then_on),
+        T(figures_are_refused_memory),
         T(an_allocation_ends_the_process),
     };
     faulty_install();

@@ -224,8 +224,8 @@ static enum pk_code read_slices(struct pk_store *s, struct figure_reader *r, str
     enum pk_code code = pk_db_prepare(s, pk_db_statement("slices_of_range"), r->run, PARAMS, &l, err);
     if (!code)
         code = pk_db_prepare(s, pk_db_statement("figures_of_range"), r->run, PARAMS, &f, err);
-    int slice, figure = code ? SQLITE_DONE : sqlite3_step(f);
-    while (!code && (slice = sqlite3_step(l)) == SQLITE_ROW) {
+    int figure = code ? SQLITE_DONE : sqlite3_step(f);
+    while (!code && sqlite3_step(l) == SQLITE_ROW) {
         const int64_t id = sqlite3_column_int64(l, SLICE_ID);
         size_t place;
         struct of_case *c =
@@ -246,7 +246,8 @@ static enum pk_code read_slices(struct pk_store *s, struct figure_reader *r, str
             c->unstable += ok && judged && pk_notes_unstable(column(l, NOTES));
         }
     }
-    if (!code && (slice != SQLITE_DONE || (figure != SQLITE_DONE && figure != SQLITE_ROW)))
+    /* SQLite's error is that of its last call, which may be the step of the other statement: reset gives each its own again */
+    if (!code && (sqlite3_reset(l) != SQLITE_OK || sqlite3_reset(f) != SQLITE_OK))
         code = pk_db_fail(s, err);
     sqlite3_finalize(l);
     sqlite3_finalize(f);
