@@ -17,7 +17,7 @@ struct pk_arena_block {
 enum { FIRST_BLOCK = 4096, LARGEST_STEP = 1 << 20 };
 
 static pk_oom_fn *oom_handler;
-static unsigned long fail_at, made;
+static _Thread_local unsigned long fail_at, made;
 static _Thread_local bool in_timed_region;
 
 void pk_set_oom_handler(pk_oom_fn *fn)

@@ -43,7 +43,7 @@ char *pk_vprintf(struct pk_arena *a, const char *fmt, va_list ap) PK_PRINTF(2, 0
 typedef void pk_oom_fn(size_t bytes);
 void pk_set_oom_handler(pk_oom_fn *fn);
 
-/* Fault injection: the n-th allocation from now is refused (n >= 1; 0 switches off). Returns the number of allocations since the last
+/* Fault injection: the n-th allocation of this thread from now is refused (n >= 1; 0 switches off). Returns the number of allocations since the last
  * call. */
 unsigned long pk_arena_fail_after(unsigned long n);
 

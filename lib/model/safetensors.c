@@ -203,6 +203,18 @@ static enum pk_code check_places(const struct header_reader *r, struct pk_tensor
                    r->err);
 }
 
+/* The texts of __metadata__; what is no text is left out. */
+static size_t read_texts(const json_t *j, struct pk_arena *a, struct pk_safetensors_text **out)
+{
+    json_t *metadata = json_object_get(j, "__metadata__"), *value;
+    const char *name;
+    size_t n = 0;
+    *out = pk_new_n(a, struct pk_safetensors_text, json_object_size(metadata));
+    json_object_foreach(metadata, name, value) if (json_is_string(value))(*out)[n++] =
+        (struct pk_safetensors_text){pk_strdup(a, name), pk_strdup(a, json_string_value(value))};
+    return n;
+}
+
 enum pk_code pk_safetensors_parse(const char *path, const char *header, size_t n, uint64_t data_bytes,
                                   struct pk_arena *a, struct pk_safetensors *out, struct pk_err *err)
 {
@@ -225,7 +237,10 @@ enum pk_code pk_safetensors_parse(const char *path, const char *header, size_t n
         if (read_tensor(&r, name, row, &v[tensors++]))
             return err->code;
     }
-    *out = (struct pk_safetensors){.path = path, .v = v, .n = tensors, .fd = -1};
+    struct pk_safetensors_text *texts;
+    const size_t n_texts = read_texts(j, a, &texts);
+    *out = (struct pk_safetensors){
+        .path = path, .v = v, .n = tensors, .texts = texts, .n_texts = n_texts, .fd = -1};
     return check_places(&r, v, tensors);
 }
 
@@ -292,6 +307,14 @@ const struct pk_tensor *pk_safetensors_find(const struct pk_safetensors *f, cons
     for (size_t i = 0; i < f->n; i++)
         if (!strcmp(f->v[i].name, name))
             return &f->v[i];
+    return NULL;
+}
+
+const char *pk_safetensors_text(const struct pk_safetensors *f, const char *name)
+{
+    for (size_t i = 0; i < f->n_texts; i++)
+        if (!strcmp(f->texts[i].name, name))
+            return f->texts[i].value;
     return NULL;
 }
 

@@ -26,10 +26,17 @@ struct pk_tensor {
     uint64_t at, bytes; /* offset after the header, and size */
 };
 
+/* A member of __metadata__. */
+struct pk_safetensors_text {
+    const char *name, *value;
+};
+
 struct pk_safetensors {
     const char *path;
     const struct pk_tensor *v; /* in the order of the file */
     size_t n;
+    const struct pk_safetensors_text *texts;
+    size_t n_texts;
     uint64_t data_at; /* of the file */
     int fd;
 };
@@ -47,6 +54,8 @@ enum pk_code pk_safetensors_parse(const char *path, const char *header, size_t n
 
 /* NULL when there is none. */
 const struct pk_tensor *pk_safetensors_find(const struct pk_safetensors *f, const char *name);
+/* The text of a member of __metadata__; NULL when there is none. */
+const char *pk_safetensors_text(const struct pk_safetensors *f, const char *name);
 /* "[2, 3]", for people. In the arena. */
 const char *pk_tensor_shape_text(const struct pk_tensor *t, struct pk_arena *a);
 

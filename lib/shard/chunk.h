@@ -39,6 +39,7 @@ struct pk_chunk_coder {
     enum pk_byte_filter filter;
     enum pk_dtype type;
     enum pk_isa isa;
+    bool checksum; /* whether chunks have one; set by pk_chunk_coder_open where the build has the library */
     size_t most_bytes;
     char *planes;                          /* [most_bytes] */
     struct pk_stage_time stage[PK_STAGES]; /* of this thread: the first three */

@@ -2,7 +2,6 @@
 #include "shard/filter.h"
 
 #include "base/text/words.h"
-#include "shard/planes.h"
 
 #include <string.h>
 

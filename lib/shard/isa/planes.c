@@ -1,6 +1,6 @@
 /* Planes: the bytes of 16- and 32-bit words apart and together again, compiled once per instruction set. Plain loops, which compilers turn
  * into vectors: 10 GB/s and more in each set. */
-#include "shard/planes.h"
+#include "shard/filter.h"
 
 #define PK_ISA_JOIN2(f, s) f##_##s
 #define PK_ISA_JOIN(f, s)  PK_ISA_JOIN2(f, s)
