@@ -4,6 +4,7 @@
  * of given latency and bandwidth, or processes. `naive` is a loop over the parameters and is not optimised: it is the reference.
  * docs/ddp-bucket.md. */
 #include "bench/probe.h"
+#include "bench/transport.h"
 
 #include "comm/allreduce_fit.h"
 #include "model/averaging.h"
@@ -45,7 +46,7 @@ enum { TINY, SMALL, LARGE };
 enum { FP32, BF16 };
 enum { TIMER, TRANSFORMER };
 enum { VIEWS, COPY };
-enum { LINK, SELF, MPI, NCCL };
+static const struct pk_transport_axes transport = {TRANSPORT, RANKS, LATENCY, BANDWIDTH, JITTER};
 
 static bool is_timed(const struct pk_point *p)
 {
@@ -64,12 +65,12 @@ static bool is_named(const struct pk_point *p)
 
 static bool has_ranks(const struct pk_point *p)
 {
-    return p->v[TRANSPORT].i != SELF;
+    return p->v[TRANSPORT].i != PK_TRANSPORT_SELF;
 }
 
 static bool on_link(const struct pk_point *p)
 {
-    return p->v[TRANSPORT].i == LINK;
+    return p->v[TRANSPORT].i == PK_TRANSPORT_LINK;
 }
 
 static const struct pk_axis axes[] = {
@@ -92,9 +93,7 @@ static const struct pk_axis axes[] = {
                  .also = "context context_length context_len sequence sequence_length length max_seq_len",
                  .def = "128", .born = "128", .applies = is_computed,
                  .help = "for work=transformer: tokens per sequence"},
-    [TRANSPORT] = {"transport", .type = PK_AXIS_ENUM,
-                   .choices = (const char *const[]){"link", "self", "mpi", "nccl", NULL}, .def = "link",
-                   .born = "link",
+    [TRANSPORT] = {"transport", .type = PK_AXIS_ENUM, .choices = PK_TRANSPORTS, .def = "link", .born = "link",
                    .help = "kind of ranks: link: virtual ranks on a link of given speed; self: a single "
                            "rank; mpi: processes over MPI; nccl: processes with a GPU each, over NCCL"},
     [RANKS] = {"ranks", .type = PK_AXIS_INT, .unit = "ranks", .min = 1, .max = 1048576,
@@ -364,11 +363,7 @@ static int64_t predict(const struct pk_case *c, enum pk_device_kind kind, unsign
 
 static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
 {
-    if (pk_case_int(c, TRANSPORT) == NCCL && kind != PK_DEVICE_CUDA)
-        return "NCCL needs GPUs: --device cuda, or --transport mpi";
-    return pk_case_int(c, TRANSPORT) == MPI && kind == PK_DEVICE_NULL
-               ? "the simulated clock of the null device cannot be shared by processes: --transport link"
-               : NULL;
+    return pk_transport_skip(c, &transport, kind);
 }
 
 /* A timer computes nothing, and what a link carries is no bandwidth of the device: copies are, and a transformer's passes. */
@@ -396,55 +391,9 @@ struct state {
     struct pk_averaging averaging;
 };
 
-/* A single rank needs no MPI for NCCL. */
 static unsigned ranks(const struct pk_case *c)
 {
-    const unsigned n = (unsigned)pk_case_int(c, RANKS);
-    switch (pk_case_int(c, TRANSPORT)) {
-    case MPI:
-        return n;
-    case NCCL:
-        return n > 1 ? n : 0;
-    default:
-        return 0;
-    }
-}
-
-static enum pk_code no_ranks(struct pk_err *err)
-{
-    pk_fail(err, PK_E_UNAVAILABLE, "ranks that are processes cannot run in this single process");
-    pk_why(err, "`run` starts ranks for its workers, and --once has no workers");
-    return pk_fix(err, "omit --once, or use --transport link");
-}
-
-static enum pk_code find_comm(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
-{
-    t->comm = &t->own;
-    switch (pk_case_int(ctx->c, TRANSPORT)) {
-    case LINK: {
-        const union pk_value *v = ctx->c->at.v;
-        const struct pk_comm_options o = {
-            .ranks = (unsigned)v[RANKS].i,
-            .link = {.latency_ns = (uint64_t)llround(v[LATENCY].f * 1e3),
-                     .bytes_per_s = (double)v[BANDWIDTH].i,
-                     .jitter = v[JITTER].f,
-                     .seed = ctx->seed},
-        };
-        return pk_comm_open(&t->own, PK_COMM_LINK, ctx->dev, &o, err);
-    }
-    case SELF:
-        return pk_comm_open(&t->own, PK_COMM_SELF, ctx->dev, &(struct pk_comm_options){0}, err);
-    case NCCL: {
-        const unsigned n = (unsigned)pk_case_int(ctx->c, RANKS);
-        if (n > 1 && !ctx->comm)
-            return no_ranks(err);
-        return pk_comm_open(&t->own, PK_COMM_NCCL, ctx->dev,
-                            &(struct pk_comm_options){.ranks = n, .world = ctx->comm}, err);
-    }
-    default:
-        t->comm = ctx->comm;
-        return t->comm ? PK_OK : no_ranks(err);
-    }
+    return pk_transport_ranks(c, &transport);
 }
 
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
@@ -455,7 +404,7 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
     ctx->state = t;
     /* NCCL's ranks find each other together */
     if (pk_agree(ctx->comm, find_gradients(ctx->c, ctx->arena, &t->gradients, err), err) ||
-        find_comm(ctx, t, err))
+        pk_transport_open(ctx, &transport, &t->own, &t->comm, err))
         return err->code;
     if (!is_timed(&ctx->c->at) &&
         pk_training_open(&t->training, ctx->dev, &m, ctx->seed, t->comm->rank, ctx->dry, ctx->arena, err))

@@ -209,6 +209,7 @@ static enum pk_code with_case(struct measurement *j, const struct pk_case *c, li
                          .arena = &host,
                          .comm = m->comm,
                          .seed = m->seed,
+                         .started = m->started,
                          .dry = dev->kind == PK_DEVICE_NULL};
     uint64_t before = dev->pool.serial;
     /* For profilers: the case as one range, its regions as ranges within. */

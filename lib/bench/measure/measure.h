@@ -48,6 +48,7 @@ struct pk_measure {
     uint64_t seed;
     const struct pk_source_plan *counters; /* of a counter pass; NULL = none */
     const struct pk_counter_env *counter_env;
+    struct pk_started started;
     double unit_overhead_ns; /* pk_unit_overhead_ns of this process (repeat.h) */
     struct pk_stop stop;
     pk_disturbed_fn *disturbed;

@@ -1,6 +1,8 @@
 /* Worker: answers measure requests, one case at a time, until its input ends. */
 #include "bench/worker/worker.h"
 
+#include "base/clock.h"
+#include "base/file.h"
 #include "bench/repeat.h"
 #include "bench/worker/answers.h"
 #include "bench/worker/environment.h"
@@ -18,6 +20,7 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,6 +33,7 @@ struct worker {
     struct pk_device dev;
     char device[64]; /* the name that dev was opened by; "" = not open */
     double unit_overhead_ns;
+    struct pk_started started;
     unsigned cpus[CPUS_MAX], n_cpus;
     uint64_t steal_ns;
     struct pk_environment around;
@@ -112,8 +116,10 @@ static enum pk_code open_device(struct worker *w, const struct pk_request *r, st
         return pk_why(err, "a worker keeps the device of its first request");
     }
     take_share(w, r->device, &options, &a);
+    const uint64_t began_ns = pk_clock_ns();
     if (pk_device_open(&w->dev, r->device, &options, err))
         return err->code;
+    w->started.device_ns = pk_clock_ns() - began_ns;
     snprintf(w->device, sizeof w->device, "%s", r->device);
     w->unit_overhead_ns = pk_unit_overhead_ns(&w->dev);
     learn_cpus(w, &options);
@@ -271,6 +277,7 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
         .seed = r->seed,
         .counters = plan,
         .counter_env = &pk_counter_host,
+        .started = w->started,
         .unit_overhead_ns = w->unit_overhead_ns,
         .stop = r->stop,
         .disturbed = disturbed,
@@ -362,13 +369,32 @@ static enum pk_code serve(struct worker *w, struct pk_wire_reader *reader, struc
     return rc;
 }
 
+/* Since this process was started; 0 = unknown. */
+static uint64_t age_ns(void)
+{
+    enum { START_FIELD = 20 }; /* behind the name, which may have any character */
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct timespec now;
+    const char *text = pk_file_text(NULL, "proc/self/stat", &a);
+    text = text ? strrchr(text, ')') : NULL;
+    for (int i = 0; text && i < START_FIELD; i++)
+        text = strchr(text + 1, ' ');
+    if (!text || clock_gettime(CLOCK_BOOTTIME, &now))
+        return 0;
+    const uint64_t start_ns = strtoull(text, NULL, 10) * (PK_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+    const uint64_t now_ns = (uint64_t)now.tv_sec * PK_NS_PER_S + (uint64_t)now.tv_nsec;
+    return now_ns > start_ns ? now_ns - start_ns : 0;
+}
+
 enum pk_code pk_worker_serve(const struct pk_worker_io *io, struct pk_err *err)
 {
-    struct worker w = {.io = io, .wire_fd = io->wire_fd};
+    struct worker w = {.io = io, .wire_fd = io->wire_fd, .started.load_ns = age_ns()};
+    const uint64_t began_ns = pk_clock_ns();
     w.n_cpus = pk_machine_cpus(w.cpus, CPUS_MAX); /* before the device binds this thread */
     w.around = (struct pk_environment){.cpus = w.cpus, .n_cpus = &w.n_cpus};
     if (io->join && pk_rank_group_open(&w.group, &w.dev, io->heartbeats, io->patience_ns, err))
         return err->code;
+    w.started.group_ns = io->join ? pk_clock_ns() - began_ns : 0;
     if (!is_first(&w))
         w.wire_fd = w.group.answers_fd;
     struct pk_wire_reader *reader = pk_wire_reader_new();

@@ -31,6 +31,12 @@ void pk_ends_embedding_backward(struct pk_model_pass *p, void **d)
     PK_PASS_DROP(p, *d);
 }
 
+/* Of the gradient of a token's loss. */
+static float scale_of(const struct pk_model_pass *p)
+{
+    return (p->t->weight != 0 ? p->t->weight : 1) / (float)pk_pass_tokens(p);
+}
+
 /* Losses, and with `keep` the gradient of the logits in their place. */
 static void loss_fused(struct pk_model_pass *p, bool keep)
 {
@@ -43,7 +49,7 @@ static void loss_fused(struct pk_model_pass *p, bool keep)
                                        .logits = e->logits,
                                        .targets = p->t->targets,
                                        .losses = p->t->losses,
-                                       .scale = 1.0f / (float)pk_pass_tokens(p),
+                                       .scale = scale_of(p),
                                        .d_logits = keep ? e->logits : NULL};
     PK_PASS_RUN(p, pk_op_cross_entropy(p->dev, &x, p->err));
 }
@@ -97,7 +103,7 @@ static void *logits_gradient_apart(struct pk_model_pass *p)
                                       .dtype = c->dtype,
                                       .logp = e->logp,
                                       .targets = p->t->targets,
-                                      .scale = 1.0f / (float)pk_pass_tokens(p),
+                                      .scale = scale_of(p),
                                       .d_logits = pk_pass_take(p, pk_pass_tokens(p) * c->vocab)};
     PK_PASS_RUN(p, pk_op_nll_backward(p->dev, &x, p->err));
     PK_PASS_DROP(p, e->logp);

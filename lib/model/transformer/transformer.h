@@ -58,8 +58,8 @@ struct pk_block_hook {
     void *user;
 };
 
-/* Callers may read all fields; only the functions below write them. While no pass runs the caller may set the hooks, `add`, and
- * c.batch: up to that of open, for a batch with fewer sequences. */
+/* Callers may read all fields; only the functions below write them. While no pass runs the caller may set the hooks, `add`, `weight`,
+ * tokens and targets (other device memory), and c.batch: up to that of open, for a batch with fewer sequences. */
 struct pk_transformer {
     struct pk_transformer_config c;
     struct pk_layout layout;
@@ -76,8 +76,9 @@ struct pk_transformer {
     enum pk_keep kept; /* of each block, by the last forward */
     struct pk_gradient_hook hook;
     struct pk_loss_hook loss_hook;
-    bool add; /* backward adds to t->g instead of overwriting it */
     struct pk_block_hook block_hook;
+    bool add;     /* backward adds to t->g instead of overwriting it */
+    float weight; /* of the batch in t->g, which has its gradient times this; 0 = 1 */
 };
 
 /* The report's hyperparameters (AdamW's defaults as in PyTorch). */

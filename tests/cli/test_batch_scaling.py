@@ -1,0 +1,219 @@
+"""`run batch-scaling` and `make-tokens` through the front door: exact counts, the report's own numbers, ranks, files of strangers."""
+import json
+import os
+import pathlib
+import shutil
+import sqlite3
+import struct
+
+import pytest
+from conftest import BINARY
+
+HERE = pathlib.Path(__file__).parent
+SEED = HERE / "seed_report.py"
+SHORT = ("--min-samples", "2", "--max-samples", "2", "--min-time", "1ms", "--max-time", "2ms", "--invocations", "1")
+TINY = ("--layers", "1", "--d-model", "16", "--heads", "2", "--d-ff", "16", "--vocab", "64", "--seq-len", "8")
+PARTS = ("data", "h2d", "forward", "loss", "backward", "all_reduce", "optimizer", "wait")
+real = pytest.mark.skipif(not (pathlib.Path(BINARY).parent / "perfkit-mpi.so").exists() or not shutil.which("mpiexec")
+                          or "PERFKIT_SANITIZED" in os.environ, reason="needs an MPI, and no sanitizer")
+
+
+def run(perfkit, *args, device="null", **kw):
+    r = perfkit("run", "batch-scaling", "-d", device, *SHORT, *TINY, *args, "--format", "json", **kw)
+    assert r.status == 0, r
+    return r
+
+
+def regions(r):
+    """{setting: {batch: {region: row}}}; unaccounted ones by their parent."""
+    found = {}
+    for row in r.rows("regions"):
+        name = row["region"].strip()
+        of = found.setdefault((row["setting"], row["batch"]), {})
+        of["rest of " + row["parent"] if name == "unaccounted" else name] = row
+    return found
+
+
+# --- counts ---
+
+@pytest.mark.parametrize("sync", ["last", "every"])
+def test_counts_of_an_epoch(perfkit, sync):
+    r = run(perfkit, "--samples", "46", "--batch", "1,2,4", "--global-batch", "16", "--ranks", "2", "--transport", "link", "--sync", sync,
+            "--bucket-bytes", "4KiB", "--validation", "0.25")
+    elements = 4 * 1024 // 4
+    for (_, batch), of in regions(r).items():
+        steps, windows = -(-46 // (2 * batch)), -(-46 // 16)
+        for part in ("data", "h2d", "forward", "loss", "backward"):
+            assert of[part]["count"] == steps
+        assert of["optimizer"]["count"] == windows
+        assert of["all_reduce"]["count"] == (windows if sync == "last" else steps)
+    for row in r.rows("derived"):
+        steps, windows = -(-46 // (2 * row["batch"])), -(-46 // 16)
+        assert row["micro_steps"] == steps and row["optimizer_steps"] == windows
+        assert row["all_reduces"] % (windows if sync == "last" else steps) == 0
+        assert row["all_reduces"] // (windows if sync == "last" else steps) == len_of_buckets(elements)
+    for row in r.rows("summary"):
+        assert row["micro_steps"] * row["batch"] * 2 * 8 == 46 * 8 + row["padding_tokens"]
+        assert row["accum"] == 16 // (2 * row["batch"])
+
+
+def len_of_buckets(elements, width=16, ff=16, vocab=64):
+    """The flat array of gradients: q k v and gate up are adjacent, everything else begins at a multiple of 64 elements."""
+    groups = [vocab * width, width, 3 * width * width, width * width, width, 2 * ff * width, width * ff, width, vocab * width]
+    return -(-sum(-(-n // 64) * 64 for n in groups) // elements)
+
+
+def test_children_are_at_most_their_parent(perfkit):
+    r = run(perfkit, "--samples", "30", "--batch", "1,4", "--global-batch", "8")
+    for of in regions(r).values():
+        for clock in ("device_ns", "host_ns"):
+            for parent, children in (("training", PARTS), ("epoch", ("training", "validation")), ("total", ("init", "epoch")),
+                                     ("init", ("init_load", "init_device", "init_comm", "init_weights", "init_first_step"))):
+                rest = of["rest of " + parent][clock]
+                assert rest >= 0
+                assert sum(of[c][clock] for c in children) + rest == pytest.approx(of[parent][clock], abs=0.5)  # to the nanosecond
+        assert of["init_load"]["device_ns"] == 0  # the clock is simulated
+
+
+def test_an_epoch_is_its_steps_to_the_nanosecond(perfkit):
+    """Whatever its length: times of one window, as often as there are windows, and the link as its formula says."""
+    args = ("--batch", "2", "--global-batch", "16", "--ranks", "4", "--transport", "link", "--validation", "0", "-v", "compiled,overlapped")
+    one, ten = (regions(run(perfkit, *args, "--samples", n)) for n in (32, 320))
+    for (few, many) in zip(one.values(), ten.values()):
+        link = 20e3 + 4 * 64 * sum(-(-n // 64) for n in (1024, 16, 768, 256, 16, 512, 256, 16, 1024)) * 2 * 3 / 4 / 10e9 * 1e9
+        for part in ("forward", "loss", "backward", "optimizer", "all_reduce", "h2d"):
+            # the first micro-step of a window overwrites, the others add
+            assert many[part]["device_ns"] == 10 * few[part]["device_ns"], part
+        assert many["training"]["device_ns"] == 10 * few["training"]["device_ns"]
+        assert few["all_reduce"]["device_ns"] / few["all_reduce"]["count"] == pytest.approx(link, abs=1)
+        assert few["training"]["device_ns"] == sum(few[part]["device_ns"] for part in PARTS)
+
+
+def test_drop_last(perfkit):
+    kept, dropped = (run(perfkit, "-v", "eager", "--samples", "46", "--batch", "4", "--global-batch", "16", "--drop-last", v) for v in ("off", "on"))
+    (kept,), (dropped,) = kept.rows("summary"), dropped.rows("summary")
+    assert (kept["micro_steps"], dropped["micro_steps"]) == (6, 5)
+    assert kept["padding_tokens"] == 2 * 8 and dropped["padding_tokens"] == 0
+
+
+def test_a_dry_run_has_the_counts(perfkit):
+    r = perfkit("run", "batch-scaling", "-d", "null", "--dry-run", "--samples", "46", "--batch", "4", "--format", "json")
+    assert r.status == 0, r
+    assert all(row["micro_steps"] == 6 for row in r.rows("plan"))
+
+
+# --- losses ---
+
+def note_losses(perfkit):
+    db = sqlite3.connect(perfkit.db)
+    rows = db.execute("SELECT c.variant, c.axes ->> 'batch', s.notes ->> '$.losses', s.notes ->> '$.check' FROM v_case c JOIN v_slice s USING (case_id) "
+                      "WHERE s.invocation = 1 AND s.pass = 'timing' AND c.run_id = (SELECT max(run_id) FROM v_run)").fetchall()
+    return {(variant, batch): (json.loads(of), check) for variant, batch, of, check in rows}
+
+
+def test_losses_do_not_depend_on_the_batch_size(measured, perfkit):
+    perfkit("run", "batch-scaling", "-d", "cpu", *SHORT, *TINY, "--samples", "70", "--batch", "1,4,16", "--global-batch", "16", "--transport", "self", "--format", "json")
+    found = note_losses(perfkit)
+    assert len(found) == 9 and all(check == "passed" for _, check in found.values())
+    first, _ = found["eager", 16]
+    assert len(first) == 5 and first[-1] < first[0] + 0.5
+    for of, _ in found.values():
+        assert of == pytest.approx(first, rel=1e-4)
+        assert of[0] == pytest.approx(first[0], rel=1e-5)
+
+
+@real
+def test_ranks_with_unequal_last_windows(measured, perfkit):
+    """Rank 1 has nothing in the last micro-step, and one sample less before."""
+    r = perfkit("run", "batch-scaling", "-d", "cpu", *SHORT, *TINY, "--samples", "9", "--batch", "2", "--global-batch", "8", "--ranks", "2", "--transport", "mpi",
+                 "--sync", "last,every", "-v", "eager,overlapped", "--format", "json")
+    assert len(r.rows("summary")) == 4
+    assert all(check == "passed" for _, check in note_losses(perfkit).values())
+
+
+# --- the report ---
+
+def report(perfkit, *args, **kw):
+    r = perfkit("run", "batch-scaling", "-d", "null", "--peer", SEED, "-f", "variant!=eager|compiled|overlapped", *TINY, "--batch", "16:1024:*2", "--global-batch", "1024", "--batch-of", "all",
+                "--ranks", "4", "--transport", "link", "--samples", "56832", *args, "--format", "json", **kw)
+    assert r.status == 0, r
+    return r
+
+
+def test_the_reports_numbers(perfkit):
+    r = report(perfkit, "--invocations", "1")
+    rows = r.rows("derived")
+    assert [row["batch"] for row in rows] == [16, 32, 64, 128, 256, 512, 1024]
+    assert [row["micro_steps"] for row in rows] == [3552, 1774, 888, 444, 222, 111, 55]
+    assert [round(100 * row["unaccounted"], 1) for row in rows] == [29.9, 31.1, 33.4, 44.1, 41.9, 40.8, 41.8]
+    assert [round(row["init_ns"] / 1e9, 2) for row in rows] == [45.96, 45.99, 45.10, 44.52, 47.73, 47.69, 66.39]
+    assert [round(row["typical_total_ns"] / 1e9, 1) for row in rows] == [314.0, 184.9, 119.8, 96.7, 88.1, 84.7, 82.4]
+    assert [round(100 * row["efficiency"], 1) for row in rows] == [100, 96.7, 92.8, 67.9, 41.6, 22.8, 12.1]
+    best = {row["rule"]: row["batch"] for row in r.rows("optimum")}
+    assert best == {"epoch": 1024, "total": 512, "total with typical init": 1024}
+    init = {row["batch"]: row for row in r.rows("init")}
+    assert [b for b, row in init.items() if row["verdict"]] == [1024]
+    assert round(init[1024]["deviations"], 1) == 9.4
+    line, hinge = r.rows("step")
+    assert line["shape"] == "line" and round(line["a_ns"] / 1e6, 1) == 47.8 and round(line["b_ns"] / 1e6, 3) == 0.540
+    assert round(line["r2"], 4) == 0.9975 and line["half"] == pytest.approx(88.6, abs=0.15)
+    assert hinge["shape"] == "hinge" and hinge["r2"] > 0.999 and 65e6 < hinge["floor_ns"] < 80e6
+
+
+def test_a_process_that_starts_late_is_named(perfkit):
+    r = report(perfkit, "--invocations", "6", env={"SEED_REPORT": "late"})
+    late = {row["batch"]: row["verdict"] for row in r.rows("init")}
+    assert late[64] == "outlier" and late[32] is None
+    text = perfkit("show", "@").stdout
+    assert "batch size 64, process 3: 65.13 s" in " ".join(text.split())
+    assert all(row["low_ns"] is not None for row in r.rows("optimum"))
+
+
+# --- files ---
+
+def test_tokens_of_a_text(measured, perfkit, tmp_path):
+    text, out = tmp_path / "a.txt", tmp_path / "a.u16"
+    text.write_bytes(bytes(range(60)) * 20)
+    r = perfkit("make-tokens", text, "-o", out)
+    assert r.status == 0 and "1200 tokens" in r.stderr
+    assert out.read_bytes() == struct.pack("<1200H", *(list(range(60)) * 20))
+    args = ("--samples", "32", "--batch", "4", "--global-batch", "16", "--validation", "0.25", "-v", "overlapped")
+    perfkit("run", "batch-scaling", "-d", "cpu", *SHORT, *TINY, *args, "--tokens", out, "--format", "json")
+    (narrow, _), = note_losses(perfkit).values()
+    wide = tmp_path / "a.u32"
+    wide.write_bytes(struct.pack("<1200I", *(list(range(60)) * 20)))
+    perfkit("run", "batch-scaling", "-d", "cpu", *SHORT, *TINY, *args, "--tokens", wide, "--workers", "3", "--format", "json")
+    assert next(iter(note_losses(perfkit).values()))[0] == narrow
+
+
+def refused_tokens(perfkit, path, *words, args=()):
+    perfkit("run", "batch-scaling", "-d", "null", *SHORT, *TINY, "--samples", "8", "--batch", "2", "--global-batch", "4", "--tokens", path, *args).refused(2, *words)
+
+
+def test_files_of_strangers(perfkit, tmp_path):
+    odd, few, high, empty, fifo = (tmp_path / n for n in ("odd.u16", "few.u16", "high.u16", "empty.u16", "fifo.u16"))
+    odd.write_bytes(b"\0" * 401)
+    few.write_bytes(b"\0" * 20)
+    high.write_bytes(struct.pack("<200H", *([1] * 7 + [64] + [1] * 192)))
+    empty.write_bytes(b"")
+    os.mkfifo(fifo)
+    refused_tokens(perfkit, odd, "odd.u16", "whole number of tokens", "401 bytes", "make-tokens")
+    refused_tokens(perfkit, few, "few.u16 has 1 samples, not 9", "10 tokens")
+    refused_tokens(perfkit, high, "high.u16: token 7, at byte 14, is 64", "tokens 0 to 63", "--vocab")
+    refused_tokens(perfkit, empty, "empty.u16")
+    refused_tokens(perfkit, fifo, "fifo.u16", "not a regular file")
+    refused_tokens(perfkit, tmp_path / "none.u16", "none.u16")
+    for path, *words in ((fifo, "not a regular file", "copy its contents"), (empty, "is empty"), (tmp_path, "not a regular file"), (tmp_path / "none", "cannot read")):
+        perfkit("make-tokens", path, "-o", tmp_path / "out").refused(2, *words)
+        assert not (tmp_path / "out").exists()
+
+
+def test_bad_input(perfkit):
+    def refused(*args, words):
+        perfkit("run", "batch-scaling", "-d", "null", *SHORT, *args).refused(2, *words)
+    refused("--samples", "1000000", "--batch", "1", words=("micro-steps", "--samples"))
+    refused("--heads", "3", "--batch", "1", words=("width of 64",))
+    for args, word in ((("--batch", "3"), "do not divide global_batch"), (("--batch", "64"), "exceed global_batch"),
+                       (("--batch", "32", "--samples", "3"), "fewer samples"), (("--batch", "1", "--batch-of", "all"), "ranks must divide batch")):
+        r = perfkit("run", "batch-scaling", "-d", "null", *SHORT, *TINY, *args, "--dry-run", "--format", "json")
+        assert word in r.stdout + r.stderr, r
