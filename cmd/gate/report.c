@@ -208,9 +208,12 @@ static enum pk_code write_step(const struct reporting *w, struct pk_err *err)
     return PK_OK;
 }
 
-/* The outcome is the command's last word, and its status: what else went wrong is printed before it. */
+/* The outcome is the command's last word, and its status: what else went wrong is printed before it. A signal is stronger: the reports are
+ * not complete. */
 static enum pk_code also(enum pk_code outcome, const struct pk_err *late, struct pk_err *err)
 {
+    if (late->code == PK_E_INTERRUPTED)
+        return pk_another_error(outcome, late, err);
     if (outcome)
         pk_print_error(late);
     else
@@ -265,6 +268,8 @@ enum pk_code pk_gate_report(struct gate *g, const struct pk_report_content *cont
         if (write_file(&w, &report_files[i], &late)) {
             pk_within(&late, "--%s", report_files[i].option);
             outcome = also(outcome, &late, err);
+            if (late.code == PK_E_INTERRUPTED)
+                return outcome;
         }
     return write_step(&w, &late) ? also(outcome, &late, err) : outcome;
 }

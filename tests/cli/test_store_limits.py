@@ -31,9 +31,10 @@ def changed(path):
 
 
 def wait_until(condition):
-    end = time.monotonic() + 30
+    began = time.monotonic()
     while not condition():
-        assert time.monotonic() < end
+        in_time(time.monotonic() - began, 30)
+        assert time.monotonic() < began + 120
         time.sleep(0.02)
 
 
@@ -129,7 +130,7 @@ def test_a_signal_ends_a_report_that_nobody_reads(perfkit, option):
     p.send_signal(signal.SIGTERM)
     _, err = p.communicate(timeout=20)
     os.close(nobody)
-    assert p.returncode in (4, 130) and (b"a signal ended it" in err or b"Interrupted system call" in err), (p.returncode, err)
+    assert p.returncode == 130 and b"a signal ended it" in err, (p.returncode, err)
     assert time.monotonic() - began < ENDS_S
 
 

@@ -20,9 +20,10 @@ void pk_output_forget(void)
 enum pk_code pk_output_cannot(const char *path, struct pk_err *err)
 {
     int reason = errno;
-    pk_fail(err, PK_E_IO, "cannot write the file '%.300s'", path);
+    pk_fail(err, reason == EINTR ? PK_E_INTERRUPTED : PK_E_IO, "cannot write the file '%.300s'", path);
     pk_why_errno(err, reason);
-    return pk_fix(err, reason == ENOENT   ? "create its directory first"
+    return pk_fix(err, reason == EINTR    ? "a signal ended it: run the command again"
+                       : reason == ENOENT ? "create its directory first"
                        : reason == EISDIR ? "give a file, not a directory"
                        : reason == ENOSPC ? "free some space on that disk"
                                           : "give a file in a directory that you may write");
