@@ -48,7 +48,8 @@ SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'
 -- query: quick_integrity
 SELECT replace(quick_check, char(10), ' ') FROM pragma_quick_check WHERE schema = coalesce(:of, 'main') AND quick_check <> 'ok' LIMIT 1;
 -- query: foreign_keys
-SELECT printf('table %s, row %lld: the row that it belongs to is missing', "table", rowid) FROM pragma_foreign_key_check LIMIT 20;
+SELECT printf('table %s%s: its row of table %s is missing', "table", coalesce(printf(', row %lld', rowid), ''), parent)
+FROM pragma_foreign_key_check LIMIT 20;
 
 -- Runs that still go are kept whatever their age, and those of pinned baselines.
 -- statement: count_old_runs

@@ -395,7 +395,7 @@ def test_a_missing_parent_is_named(perfkit):
         perfkit("show", f"{perfkit.db}:@").refused(1, *words)
         if "slice_summary" in sql:
             perfkit("compare", "@", "@").refused(1, *words)
-        perfkit("db", "check").refused(1, "damaged", "missing")
+        perfkit("db", "check").refused(1, "damaged", f"table {words[0].split(':')[0]}", f"row of table {words[1]} is missing")
 
 
 def test_a_stranger_in_mid_transaction_is_refused(perfkit, tmp_path):
