@@ -47,6 +47,49 @@ void pk_gradients_of_transformer(const struct pk_transformer_config *c, struct p
     finish(&l, out);
 }
 
+/* Matrices take time, vectors none; norms and biases of a block are two tensors. */
+enum pk_code pk_gradients_of_shape(const struct pk_model_shape *s, struct pk_arena *a,
+                                   struct pk_gradients *out, struct pk_err *err)
+{
+    const int64_t q = s->heads * s->head_dim * s->width, kv = s->kv_heads * s->head_dim * s->width;
+    const int64_t inner = s->ff * s->width, first = s->block_vectors / 2;
+    const struct {
+        const char *name;
+        int64_t elements;
+        bool matrix;
+    } block[] = {{"down", inner, true},
+                 {"up", inner, true},
+                 {"gate", s->ff_matrices > 2 ? inner : 0, true},
+                 {"vectors2", s->block_vectors - first, false},
+                 {"o", q, true},
+                 {"v", kv, true},
+                 {"k", kv, true},
+                 {"q", q, true},
+                 {"vectors1", first, false}};
+    struct gradient_list l = {0};
+    const int64_t table = s->vocab * s->width, embedding = table + s->positions * s->width;
+    if (pk_model_shape_parameters(s) > (int64_t)ELEMENTS_MAX || s->layers > PK_GRADIENTS_MAX / 9) {
+        pk_fail(err, PK_E_USAGE, "%.300s: %lld parameters in %lld blocks", s->name,
+                (long long)pk_model_shape_parameters(s), (long long)s->layers);
+        pk_why(err, "a plan of buckets takes at most %zu parameters, and %d tensors", ELEMENTS_MAX,
+               PK_GRADIENTS_MAX);
+        return pk_fix(err, "choose a smaller model");
+    }
+    if (table && !s->tied)
+        add(&l, a, "head", (size_t)table, (double)table);
+    if (s->end_vectors)
+        add(&l, a, "norm", (size_t)s->end_vectors, 0);
+    for (int64_t layer = s->layers; layer-- > 0;)
+        for (size_t i = 0; i < sizeof block / sizeof *block; i++)
+            if (block[i].elements)
+                add(&l, a, block[i].name, (size_t)block[i].elements,
+                    block[i].matrix ? (double)block[i].elements : 0);
+    if (embedding)
+        add(&l, a, "embedding", (size_t)embedding, s->tied ? (double)table : 0);
+    finish(&l, out);
+    return PK_OK;
+}
+
 static enum pk_code bad_line(const char *path, int line, const char *text, const char *why,
                              struct pk_err *err)
 {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "model/shape/shape.h"
 #include "model/transformer/config.h"
 
 #include <stddef.h>
@@ -21,6 +22,10 @@ struct pk_gradients {
 /* The parameters of a transformer. Time is proportional to the elements of matrices; norms and the embedding take none. */
 void pk_gradients_of_transformer(const struct pk_transformer_config *c, struct pk_arena *a,
                                  struct pk_gradients *out);
+
+/* The parameters of a model by its sizes. PK_E_USAGE for one that is too large. */
+enum pk_code pk_gradients_of_shape(const struct pk_model_shape *s, struct pk_arena *a,
+                                   struct pk_gradients *out, struct pk_err *err) PK_MUST_CHECK;
 
 enum { PK_GRADIENTS_MAX = 100000 };
 

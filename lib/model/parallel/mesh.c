@@ -12,6 +12,9 @@ const char *const pk_recompute_names[] = {"none", "selective", "block", NULL};
      .type = PK_AXIS_##kind,                                                                                 \
      .min = least,                                                                                           \
      .max = most,                                                                                            \
+     .def = PK_AXIS_##kind == PK_AXIS_ENUM   ? "none"                                                        \
+            : PK_AXIS_##kind == PK_AXIS_BOOL ? "on"                                                          \
+                                             : "2",                                                          \
      .choices = PK_AXIS_##kind == PK_AXIS_ENUM ? pk_recompute_names : NULL,                                  \
      .help = meaning},
 const struct pk_axis pk_mesh_axes[PK_MESH_AXES_N + 1] = {PK_MESH_AXES(AXIS_ROW){0}};

@@ -199,7 +199,7 @@
     row(pp_backward, PP, BACKWARD, "its gradient to the stage before", pp_forward)                           \
     row(average_gradients, DP, BACKWARD, "ZeRO-0: all-reduce, ZeRO-1: reduce-scatter among the shards, once", \
         (shards > 1) * (zero <= 1) *                                                                         \
-            ((2 - zero) * 1e9 * reduce_bytes * stage_parameters * sent_fsdp / bandwidth_fsdp +               \
+            ((zero ? 1e9 : 2e9) * reduce_bytes * stage_parameters * sent_fsdp / bandwidth_fsdp +               \
              stage_layers * launch_ns))                                                                      \
     row(gather_updated, DP, BACKWARD, "ZeRO-1 and 2: weights after the update, once",                        \
         (optimizer_shards > 1) * (zero <= 2) *                                                               \

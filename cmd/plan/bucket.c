@@ -1,8 +1,7 @@
-/* Plan: analytical models. So far: the best bucket size of a data-parallel step. */
-#include "base/text/units.h"
-#include "base/text/words.h"
+/* Plan bucket: the best bucket size of a data-parallel step. */
+#include "cmd/plan/plan.h"
+
 #include "bench/probe.h"
-#include "cmd/cmd.h"
 #include "comm/allreduce_fit.h"
 #include "model/bucket_advice.h"
 #include "json/json.h"
@@ -11,39 +10,23 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { RANKS_MAX = 1 << 20, VOCAB = 10000 };
+enum { RANKS_MAX = 1 << 20 };
 
-struct options {
-    const char *model, *tensors, *dtype, *ranks, *from;
-    int64_t backward_ns, launch_ns, hop_ns, bandwidth_bytes;
-};
+#define O(member) offsetof(struct pk_plan_bucket_options, member)
 
-#define O(member) offsetof(struct options, member)
-
-static const char *const models[] = {"tiny", "small", "large", NULL};
 static const char *const dtypes[] = {"fp32", "bf16", NULL};
 
-static const struct pk_opt options[] = {
-    {"model", 0, PK_OPT_CHOICE, O(model), "MODEL", .choices = models, .def = "small",
-     .group = "What is averaged",
-     .help = "the transformers of the reports: small (128,625,408 parameters) and large (969,411,840); or "
-             "tiny, that of ddp-bucket's presets"},
-    {"tensors", 0, PK_OPT_TEXT, O(tensors), "FILE",
+const struct pk_opt pk_plan_bucket_rows[] = {
+    {"tensors", 0, PK_OPT_TEXT, O(tensors), "FILE", .group = "plan bucket: what is averaged",
      .help = "file with your own model: a name and a number of elements per line"},
     {"dtype", 0, PK_OPT_CHOICE, O(dtype), "TYPE", .choices = dtypes, .def = "fp32",
      .help = "type of the gradients"},
     {"backward", 0, PK_OPT_DURATION, O(backward_ns), "TIME", 1, 1e15, .def = "100ms",
      .help = "time of the backward pass without communication"},
-    {"ranks", 0, PK_OPT_TEXT, O(ranks), "N,N", .def = "2,8,64", .group = "Who averages",
+    {"ranks", 0, PK_OPT_TEXT, O(ranks), "N,N", .def = "2,8,64", .group = "plan bucket: who averages",
      .help = "numbers of ranks, such as 2,8 or 2:64:*2; one table row for each"},
-    {"launch", 0, PK_OPT_DURATION, O(launch_ns), "TIME", 0, 1e12, .def = "20us",
-     .help = "time of an all-reduce that does not depend on its size (o in table `link` of ddp-bucket)"},
-    {"from", 0, PK_OPT_TEXT, O(from), "RUN",
-     .help = "take --launch and --bandwidth from this run of ddp-bucket"},
     {"hop", 0, PK_OPT_DURATION, O(hop_ns), "TIME", 0, 1e12, .def = "0",
      .help = "additional time for each of the 2(N-1) steps of a ring"},
-    {"bandwidth", 0, PK_OPT_RATE, O(bandwidth_bytes), "BYTES", 1, 1e15, .def = "10GB",
-     .help = "bandwidth of a link per second (busbw): 25GB is 200 Gbit/s"},
     {0},
 };
 
@@ -139,20 +122,15 @@ static void print(struct pk_out *out, const struct pk_bucket_question *q, const 
 
 /* --- the model and the link --- */
 
-static enum pk_code find_gradients(const struct options *o, struct pk_arena *a, struct pk_gradients *g,
-                                   struct pk_err *err)
+static enum pk_code find_gradients(const struct pk_plan_options *o, struct pk_arena *a,
+                                   struct pk_gradients *g, struct pk_err *err)
 {
-    static const struct pk_transformer_config sizes[] = {
-        {.layers = 4, .width = 256, .heads = 4, .ff = 1024, .vocab = VOCAB},
-        {.layers = 12, .width = 768, .heads = 12, .ff = 3072, .vocab = VOCAB},
-        {.layers = 36, .width = 1280, .heads = 20, .ff = 5120, .vocab = VOCAB}};
-    if (o->tensors)
-        return pk_gradients_read(o->tensors, a, g, err);
-    size_t i = 0;
-    while (strcmp(o->model, models[i]) != 0)
-        i++;
-    pk_gradients_of_transformer(&sizes[i], a, g);
-    return PK_OK;
+    struct pk_model_shape shape;
+    if (o->bucket.tensors)
+        return pk_gradients_read(o->bucket.tensors, a, g, err);
+    if (pk_plan_shape(o, a, &shape, err))
+        return err->code;
+    return pk_gradients_of_shape(&shape, a, g, err);
 }
 
 static const struct pk_axis ranks_axis = {"ranks", PK_AXIS_INT, "ranks", 2, RANKS_MAX, .def = "2"};
@@ -175,18 +153,27 @@ static const char *setting_text(const char *json, struct pk_arena *a)
 /* What --launch and --bandwidth say, or a run measured. */
 static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, struct pk_err *err)
 {
-    const struct options *o = app->options;
+    const struct pk_plan_options *o = app->options;
     PK_STORE_CLEANUP struct pk_store *s = NULL;
     struct pk_link_cost cost;
+    struct pk_plan_setup typed = {0};
     int64_t run_id;
-    *link = (struct pk_comm_link){.latency_ns = (uint64_t)o->launch_ns,
-                                  .bytes_per_s = (double)o->bandwidth_bytes};
-    if (!o->from)
+    if (pk_plan_rate_typed(PK_RATE_LAUNCH, o->launch ? o->launch : "20us", &typed, app->arena, err) ||
+        pk_plan_rate_typed(PK_RATE_LINK, o->bandwidth ? o->bandwidth : "10GB", &typed, app->arena, err))
+        return err->code;
+    *link = (struct pk_comm_link){.latency_ns = (uint64_t)typed.rate[PK_RATE_LAUNCH].value,
+                                  .bytes_per_s = typed.rate[PK_RATE_LINK].value};
+    if (!o->from.n)
         return PK_OK;
+    if (o->from.n > 1) {
+        pk_fail(err, PK_E_USAGE, "--from: %zu runs", o->from.n);
+        pk_why(err, "the cost of an all-reduce is taken from one run of ddp-bucket");
+        return pk_fix(err, "--from %s", o->from.v[0]);
+    }
     if (pk_opt_apart(&app->tables[1], "from", (const char *const[]){"launch", "bandwidth", NULL},
                      "it gives the cost of an all-reduce", err))
         return err->code;
-    enum pk_code rc = pk_open_run(app, o->from, &s, &run_id, err);
+    enum pk_code rc = pk_open_run(app, o->from.v[0], &s, &run_id, err);
     if (rc == PK_E_NOTHING)
         return pk_fix(err, "`" PK_LINK_COST_COMMAND "` records the values for --from");
     if (rc || pk_link_cost_of_run(s, run_id, app->arena, &cost, err))
@@ -206,7 +193,7 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
                            struct pk_err *err)
 {
     const size_t n = ranks->n;
-    const struct options *o = app->options;
+    const struct pk_plan_options *o = app->options;
     struct pk_bucket_question *q = pk_new_n(app->arena, struct pk_bucket_question, n);
     struct pk_bucket_advice *v = pk_new_n(app->arena, struct pk_bucket_advice, n);
     struct pk_comm_link link;
@@ -214,11 +201,11 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
         return err->code;
     for (size_t i = 0; i < n; i++) {
         q[i] = (struct pk_bucket_question){.gradients = g,
-                                           .type = !strcmp(o->dtype, "bf16") ? PK_BF16 : PK_FP32,
-                                           .backward_ns = (uint64_t)o->backward_ns,
+                                           .type = !strcmp(o->bucket.dtype, "bf16") ? PK_BF16 : PK_FP32,
+                                           .backward_ns = (uint64_t)o->bucket.backward_ns,
                                            .ranks = (unsigned)ranks->v[i].i,
                                            .link = link};
-        q[i].link.latency_ns += 2 * ((uint64_t)ranks->v[i].i - 1) * (uint64_t)o->hop_ns;
+        q[i].link.latency_ns += 2 * ((uint64_t)ranks->v[i].i - 1) * (uint64_t)o->bucket.hop_ns;
         if (pk_bucket_advise(&q[i], app->arena, &v[i], err))
             return err->code;
     }
@@ -226,37 +213,18 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
     return PK_OK;
 }
 
-static enum pk_code run(struct pk_app *app, struct pk_err *err)
+enum pk_code pk_plan_bucket(struct pk_app *app, struct pk_err *err)
 {
-    static const char *const names[] = {"bucket"};
-    const struct options *o = app->options;
+    const struct pk_plan_options *o = app->options;
     struct pk_gradients g;
     struct pk_sweep ranks;
-    if (strcmp(app->args.v[0], names[0]) != 0) {
-        pk_fail(err, PK_E_USAGE, "there is no plan '%s'", app->args.v[0]);
-        pk_why(err, "%s", pk_suggest_text(app->arena, app->args.v[0], names, 1));
-        return pk_fix(err, "perfkit plan bucket");
-    }
-    if (pk_opt_apart(&app->tables[1], "tensors", (const char *const[]){"model", NULL},
+    if (pk_opt_apart(&app->tables[1], "tensors", (const char *const[]){"model", "config", NULL},
                      "the file defines the model", err) ||
         find_gradients(o, app->arena, &g, err))
         return err->code;
-    if (!pk_axis_parse(&ranks_axis, o->ranks, app->arena, &ranks, err)) /* "2,8,64", "2:64:*2" */
+    if (!pk_axis_parse(&ranks_axis, o->bucket.ranks, app->arena, &ranks, err)) /* "2,8,64", "2:64:*2" */
         return advise(app, &g, &ranks, err);
-    pk_fail(err, PK_E_USAGE, "--ranks %.300s", o->ranks);
+    pk_fail(err, PK_E_USAGE, "--ranks %.300s", o->bucket.ranks);
     pk_why(err, "a number of ranks is an integer from 2 to %d", RANKS_MAX);
     return pk_fix(err, "--ranks 2,8,64 or --ranks 2:64:*2");
 }
-
-const struct pk_cmd pk_cmd_plan = {
-    .name = "plan",
-    .summary = "analytical models: gradient buckets",
-    .usage = "plan bucket [options]",
-    .examples = "perfkit plan bucket --model large --backward 400ms --ranks 8 --bandwidth 25GB\n"
-                "perfkit plan bucket --from @ --backward 80ms --ranks 16,256\n"
-                "perfkit plan bucket --tensors mine.txt --dtype bf16 --launch 35us --hop 2us\n",
-    .options = options,
-    .options_bytes = sizeof(struct options),
-    .exact_args = "1",
-    .run = run,
-};

@@ -1,5 +1,5 @@
 /* Shape: presets, and models that are written as a text. */
-#include "model/parallel/shape.h"
+#include "model/shape/shape.h"
 
 #include "base/text/units.h"
 #include "base/text/words.h"

@@ -1,6 +1,6 @@
 /* Shape config: the model of a config.json of Hugging Face transformers. The file may be anyone's: its size, its types and its numbers are
  * checked, and what it does not say is never guessed from its name. */
-#include "model/parallel/shape.h"
+#include "model/shape/shape.h"
 
 #include "base/file.h"
 #include "base/text/words.h"

@@ -1,0 +1,35 @@
+/* Plan: options that all plans share, and the plans, a file each. A plan has rows of options of its own; those of another plan are refused. */
+#pragma once
+
+#include "cmd/cmd.h"
+#include "model/parallel/rates.h"
+
+struct pk_plan_bucket_options {
+    const char *tensors, *dtype, *ranks;
+    int64_t backward_ns, hop_ns;
+};
+
+struct pk_plan_parallel_options {
+    const char *axis[PK_MESH_AXES_N]; /* as typed; NULL = open */
+    const char *chip, *memory, *compute, *network, *precision, *form, *overlap, *attention, *tokens;
+    struct pk_texts links;
+    int64_t chips, node, batch, seq, prefetch, top;
+    double sharded_share;
+    bool explain;
+};
+
+struct pk_plan_options {
+    const char *model, *config, *launch, *bandwidth;
+    struct pk_texts from;
+    struct pk_plan_bucket_options bucket;
+    struct pk_plan_parallel_options parallel;
+};
+
+extern const struct pk_opt pk_plan_bucket_rows[], pk_plan_parallel_rows[];
+
+/* The model of --model or --config. */
+enum pk_code pk_plan_shape(const struct pk_plan_options *o, struct pk_arena *a, struct pk_model_shape *out,
+                           struct pk_err *err) PK_MUST_CHECK;
+
+enum pk_code pk_plan_bucket(struct pk_app *app, struct pk_err *err);
+enum pk_code pk_plan_parallel(struct pk_app *app, struct pk_err *err);

@@ -1,0 +1,51 @@
+/* Explain: formulas as text, with names or with numbers. */
+#include "model/parallel/report.h"
+
+#include "base/text/buf.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const struct pk_plan_row *find_row(const char *name, size_t n)
+{
+    for (const struct pk_plan_row *row = pk_plan_rows; row->name; row++)
+        if (!strncmp(row->name, name, n) && !row->name[n])
+            return row;
+    return NULL;
+}
+
+static size_t word_length(const char *s)
+{
+    size_t n = 0;
+    while (isalnum((unsigned char)s[n]) || s[n] == '_' || s[n] == '.')
+        n++;
+    return n;
+}
+
+/* The terms of a sum. */
+static const char *sum_text(const struct pk_plan_row *sum, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    for (const struct pk_plan_row *row = pk_plan_rows; row->name; row++)
+        if (row->kind == PK_PLAN_TERM && row->group == sum->group)
+            pk_buf_printf(&b, "%s%s", b.n ? " + " : "", row->name);
+    return pk_buf_text(&b);
+}
+
+const char *pk_plan_formula(const struct pk_plan_row *row, const struct pk_plan_values *v, struct pk_arena *a)
+{
+    const char *text = row->kind == PK_PLAN_SUM ? sum_text(row, a) : row->formula ? row->formula : "";
+    struct pk_buf b = {.arena = a};
+    if (!v)
+        return text;
+    for (const char *s = text; *s;) {
+        const size_t n = word_length(s);
+        const struct pk_plan_row *named = n ? find_row(s, n) : NULL;
+        if (named)
+            pk_buf_printf(&b, "%.15g", pk_plan_value(v, named));
+        else
+            pk_buf_add(&b, s, n ? n : 1);
+        s += n ? n : 1;
+    }
+    return pk_buf_text(&b);
+}
