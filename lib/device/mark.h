@@ -19,7 +19,7 @@
 enum pk_lane;
 struct pk_device;
 
-enum { PK_REGIONS_MAX = 64, PK_GAUGES_MAX = 16, PK_MARKS_DEFAULT = 1 << 16 };
+enum { PK_REGIONS_MAX = 64, PK_GAUGES_MAX = 32, PK_MARKS_DEFAULT = 1 << 16 };
 
 struct pk_mark {
     uint16_t region;

@@ -102,6 +102,24 @@ static enum pk_code hash_data(const struct pk_axis *x, const char *path, uint64_
     return unreadable(x, path, err);
 }
 
+/* Nothing is read or made: whoever writes into it does. */
+static enum pk_code take_folder(const struct pk_axis *x, const char *path, struct pk_arena *a,
+                                union pk_value *v, struct pk_err *err)
+{
+    struct stat st;
+    PK_JSON_CLEANUP json_t *utf8 = json_string(path);
+    const char *bad = !utf8 ? "the path is not UTF-8, and paths are recorded as text"
+                      : !stat(path, &st) && !S_ISDIR(st.st_mode) ? "it is a file"
+                                                                 : NULL;
+    if (bad) {
+        pk_fail(err, PK_E_USAGE, "axis %s: '%.200s' is not a folder", x->name, path);
+        pk_why(err, "%s", bad);
+        return pk_fix(err, "give the path of a folder, or write -a %s=%s", x->name, x->def);
+    }
+    v->s = pk_printf(a, "%s#%08x", path, 0u);
+    return PK_OK;
+}
+
 static enum pk_code read_file(const struct pk_axis *x, const char *text, struct pk_arena *a,
                               union pk_value *v, struct pk_err *err)
 {
@@ -114,6 +132,8 @@ static enum pk_code read_file(const struct pk_axis *x, const char *text, struct 
     }
     if (!*path)
         return refuse_file(x, text, "is not a file", "there is no path", err);
+    if (x->folder)
+        return take_folder(x, path, a, v, err);
     const char *bad = no_path(path);
     uint64_t h = PK_FNV1A_EMPTY;
     if (bad)
@@ -222,7 +242,11 @@ const char *pk_axis_takes(const struct pk_axis *x, struct pk_arena *a)
         pk_buf_str(&b, "on or off");
         break;
     case PK_AXIS_FILE:
-        pk_buf_printf(&b, "the path of a %sfile, or the word %s", x->data ? "" : "text ", x->def);
+        pk_buf_printf(&b, "the path of a %s, or the word %s",
+                      x->folder ? "folder"
+                      : x->data ? "file"
+                                : "text file",
+                      x->def);
         break;
     }
     if (x->unit && !in_bytes(x))

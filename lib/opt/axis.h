@@ -50,6 +50,7 @@ struct pk_axis {
                                    afterwards: a case whose value equals it leaves it out of its identity */
     const char *help; /* one sentence */
     bool data;        /* FILE: of any bytes and any length; else text of at most PK_AXIS_FILE_BYTES_MAX */
+    bool folder;      /* FILE: a folder that is written to, which need not exist; its digest is 0 */
     /* Optional: absent from points where it answers false. It may look at axes that stand above it in the
      * table. */
     bool (*applies)(const struct pk_point *p);

@@ -56,7 +56,7 @@ def test_arguments_of_the_usage(perfkit):
     assert offered(perfkit, "export", "js") == ["json", "jsonl"] and "table" not in offered(perfkit, "export", "")
     assert offered(perfkit, "help", "lis") == ["list"] and offered(perfkit, "help", "run", "att") == ["attention-scaling"]
     assert offered(perfkit, "run", "att") == offered(perfkit, "gate", "att") == ["attention-scaling"]
-    assert offered(perfkit, "history", "e") == ["exec"]
+    assert offered(perfkit, "history", "exe") == ["exec"]
     assert offered(perfkit, "completion", "") == ["bash", "zsh", "fish"]
     assert offered(perfkit, "exec", "--", "l") == offered(perfkit, "exec", "--", "ls", "--") == []
 

@@ -21,7 +21,7 @@ RECORDED = (
     ("calibrate", "--quiet", "--pairs", "6", "--", "true"),
     ("baseline", "save", "usual", "1,2", "--reason", "the first two of this afternoon, for want of better ones"),
 )
-EXPERIMENTS = ("attention-scaling", "tree-patch", "mixed-precision", "ddp-bucket")
+EXPERIMENTS = ("attention-scaling", "tree-patch", "mixed-precision", "extraction", "ddp-bucket")
 COMMANDS = ("run", "exec", "list", "show", "compare", "gate", "calibrate", "bisect", "baseline", "history", "plan", "export", "import",
             "doctor", "db", "help", "completion")
 PRINTED = (

@@ -51,7 +51,7 @@ NAME_HOMES = {
 
 STREAM_HOMES = ["cmd/", "lib/base/err.c"]  # who may name stdout and stderr
 SQL_HOMES = ["lib/store/schema.c"]  # makes views of views; all other SQL is in .sql files: store/table.h
-PROBE_FOLDERS = ["base", "ops", "comm", "model", "shard", "device"]
+PROBE_FOLDERS = ["base", "ops", "comm", "model", "shard", "extraction", "device"]
 PROBE_HEADERS = ["bench/probe.h", "bench/repeat.h", "bench/transport.h"]
 LONGEST_FUNCTION = 100
 C_LIKE = (".c", ".h", ".cu", ".cpp")

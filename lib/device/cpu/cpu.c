@@ -30,6 +30,12 @@ static struct cpu *cpu_of(const struct pk_device *dev)
     return dev->impl;
 }
 
+const struct pk_cpus *pk_cpu_cpus(const struct pk_device *dev)
+{
+    const struct pk_cpus *cpus = &cpu_of(dev)->cpus;
+    return cpus->n ? cpus : NULL;
+}
+
 static const char *cpu_unavailable(void)
 {
     return NULL;

@@ -11,12 +11,15 @@
 #include "device/cpu/blas.h"
 #include "device/cpu/threads.h"
 #include "device/device.h"
+#include "machine/bind.h"
 
 extern const struct pk_device_ops pk_device_cpu; /* a row of pk_device_kinds */
 
 /* Calls fn for every task in 0 .. n_tasks-1 on the crew; see pk_threads_run. */
 void pk_cpu_parallel_for(struct pk_device *dev, pk_task_fn *fn, void *arg, size_t n_tasks);
 unsigned pk_cpu_threads(const struct pk_device *dev);
+/* The CPUs that its threads may be bound to, for other threads of this process; NULL when none is bound. */
+const struct pk_cpus *pk_cpu_cpus(const struct pk_device *dev);
 
 /* PK_E_USAGE when `threads` exceeds the number of CPUs that this process may use (affinity, control group's quota), or the number in
  * `cpus` (as in pk_device_options); 0 means all of them. For the user's options; opening a device does not check them again. */

@@ -28,7 +28,7 @@ static struct tolerance tolerance_of(const struct pk_transformer_config *c)
 }
 
 /* Weights as they are multiplied: of bf16 the rounded ones, but for norms. */
-static enum pk_code fetch(void *user, const struct pk_parameter *w, float *to, struct pk_err *err)
+enum pk_code pk_transformer_fetch(void *user, const struct pk_parameter *w, float *to, struct pk_err *err)
 {
     struct pk_transformer *t = user;
     const size_t n = w->rows * w->cols;
@@ -118,7 +118,7 @@ enum pk_code pk_transformer_check(struct pk_transformer *t, const int32_t *token
     const size_t skip = full ? 0 : (c->batch - 1) * c->seq;
     const struct pk_reference r = {.c = c,
                                    .l = &t->layout,
-                                   .fetch = fetch,
+                                   .fetch = pk_transformer_fetch,
                                    .user = t,
                                    .tokens = tokens + skip,
                                    .targets = targets + skip,

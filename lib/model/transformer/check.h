@@ -16,6 +16,10 @@ enum pk_code pk_transformer_check(struct pk_transformer *t, const int32_t *token
 enum pk_code pk_transformer_check_steps(struct pk_transformer *t, const struct pk_origin *from,
                                         struct pk_err *err) PK_MUST_CHECK;
 
+/* A pk_fetch_fn (reference.h) for an open transformer, which is `user`. */
+enum pk_code pk_transformer_fetch(void *user, const struct pk_parameter *w, float *to,
+                                  struct pk_err *err) PK_MUST_CHECK;
+
 /* A sketch: a few hundred numbers from which the distance between two gradients of any size is estimated, so that both need not be in
  * one process or in memory at the same time.
  *

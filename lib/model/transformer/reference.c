@@ -170,20 +170,37 @@ static size_t token_at(const struct pk_reference *r, size_t row)
     return row / r->prefix * r->c->seq + row % r->prefix;
 }
 
+/* x behind the first `layers` blocks. */
+static void run_blocks(struct evaluation *e, size_t layers, double *x)
+{
+    const struct pk_reference *r = e->r;
+    const size_t d = r->c->width;
+    const double *table = weights(e, pk_layout_embedding(r->l));
+    for (size_t row = 0; row < e->rows; row++)
+        for (size_t i = 0; i < d; i++)
+            x[row * d + i] = table[(size_t)r->tokens[token_at(r, row)] * d + i];
+    pk_arena_free(&e->arena);
+    for (size_t i = 0; i < layers; i++)
+        block(e, i, x);
+}
+
+enum pk_code pk_reference_hidden(const struct pk_reference *r, size_t layers, double *hidden,
+                                 struct pk_beyond *beyond, struct pk_err *err)
+{
+    struct evaluation e = {.r = r, .rows = r->sequences * r->prefix, .err = err};
+    run_blocks(&e, layers, hidden);
+    *beyond = e.beyond;
+    return e.rc;
+}
+
 enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses, struct pk_beyond *beyond,
                                  struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena kept = {0};
     struct evaluation e = {.r = r, .rows = r->sequences * r->prefix, .err = err};
     double *x = pk_new_n(&kept, double, e.rows * r->c->width);
-    const size_t d = r->c->width, vocab = r->c->vocab;
-    const double *table = weights(&e, pk_layout_embedding(r->l));
-    for (size_t row = 0; row < e.rows; row++)
-        for (size_t i = 0; i < d; i++)
-            x[row * d + i] = table[(size_t)r->tokens[token_at(r, row)] * d + i];
-    pk_arena_free(&e.arena);
-    for (size_t i = 0; i < r->c->layers; i++)
-        block(&e, i, x);
+    const size_t vocab = r->c->vocab;
+    run_blocks(&e, r->c->layers, x);
     double *logits = product(&e, pk_layout_head(r->l), norm(&e, pk_layout_last_norm(r->l), x));
     for (size_t row = 0; row < e.rows; row++) {
         double *logit = logits + row * vocab;

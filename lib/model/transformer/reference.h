@@ -36,6 +36,9 @@ struct pk_beyond {
     double value;
 };
 
+/* Hidden states behind the first `layers` blocks, [sequences * prefix, width]. */
+enum pk_code pk_reference_hidden(const struct pk_reference *r, size_t layers, double *hidden,
+                                 struct pk_beyond *beyond, struct pk_err *err) PK_MUST_CHECK;
 /* Cross-entropy of each of sequences * prefix tokens. Uses temporary host memory of the size of a few parameters. */
 enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses, struct pk_beyond *beyond,
                                  struct pk_err *err) PK_MUST_CHECK;

@@ -122,6 +122,14 @@ static enum pk_code copy_weights(struct pk_transformer *t, const struct pk_safet
     return rc;
 }
 
+enum pk_code pk_transformer_plan(struct pk_transformer *t, float *turns, struct pk_err *err)
+{
+    const size_t dim = t->c.width / t->c.heads;
+    pk_rope_turns(turns, t->c.seq, dim, 10000);
+    return pk_device_copy(t->dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, t->turns, turns,
+                          t->c.seq * dim * sizeof *turns, err);
+}
+
 enum pk_code pk_transformer_fill(struct pk_transformer *t, const struct pk_origin *from, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};

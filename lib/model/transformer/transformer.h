@@ -100,6 +100,9 @@ struct pk_origin {
  * 2010, 2 / (rows + cols); embeddings with variance 1; norms 1. Equal on every device. Moments are 0, powers of beta 1. */
 enum pk_code pk_transformer_fill(struct pk_transformer *t, const struct pk_origin *from,
                                  struct pk_err *err) PK_MUST_CHECK;
+/* Makes again what follows from the shape alone: the table of rotary positions. turns: host memory for seq * width / heads floats, unchanged
+ * until the compute lane has passed. Allocates nothing. */
+enum pk_code pk_transformer_plan(struct pk_transformer *t, float *turns, struct pk_err *err) PK_MUST_CHECK;
 /* Copies host arrays of batch * seq tokens; without a head targets may be NULL. PK_E_USAGE for a token outside the vocabulary. */
 enum pk_code pk_transformer_batch(struct pk_transformer *t, const int32_t *tokens, const int32_t *targets,
                                   struct pk_err *err) PK_MUST_CHECK;

@@ -47,12 +47,14 @@ def uniform(first, n):
 def layout(case):
     """[(name, rows, cols, place)]; rows of a norm are 1. As in lib/model/transformer/config.c."""
     d, f, made, end = case["d_model"], case["d_ff"], [], 0
+    kv = d // case["heads"] * case.get("kv_heads", case["heads"])
     groups = [[(EMBEDDING, case["vocab"], d)]]
     for i in range(case["layers"]):
         groups += [[("layers.%d.%s.weight" % (i, name), *shape) for name, *shape in group] for group in (
-            [("ln1", 1, d)], [("attn.%s_proj" % part, d, d) for part in "qkv"], [("attn.output_proj", d, d)], [("ln2", 1, d)],
+            [("ln1", 1, d)], [("attn.%s_proj" % part, d if part == "q" else kv, d) for part in "qkv"], [("attn.output_proj", d, d)], [("ln2", 1, d)],
             [("ffn.w1", f, d), ("ffn.w3", f, d)], [("ffn.w2", d, f)])]
-    groups += [[(NORM, 1, d)], [(HEAD, case["vocab"], d)]]
+    if not case.get("headless"):
+        groups += [[(NORM, 1, d)], [(HEAD, case["vocab"], d)]]
     for group in groups:
         end = (end + STEP - 1) // STEP * STEP
         for name, rows, cols in group:
@@ -138,8 +140,10 @@ def block(p, i, x, case, cos, sin, hidden):
     F, w = torch.nn.functional, lambda name: p["layers.%d.%s.weight" % (i, name)]
     b, t, d = x.shape
     n = F.rms_norm(x, (d,), w("ln1"), EPS)
-    q, k, v = (F.linear(n, w("attn.%s_proj" % part)).view(b, t, case["heads"], -1).transpose(1, 2) for part in "qkv")
+    q, k, v = (F.linear(n, w("attn.%s_proj" % part)).view(b, t, -1, d // case["heads"]).transpose(1, 2) for part in "qkv")
     q, k = turn(q, cos, sin).to(v.dtype), turn(k, cos, sin).to(v.dtype)
+    if k.shape[1] < case["heads"]:
+        k, v = (x.repeat_interleave(case["heads"] // k.shape[1], dim=1) for x in (k, v))
     o = F.scaled_dot_product_attention(q, k, v, is_causal=True) if hidden is None else written_out(q, k, v, hidden)
     x = x + F.linear(o.transpose(1, 2).reshape(b, t, d), w("attn.output_proj"))
     n = F.rms_norm(x, (d,), w("ln2"), EPS)

@@ -134,7 +134,7 @@ static void broken_promises_are_named(void **state)
     broken.metrics = (const struct pk_metric[]){{"peak", "bytes", "x"}, {0}};
     assert_invalid("must end in its unit");
     broken.metrics = (const struct pk_metric[]){{"a", "1", "x", .gauge = PK_GAUGES_MAX}, {0}};
-    assert_invalid("metric 'a': gauges count from 0 to 15");
+    assert_invalid("metric 'a': gauges count from 0 to 31");
     broken.metrics =
         (const struct pk_metric[]){{"a", "1", "x", .gauge = 3}, {"b", "1", "x", .gauge = 3}, {0}};
     assert_invalid("metrics 'a' and 'b' are one gauge");

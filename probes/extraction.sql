@@ -1,0 +1,227 @@
+-- Tables of extraction: the first batch and steady ones, stages and what binds, throughput, plans, baseline and pipeline, projections, verification.
+-- docs/extraction.md explains the terms. A `setting` is everything but the variant.
+
+-- view: extraction_case
+SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.status, c.message,
+       printf('%s, layers %s to %s of %s, batch %d x %d, %s %s, %s', c.axes ->> 'dtype', c.axes ->> 'extract_from', c.axes ->> 'extract_to',
+              c.axes ->> 'layers', c.axes ->> 'batch', c.axes ->> 'seq_len', plural(c.axes ->> 'samples', 'sample'), c.axes ->> 'codec' ||
+              CASE c.axes ->> 'filter' WHEN 'none' THEN '' ELSE ' after ' || (c.axes ->> 'filter') END,
+              CASE WHEN c.axes ->> 'sink' = 'null' THEN 'no folder' ELSE 'a folder' END)
+       || printf(', %s, %s', plural(c.axes ->> 'threads', 'thread'), plural(c.axes ->> 'slots', 'slot'))
+       || CASE WHEN c.axes ->> 'ranks' > 1 THEN printf(', %d ranks', c.axes ->> 'ranks') ELSE '' END
+       || CASE WHEN c.axes ->> 'pad' THEN '' ELSE ', not padded' END AS setting,
+       CAST(c.axes ->> 'batch' AS INTEGER) AS batch, CAST(c.axes ->> 'samples' AS INTEGER) AS samples, CAST(c.axes ->> 'seq_len' AS INTEGER) AS seq_len,
+       (c.axes ->> 'samples' + (c.axes ->> 'batch') * coalesce(c.axes ->> 'ranks', 1) - 1) / ((c.axes ->> 'batch') * coalesce(c.axes ->> 'ranks', 1)) AS batches,
+       iif(c.variant = 'pipelined', CAST(c.axes ->> 'threads' AS INTEGER), 1) AS threads, m.*
+FROM v_case c
+LEFT JOIN (SELECT case_id AS of_case,
+                  max(median) FILTER (WHERE metric = 'extract_ns') AS extract_ns,
+                  max(ci_low) FILTER (WHERE metric = 'extract_ns') AS extract_low_ns,
+                  max(ci_high) FILTER (WHERE metric = 'extract_ns') AS extract_high_ns,
+                  max(uncertainty) FILTER (WHERE metric = 'extract_ns') AS extract_uncertainty,
+                  max(median) FILTER (WHERE metric = 'forward_ns') AS forward_ns,
+                  max(median) FILTER (WHERE metric = 'gather_ns') AS gather_ns,
+                  max(median) FILTER (WHERE metric = 'd2h_ns') AS d2h_ns,
+                  max(median) FILTER (WHERE metric = 'plan_ns') AS plan_ns,
+                  max(median) FILTER (WHERE metric = 'checksum_ns') AS checksum_ns,
+                  max(median) FILTER (WHERE metric = 'filter_ns') AS filter_ns,
+                  max(median) FILTER (WHERE metric = 'compress_ns') AS compress_ns,
+                  max(median) FILTER (WHERE metric = 'write_ns') AS write_ns,
+                  max(median) FILTER (WHERE metric = 'sync_ns') AS sync_ns,
+                  max(median) FILTER (WHERE metric = 'full_ns') AS full_ns,
+                  max(median) FILTER (WHERE metric = 'peak_bytes') AS peak_bytes,
+                  CAST(max(median) FILTER (WHERE metric = 'real_samples') AS INTEGER) AS real_samples,
+                  CAST(max(median) FILTER (WHERE metric = 'slot_samples') AS INTEGER) AS slot_samples,
+                  CAST(max(median) FILTER (WHERE metric = 'raw_bytes') AS INTEGER) AS raw_bytes,
+                  CAST(max(median) FILTER (WHERE metric = 'stored_bytes') AS INTEGER) AS stored_bytes,
+                  CAST(max(median) FILTER (WHERE metric = 'plans') AS INTEGER) AS plans,
+                  CAST(max(median) FILTER (WHERE metric = 'replans') AS INTEGER) AS replans
+           FROM v_summary GROUP BY case_id) m ON m.of_case = c.case_id
+WHERE c.status <> 'skipped';
+
+-- view: extraction_process
+-- Of each process: perfkit's own notes, or of a peer, whose samples of batch_ns are batches, the median of what comes behind the first.
+SELECT b.run_id, b.case_id, b.invocation, max(b.value) FILTER (WHERE b.phase = 'first' AND coalesce(b.instance, 0) = 0) AS first_ns,
+       coalesce(max(json_extract(l.notes, '$.extraction.steady_ns')), avg(b.value) FILTER (WHERE b.phase <> 'first' AND b.place IN ((b.n + 1) / 2, (b.n + 2) / 2))) AS steady_ns,
+       max(json_extract(l.notes, '$.extraction.steady_first')) AS steady_first, max(json_extract(l.notes, '$.extraction.allocation_ns')) AS allocation_ns,
+       max(json_extract(l.notes, '$.extraction.weights_ns')) AS weights_ns, max(json_extract(l.notes, '$.extraction.plan_ns')) AS plan_ns,
+       max(json_extract(l.notes, '$.extraction.resumed_from')) AS resumed_from
+FROM (SELECT s.*, row_number() OVER (PARTITION BY case_id, invocation, phase = 'first' ORDER BY value) AS place,
+             count(*) OVER (PARTITION BY case_id, invocation, phase = 'first') AS n
+      FROM v_sample s WHERE metric = 'batch_ns' AND pass = 'timing') b
+LEFT JOIN v_slice l ON l.case_id = b.case_id AND l.invocation = b.invocation AND l.pass = 'timing' AND l.status = 'ok'
+GROUP BY b.run_id, b.case_id, b.invocation;
+
+-- view: extraction_batch
+-- The median process of each case.
+SELECT run_id, case_id, max(n) AS processes, avg(first_ns) FILTER (WHERE first_place IN ((n + 1) / 2, (n + 2) / 2)) AS first_ns,
+       avg(steady_ns) FILTER (WHERE steady_place IN ((n + 1) / 2, (n + 2) / 2)) AS steady_ns, min(steady_ns) AS steady_min_ns, max(steady_ns) AS steady_max_ns,
+       avg(allocation_ns) AS allocation_ns, avg(weights_ns) AS weights_ns, avg(plan_ns) AS plan_ns, max(steady_first) AS steady_first, max(resumed_from) AS resumed_from
+FROM (SELECT *, count(*) OVER c AS n, row_number() OVER (c ORDER BY first_ns) AS first_place, row_number() OVER (c ORDER BY steady_ns) AS steady_place
+      FROM extraction_process WINDOW c AS (PARTITION BY case_id))
+GROUP BY run_id, case_id;
+
+-- view: extraction_stage
+-- Time of a batch in each stage, and in how many places at once it is worked on.
+SELECT run_id, case_id, setting, ordinal, variant, batches, 1 AS row, 'forward' AS stage, 1 AS parallel, forward_ns AS total_ns, NULL AS bytes FROM extraction_case
+UNION ALL SELECT run_id, case_id, setting, ordinal, variant, batches, 2, 'gather (in forward)', NULL, gather_ns, raw_bytes FROM extraction_case
+UNION ALL SELECT run_id, case_id, setting, ordinal, variant, batches, 3, 'plan', 1, plan_ns, NULL FROM extraction_case WHERE plan_ns IS NOT NULL
+UNION ALL SELECT run_id, case_id, setting, ordinal, variant, batches, 4, 'd2h', 1, d2h_ns, raw_bytes FROM extraction_case
+UNION ALL SELECT run_id, case_id, setting, ordinal, variant, batches, 5, 'checksum, filter, compress', threads, checksum_ns + filter_ns + compress_ns, raw_bytes FROM extraction_case
+UNION ALL SELECT run_id, case_id, setting, ordinal, variant, batches, 6, 'write, sync', 1, write_ns + sync_ns, stored_bytes FROM extraction_case;
+
+-- view: extraction_bound
+-- The slowest stage, the bound of a pipeline.
+SELECT run_id, case_id, stage AS slowest, bound_ns FROM (
+  SELECT *, total_ns / batches / parallel AS bound_ns, row_number() OVER (PARTITION BY case_id ORDER BY total_ns / batches / parallel DESC) AS place
+  FROM extraction_stage WHERE parallel IS NOT NULL AND total_ns IS NOT NULL)
+WHERE place = 1;
+
+-- view: extraction_all
+SELECT c.*, b.processes, b.first_ns, b.steady_ns, b.steady_min_ns, b.steady_max_ns, b.allocation_ns, b.weights_ns, b.plan_ns AS first_plan_ns, b.steady_first,
+       b.resumed_from, s.slowest, s.bound_ns,
+       first_value(c.extract_ns) OVER w AS base_ns, first_value(c.extract_low_ns) OVER w AS base_low_ns, first_value(c.extract_high_ns) OVER w AS base_high_ns,
+       first_value(b.first_ns) OVER w AS base_first_ns, first_value(b.steady_ns) OVER w AS base_steady_ns, first_value(c.variant) OVER w = 'sequential' AS has_base
+FROM extraction_case c LEFT JOIN extraction_batch b USING (run_id, case_id) LEFT JOIN extraction_bound s USING (run_id, case_id)
+WINDOW w AS (PARTITION BY c.run_id, c.setting ORDER BY c.variant <> 'sequential', c.ordinal);
+
+-- table: batches
+-- title: First batch and steady state: {each}
+-- each: SELECT setting FROM extraction_case WHERE run_id = :run AND status = 'ok' GROUP BY setting ORDER BY min(ordinal)
+-- column: variant | Variant | text
+-- column: allocation_ns | Allocation (ms) | ms | 3 hide
+-- column: weights_ns | Weights (ms) | ms | 3 hide optional2
+-- column: first_plan_ns | Plan (ms) | ms | 3 hide
+-- column: first_ns | First batch (ms) | ms | 3
+-- column: steady_ns | Steady (ms) | ms | 3
+-- column: steady_min_ns | Processes from | ms | 3 optional1
+-- column: steady_max_ns | to (ms) | ms | 3 optional1
+-- column: ratio | First / steady | x | 2
+-- column: warm_up_ns | Warm-up (ms) | ms | 3
+-- column: steady_first | Steady from batch | | hide
+-- column: setting | Setting | text | machine
+-- note: SELECT 'Steady: the median of the batches after the first detected change of a pass, of the median process. Warm-up: allocation, weights, plan, and what the first batch takes longer than a steady one. Checks at small shapes ran before in one process.'
+--   FROM extraction_all WHERE run_id = :run AND setting = :each AND allocation_ns IS NOT NULL LIMIT 1
+-- note: SELECT printf('Continued: %d samples were in the folder when the run began.', max(resumed_from)) FROM extraction_all WHERE run_id = :run AND setting = :each AND resumed_from > 0 HAVING count(*) > 0
+SELECT variant, allocation_ns, weights_ns, first_plan_ns, first_ns, steady_ns, steady_min_ns, steady_max_ns, first_ns / steady_ns AS ratio,
+       coalesce(allocation_ns, 0) + coalesce(weights_ns, 0) + coalesce(first_plan_ns, 0) + max(first_ns - steady_ns, 0) AS warm_up_ns, steady_first, setting
+FROM extraction_all WHERE run_id = :run AND setting = :each AND status = 'ok' ORDER BY ordinal;
+
+-- table: stages
+-- title: Stages of a batch: {each}
+-- each: SELECT setting FROM extraction_case WHERE run_id = :run AND status = 'ok' GROUP BY setting ORDER BY min(ordinal)
+-- column: variant | Variant | text
+-- column: stage | Stage | text
+-- column: parallel | At once
+-- column: batch_ns | Batch (ms) | ms | 3
+-- column: bytes_per_s | GB/s | GB/s | 2
+-- column: share | Share of steady | % | 1
+-- column: binds | Binds | text
+-- column: setting | Setting | text | machine
+-- note: SELECT printf('%s: %s binds, %.3f ms a batch; overlap efficiency (bound / steady) %.1f %%.', variant, slowest, bound_ns / 1e6, 100 * bound_ns / steady_ns)
+--   FROM extraction_all WHERE run_id = :run AND setting = :each AND variant = 'pipelined' AND bound_ns > 0 AND steady_ns > 0
+-- note: SELECT 'Times of threads are elapsed time: where forward and compression share the CPUs, each makes the other slower.' FROM v_case WHERE run_id = :run AND device = 'cpu' LIMIT 1
+SELECT s.variant, s.stage, s.parallel, s.total_ns / s.batches AS batch_ns, s.bytes * 1e9 / s.total_ns AS bytes_per_s,
+       s.total_ns / s.batches / s.parallel / a.steady_ns AS share, iif(s.stage = a.slowest, 'binds', '') AS binds, s.setting
+FROM extraction_stage s JOIN extraction_all a USING (run_id, case_id)
+WHERE s.run_id = :run AND s.setting = :each AND a.status = 'ok' AND s.total_ns IS NOT NULL ORDER BY s.ordinal, s.row;
+
+-- table: throughput
+-- title: Throughput: {each}
+-- each: SELECT setting FROM extraction_case WHERE run_id = :run AND status = 'ok' GROUP BY setting ORDER BY min(ordinal)
+-- column: variant | Variant | text
+-- column: real_samples | Samples
+-- column: slot_samples | Slots
+-- column: steady_per_s | Steady slots/s | | 1
+-- column: slots_per_s | Slots/s, end to end | | 1
+-- column: samples_per_s | Samples/s, end to end | | 1
+-- column: tokens_per_s | Tokens/s | | 0
+-- column: raw_bytes_per_s | Raw (GB/s) | GB/s | 3
+-- column: peak_bytes | Peak Mem (MB) | MB | 1 optional1
+-- column: setting | Setting | text | machine
+-- note: SELECT printf('%s of %s are padding: Samples counts the real ones.', slot_samples - real_samples, plural(slot_samples, 'slot')) FROM extraction_all
+--   WHERE run_id = :run AND setting = :each AND slot_samples > real_samples LIMIT 1
+SELECT variant, coalesce(real_samples, samples) AS real_samples, coalesce(slot_samples, batch * batches) AS slot_samples, batch * 1e9 / steady_ns AS steady_per_s,
+       coalesce(slot_samples, batch * batches) * 1e9 / extract_ns AS slots_per_s, coalesce(real_samples, samples) * 1e9 / extract_ns AS samples_per_s,
+       coalesce(real_samples, samples) * seq_len * 1e9 / extract_ns AS tokens_per_s, raw_bytes * 1e9 / extract_ns AS raw_bytes_per_s, peak_bytes, setting
+FROM extraction_all WHERE run_id = :run AND setting = :each AND status = 'ok' ORDER BY ordinal;
+
+-- table: plans
+-- title: Plans, by shape of a batch
+-- column: variant | Variant | text
+-- column: shapes | Shapes
+-- column: plans | Plans a pass
+-- column: replans | After the first batch
+-- column: flag | Flag | text
+-- column: setting | Setting | text
+-- note: SELECT 'A plan is made when the process begins and kept; a pass of a sequential or pipelined run that makes one again has batches of another shape.'
+--   FROM extraction_all WHERE run_id = :run AND plans IS NOT NULL LIMIT 1
+SELECT variant, 1 + (samples % batch > 0 AND setting LIKE '%not padded') AS shapes, plans, replans, CASE WHEN replans > 0 THEN 'planned again' ELSE '' END AS flag, setting
+FROM extraction_all WHERE run_id = :run AND status = 'ok' AND plans IS NOT NULL ORDER BY ordinal;
+
+-- table: comparison
+-- title: Baseline and pipeline: {each}
+-- each: SELECT setting FROM extraction_case WHERE run_id = :run GROUP BY setting ORDER BY min(ordinal)
+-- column: variant | Variant | text
+-- column: extract_ns | Pass (ms) | ms | 3
+-- column: extract_uncertainty | ± % | ± | 1
+-- column: speedup | Speed-up | x | 2
+-- column: speedup_low | 95 % from | x | 2
+-- column: speedup_high | to | x | 2
+-- column: verdict | In words | state
+-- column: saved | Time saved | % | 1
+-- column: status | Status | state
+-- column: setting | Setting | text | machine
+-- note: SELECT speedup_note('sequential', count(speedup_low) < count(speedup), 'variant') FROM (SELECT base_ns / extract_ns AS speedup, base_low_ns / extract_high_ns AS speedup_low FROM extraction_all
+--   WHERE run_id = :run AND setting = :each AND variant <> 'sequential' AND has_base AND extract_ns IS NOT NULL) HAVING count(*) > 0
+-- note: SELECT note FROM v_interval_note WHERE run_id = :run AND experiment = 'extraction'
+-- note: SELECT 'Not measured: ' || variant || ': ' || message FROM extraction_case WHERE run_id = :run AND setting = :each AND status <> 'ok' AND message <> '' GROUP BY message
+SELECT variant, extract_ns, extract_uncertainty, iif(has_base, base_ns / extract_ns, NULL) AS speedup,
+       iif(has_base AND variant <> 'sequential', base_low_ns / extract_high_ns, NULL) AS speedup_low,
+       iif(has_base AND variant <> 'sequential', base_high_ns / extract_low_ns, NULL) AS speedup_high,
+       iif(has_base AND variant <> 'sequential', in_words(base_low_ns / extract_high_ns, base_high_ns / extract_low_ns), NULL) AS verdict,
+       iif(has_base, 1 - extract_ns / base_ns, NULL) AS saved, CASE status WHEN 'ok' THEN 'OK' WHEN 'oom' THEN 'OOM' ELSE status END AS status, setting
+FROM extraction_all WHERE run_id = :run AND setting = :each ORDER BY ordinal;
+
+-- table: projection
+-- title: Projection to 8,000 samples (1,000 tasks of 8 prompts), extrapolated: {each}
+-- each: SELECT setting FROM extraction_case WHERE run_id = :run AND status = 'ok' GROUP BY setting ORDER BY min(ordinal)
+-- column: variant | Variant | text
+-- column: hosts | Hosts
+-- column: host_batches | Batches a host
+-- column: projected_ns | Time (s) | s | 1
+-- column: against_one | Against one host | x | 2
+-- column: saved_ns | Saved against sequential (s) | s | 1
+-- column: setting | Setting | text | machine
+-- note: SELECT 'First batch and (n - 1) steady ones; each host pays its own first batch, so hosts do not divide the time by their number.' FROM extraction_all WHERE run_id = :run AND setting = :each AND steady_ns > 0 LIMIT 1
+SELECT a.variant, h.hosts, (8000 / a.batch + h.hosts - 1) / h.hosts AS host_batches,
+       a.first_ns + ((8000 / a.batch + h.hosts - 1) / h.hosts - 1) * a.steady_ns AS projected_ns,
+       (a.first_ns + (8000 / a.batch - 1) * a.steady_ns) / (a.first_ns + ((8000 / a.batch + h.hosts - 1) / h.hosts - 1) * a.steady_ns) AS against_one,
+       iif(a.has_base AND a.variant <> 'sequential', a.base_first_ns - a.first_ns + ((8000 / a.batch + h.hosts - 1) / h.hosts - 1) * (a.base_steady_ns - a.steady_ns), NULL) AS saved_ns, a.setting
+FROM extraction_all a JOIN (SELECT 1 AS hosts UNION ALL SELECT 4) h
+WHERE a.run_id = :run AND a.setting = :each AND a.status = 'ok' AND a.steady_ns > 0 ORDER BY a.ordinal, h.hosts;
+
+-- view: extraction_layer
+SELECT l.run_id, l.case_id, l.invocation, json_extract(b.value, '$.layer') AS layer, json_extract(b.value, '$.samples') AS samples,
+       json_extract(b.value, '$.exponent_bits') AS exponent_bits, json_extract(b.value, '$.bound') AS bound
+FROM v_slice l, json_each(l.notes, '$.extraction.layers') b WHERE l.pass = 'timing' AND l.status = 'ok';
+
+-- table: verification
+-- title: Verification of the output: {each}
+-- each: SELECT setting FROM extraction_case WHERE run_id = :run AND status = 'ok' GROUP BY setting ORDER BY min(ordinal)
+-- column: layer | Layer
+-- column: samples | Samples
+-- column: bytes | Raw (MB) | MB | 3
+-- column: ratio | Ratio | x | 3
+-- column: exponent_bits | Exponent (bits) | | 3
+-- column: bound | Bound | x | 3
+-- column: of_bound | Of bound | % | 1
+-- column: setting | Setting | text | machine
+-- note: SELECT printf('All layers: %.3f MB raw, %.3f MB stored. Ratio: of all layers together. Bound: what the entropy of the exponents allows when sign and mantissa cannot be compressed, of the last batch.', raw_bytes / 1e6, stored_bytes / 1e6)
+--   FROM extraction_all WHERE run_id = :run AND setting = :each AND stored_bytes > 0 ORDER BY variant <> 'pipelined' LIMIT 1
+SELECT l.layer, l.samples, a.raw_bytes * 1.0 / count(*) OVER () AS bytes, a.raw_bytes * 1.0 / nullif(a.stored_bytes, 0) AS ratio, l.exponent_bits, l.bound,
+       a.raw_bytes * 1.0 / nullif(a.stored_bytes, 0) / l.bound AS of_bound, a.setting
+FROM extraction_layer l JOIN extraction_all a USING (run_id, case_id)
+WHERE a.run_id = :run AND a.setting = :each AND l.invocation = (SELECT min(invocation) FROM extraction_layer o WHERE o.case_id = l.case_id)
+  AND l.case_id = (SELECT case_id FROM extraction_all WHERE run_id = :run AND setting = :each AND status = 'ok' ORDER BY variant <> 'pipelined', ordinal LIMIT 1)
+ORDER BY l.layer;
