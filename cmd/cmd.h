@@ -26,6 +26,7 @@ struct pk_globals {
     bool csv_safe;        /* --csv-safe */
     bool details;         /* --details */
     int64_t width;        /* --width, 0 = no limit, -1 = the terminal's */
+    int64_t height;       /* --height, likewise */
     const char *progress; /* --progress auto|plain|none */
     bool quiet;           /* -q: no notes on stderr; errors stay */
 };

@@ -172,7 +172,7 @@ void pk_bisect_print(const struct search *s)
 {
     const json_t *step, *steps = json_object_get(s->state, "steps");
     size_t i;
-    pk_out_all_columns(s->app->out, NULL); /* the same command would measure */
+    pk_out_again(s->app->out, NULL); /* the same command would measure */
     pk_out_table(s->app->out, "bisect", "Commits that were tried", PK_COLUMNS(columns));
     json_array_foreach(steps, i, step)
     {

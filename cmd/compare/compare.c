@@ -61,7 +61,9 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     pk_verdict_hide(&o->verdict, &c);
     pk_compare_counters(&run.counters, NULL, &what, app->arena, &counters);
     pk_verdict_hide_counters(&o->verdict, &counters);
+    pk_compare_summary(app->out, &c, app->arena);
     pk_run_states_noise(app->out, run.states, 1, app->arena);
+    pk_out_detail(app->out, true);
     pk_compare_begin_runs(app->out);
     pk_compare_run_row(app->out, "both", &run.facts[0]);
     pk_compare_print(app->out, &c, o->by, app->arena);

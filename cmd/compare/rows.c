@@ -3,6 +3,7 @@
 
 #include "base/text/buf.h"
 #include "base/text/words.h"
+#include "judge/report/outcome.h"
 #include "judge/report/report.h"
 #include "json/json.h"
 
@@ -302,6 +303,9 @@ static void tail_notes(struct pk_out *out, const struct pk_comparison *c, struct
         pk_out_note(out, pk_printf(a, "So did those of %s more.", pk_plural(found - MOST_PRINTED, "row", a)));
 }
 
+/* Of a short output: a table of three failures. */
+enum { FAILURE_LINES = 8 };
+
 /* What the interval is of. */
 static const char *const interval_notes[] = {
     [PK_DESIGN_GATE] =
@@ -318,8 +322,17 @@ static const char *const interval_notes[] = {
                          "processes that lie apart are left out.",
 };
 
+void pk_compare_summary(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a)
+{
+    if (pk_out_short(out) && c->n)
+        pk_out_note(out, pk_outcome_sentence(c, a));
+}
+
 void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a)
 {
+    /* of stored runs alone: sides that are measured in turns have the same machine, and values of an axis are other work */
+    const double shift = c->design == PK_DESIGN_STORED ? pk_common_shift(c, a) : 1;
+    pk_out_reserve(out, c->n_unmatched ? FAILURE_LINES : 0);
     for (size_t i = 0; i < c->n; i++) {
         const char *unit = c->v[i].new_->unit;
         size_t earlier = 0;
@@ -327,7 +340,9 @@ void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const c
             earlier++;
         if (earlier < i)
             continue;
+        pk_out_detail(out, i > 0);
         begin_table(out, c, by, unit, a);
+        pk_out_fit(out);
         for (size_t k = i; k < c->n; k++)
             if (strcmp(c->v[k].new_->unit, unit) == 0 && !c->v[k].hidden)
                 pair_row(out, &c->v[k]);
@@ -335,15 +350,16 @@ void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const c
             if (strcmp(c->means[k].unit, unit) == 0)
                 mean_row(out, &c->means[k], a);
     }
+    pk_out_detail(out, true);
     pk_out_note(out, interval_notes[c->design]);
-    /* of stored runs alone: sides that are measured in turns have the same machine, and values of an axis are other work */
-    const double shift = c->design == PK_DESIGN_STORED ? pk_common_shift(c, a) : 1;
+    pk_out_detail(out, false);
     if (shift != 1)
         pk_out_note(
             out, pk_printf(a,
                            "All times changed alike (median %+.1f %%): the cause may be the machine, not the "
                            "code. `perfkit gate` measures both sides in turns.",
                            100 * (shift - 1)));
+    pk_out_detail(out, true);
     row_notes(out, c, a, difference);
     row_notes(out, c, a, slow_processes);
     tail_notes(out, c, a);
@@ -381,8 +397,10 @@ static const struct pk_column failure_columns[] = {
 
 void pk_failures_print(const struct pk_failure *v, size_t n, struct pk_out *out)
 {
+    pk_out_detail(out, false);
     if (n)
         pk_out_table(out, "not_compared", "Not compared", PK_COLUMNS(failure_columns));
+    pk_out_fit(out);
     for (size_t i = 0; i < n; i++) {
         struct pk_row *row = pk_row_begin(out);
         pk_put_nonempty(row, "side", v[i].side);

@@ -100,14 +100,25 @@ void pk_stored_run_rows(const struct pk_stored_pair *p, struct pk_out *out)
 
 void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
 {
-    const char *first[] = {pk_stored_limits(p, a), pk_stored_counterparts(p, a)};
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
-        if (first[i])
-            pk_out_note(out, first[i]);
-    pk_run_states_noise(out, p->base.states, p->base.n_runs, a);
-    pk_run_states_noise(out, p->new_.states, p->new_.n_runs, a);
+    const char *limits = pk_stored_limits(p, a), *counterparts = pk_stored_counterparts(p, a);
+    const size_t n = p->base.n_runs + p->new_.n_runs;
+    struct pk_run_state *states = pk_new_n(a, struct pk_run_state, n);
+    for (size_t i = 0; i < n; i++) {
+        const bool is_base = i < p->base.n_runs;
+        states[i] = is_base ? p->base.states[i] : p->new_.states[i - p->base.n_runs];
+        states[i].side = is_base ? "base" : "new";
+    }
+    if (limits)
+        pk_out_note(out, limits);
+    else
+        pk_compare_summary(out, &p->comparison, a);
+    if (counterparts)
+        pk_out_note(out, counterparts);
+    pk_run_states_noise(out, states, n, a);
+    pk_out_detail(out, true);
     pk_compare_begin_runs(out);
     pk_stored_run_rows(p, out);
+    pk_out_detail(out, false);
     if (p->base.instead)
         pk_out_note(out, p->base.instead);
     pk_compare_print_differences(out, p->differences, p->n_differences, p->refused, a);
@@ -118,13 +129,7 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
                          "settings that give the same cases. Differences are noise, and nothing is judged.");
     print_reasons(p, out, a);
     pk_failures_print(p->comparison.unmatched, p->comparison.n_unmatched, out);
+    pk_out_detail(out, true);
     pk_compare_print_counters(out, &p->counters, NULL, a);
-    const size_t n = p->base.n_runs + p->new_.n_runs;
-    struct pk_run_state *states = pk_new_n(a, struct pk_run_state, n);
-    for (size_t i = 0; i < n; i++) {
-        const bool is_base = i < p->base.n_runs;
-        states[i] = is_base ? p->base.states[i] : p->new_.states[i - p->base.n_runs];
-        states[i].side = is_base ? "base" : "new";
-    }
     pk_run_states_print(out, states, n, a);
 }

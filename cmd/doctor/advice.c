@@ -2,6 +2,8 @@
  * status. */
 #include "cmd/doctor/doctor.h"
 
+#include "base/text/words.h"
+
 #include <string.h>
 
 static bool equal_text(const char *a, const char *b)
@@ -28,25 +30,36 @@ void pk_doctor_put(struct doctor *d, const char *name, const char *state, const 
                    const char *advice, int error)
 {
     const struct doctor_options *o = d->app->options;
-    const bool ok = strcmp(state, "ok") == 0;
+    const bool ok = strcmp(state, "ok") == 0, is_short = pk_out_short(d->app->out);
     for (size_t i = 0; i < o->require.n && !ok; i++)
         if (strcmp(o->require.v[i], name) == 0)
             d->unmet[i] = (struct pk_unmet){found, advice};
     if (!ok && d->people && is_repeated(d, name, found, advice))
         return;
+    if (ok && is_short) {
+        pk_texts_add(&d->ready, name, d->app->arena);
+        return;
+    }
     struct pk_row *row = pk_row_begin(d->app->out);
     pk_put_text(row, "name", name);
     pk_put_text(row, "state", state);
     pk_put_text(row, "found",
-                d->people && advice ? pk_printf(d->app->arena, "%s → %s", found, advice) : found);
-    if (error)
+                d->people && advice && !is_short ? pk_printf(d->app->arena, "%s → %s", found, advice)
+                                                 : found);
+    if (error && !is_short)
         pk_put_int(row, "error", error);
-    pk_put_text(row, "advice", advice);
+    pk_put_text(row, "advice", advice || !is_short ? advice : found);
     pk_row_end(row);
 }
 
 void pk_doctor_end_table(struct doctor *d)
 {
+    if (d->ready.n)
+        pk_out_note(d->app->out, pk_printf(d->app->arena, "%s: %s.", d->measured ? "Counted" : "Ready",
+                                           pk_list(d->ready.v, d->ready.n, ", ", d->app->arena)));
+    d->ready = (struct pk_texts){0};
+    d->measured = true;
+    pk_out_fit(d->app->out);
     for (size_t i = 0; i < d->n_shown; i++) {
         struct pk_shown *s = &d->shown[i];
         if (s->others)

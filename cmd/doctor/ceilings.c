@@ -207,7 +207,7 @@ enum pk_code pk_doctor_ceilings(struct doctor *d, struct pk_err *err)
         pk_ceilings_calibrate(s, machine, d->device, &d->device_options, PK_CEILINGS_LIMIT_NS, &pk_stop_flag,
                               &stored, err))
         return err->code;
-    pk_out_all_columns(d->app->out, NULL); /* the same command would measure */
+    pk_out_again(d->app->out, NULL); /* the same command would measure */
     begin_ceilings(d->app->out, &stored.top, a);
     ceilings_row(d->app->out, key, &stored);
     note_sheet(d, &stored);

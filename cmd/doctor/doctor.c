@@ -32,6 +32,14 @@ static const struct pk_column row_columns[] = {
     {.key = "advice", .left = true, .machine = true},
 };
 
+/* Of a short output: a line for each row and source that is not ok; what is missing is found where there is room. */
+static const struct pk_column short_columns[] = {
+    {.key = "name", .heading = "What", .left = true},
+    {.key = "state", .heading = "State", .left = true, .state = true},
+    {.key = "found", .heading = "Found", .left = true, .clip = true, .optional = 1},
+    {.key = "advice", .heading = "What to do", .left = true, .clip = true},
+};
+
 static const char *const states[] = {[FOUND_OK] = "ok", [FOUND_WARN] = "warn", [FOUND_NO] = "no"};
 
 static enum pk_code check_required_names(const struct doctor_options *o, struct pk_arena *a,
@@ -92,7 +100,7 @@ static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
 {
     const struct doctor_options *o = d->app->options;
     struct pk_arena *a = d->app->arena;
-    const bool screen = pk_out_on_screen(d->app->out);
+    const bool screen = pk_out_on_screen(d->app->out), is_short = pk_out_short(d->app->out);
     size_t n = 0, of[COUNT(states)] = {0};
     while (pk_doctor_rows[n].name)
         n++;
@@ -101,12 +109,13 @@ static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
         f[i] = pk_doctor_rows[i].look(d, pk_doctor_rows[i].which);
         of[f[i].state]++;
     }
+    _Static_assert(COUNT(row_columns) == COUNT(short_columns), "the same number of columns");
     d->unmet = pk_new_n(a, struct pk_unmet, o->require.n + 1);
     pk_out_table(d->app->out, "doctor",
                  screen ? pk_printf(a, "What can be measured here: %zu ok, %zu warn, %zu no", of[FOUND_OK],
                                     of[FOUND_WARN], of[FOUND_NO])
                         : "What can be measured here",
-                 PK_COLUMNS(row_columns));
+                 is_short ? short_columns : row_columns, COUNT(row_columns));
     for (int last = 0; last <= screen; last++)
         for (size_t i = 0; i < n; i++)
             if (!screen || (f[i].state == FOUND_OK) == last)

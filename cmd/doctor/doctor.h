@@ -38,6 +38,8 @@ struct doctor {
     struct pk_app *app;
     bool people;            /* read it: one screen */
     struct pk_unmet *unmet; /* of each --require, in their order */
+    struct pk_texts ready;  /* of a short output: rows of the table that are ok */
+    bool measured;          /* the first table is complete */
     struct pk_machine machine;
     struct pk_shown shown[PK_SHOWN_MOST];
     size_t n_shown;

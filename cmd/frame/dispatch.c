@@ -91,17 +91,18 @@ static enum pk_code close_output(struct pk_app *app, struct pk_output *o, bool s
     return written;
 }
 
-/* The same command with all columns; a command that measured names another. */
-static const char *all_columns(const struct pk_app *app)
+/* The same command at any width; a command that measured names another. */
+static const char *again(const struct pk_app *app)
 {
     struct pk_texts line = {0};
     pk_texts_add(&line, "perfkit", app->arena);
     for (int i = 1; i < app->argc; i++)
-        if (strcmp(app->argv[i], "--width") == 0)
+        if (strcmp(app->argv[i], "--width") == 0 || strcmp(app->argv[i], "--height") == 0)
             i++;
-        else if (strncmp(app->argv[i], "--width=", strlen("--width=")) != 0)
+        else if (strncmp(app->argv[i], "--width=", strlen("--width=")) != 0 &&
+                 strncmp(app->argv[i], "--height=", strlen("--height=")) != 0)
             pk_texts_add(&line, app->argv[i], app->arena);
-    return pk_printf(app->arena, "%s --width 0", pk_shell_line(line.v, line.n, app->arena));
+    return pk_shell_line(line.v, line.n, app->arena);
 }
 
 /* Runs the command with its output open; keeps what it printed, whole. */
@@ -119,7 +120,7 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
     options.stop_flag = &pk_stop_flag;
     app->out = pk_out_open(output.f, &options);
     app->text = output.f;
-    pk_out_all_columns(app->out, all_columns(app));
+    pk_out_again(app->out, again(app));
     enum pk_code rc = c->run(app, err);
     bool silent = pk_out_cancel(app->out);
     if ((rc && silent) || app->mute) {

@@ -31,10 +31,14 @@ const struct pk_opt pk_global_rows[] = {
     {"color", 0, PK_OPT_CHOICE, O(color), "WHEN", .choices = when, .def = "auto",
      .help = "colour on a terminal (auto), always or never; NO_COLOR and FORCE_COLOR are respected"},
     {"details", 0, PK_OPT_FLAG, O(details),
-     .help = "in tables, name the cases behind the line that says how many were disturbed"},
+     .help = "print what a short output leaves out: what does not fit the lines of a terminal, and the cases "
+             "behind the line that says how many were disturbed"},
     {"width", 0, PK_OPT_INT, O(width), "N", -1, 10000, .def = "-1",
      .help = "maximum width of tables in characters; 0: no limit; -1: the width of the terminal, no limit "
              "elsewhere"},
+    {"height", 0, PK_OPT_INT, O(height), "N", -1, 10000, .def = "-1",
+     .help = "maximum number of lines that compare, doctor, gate, history and list print; 0: no limit; -1: "
+             "the lines of the terminal, no limit elsewhere"},
     {"progress", 0, PK_OPT_CHOICE, O(progress), "HOW", .choices = progress, .def = "auto",
      .help = "progress on standard error: one redrawn line on a terminal (auto), plain lines, or none"},
     {"quiet", 'q', PK_OPT_FLAG, O(quiet),
@@ -63,16 +67,19 @@ static bool wants_color(const struct pk_globals *g, int fd)
 
 struct pk_out_options pk_out_options_of(const struct pk_globals *g, enum pk_format format)
 {
-    struct winsize w;
-    unsigned width = 0;
+    struct winsize w = {0};
+    const bool terminal = to_terminal(g, STDOUT_FILENO);
+    if (!terminal || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || !w.ws_col || !w.ws_row)
+        w = (struct winsize){.ws_row = 24, .ws_col = 80};
     pk_message_color = wants_color(g, STDERR_FILENO);
-    if (g->width >= 0)
-        width = (unsigned)g->width;
-    else if (to_terminal(g, STDOUT_FILENO))
-        width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || !w.ws_col ? 80 : w.ws_col;
     return (struct pk_out_options){.format = format,
                                    .color = wants_color(g, STDOUT_FILENO),
-                                   .width = width,
+                                   .width = g->width >= 0 ? (unsigned)g->width
+                                            : terminal    ? w.ws_col
+                                                          : 0,
+                                   .height = g->height >= 0 ? (unsigned)g->height
+                                             : terminal     ? w.ws_row
+                                                            : 0,
                                    .details = g->details,
                                    .ascii = pk_terminal_is_ascii(),
                                    .csv_safe = g->csv_safe || g->output};

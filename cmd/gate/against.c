@@ -80,6 +80,7 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
 {
     const struct against *s = user;
     const struct gate *g = s->gate;
+    pk_out_reserve(out, PK_GATE_MESSAGE_LINES);
     if (!g->list.name) {
         pk_stored_print(s->suite.pairs, out, g->app->arena);
         return PK_OK;
@@ -89,12 +90,15 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
         if (alone)
             pk_out_note(out, pk_printf(g->app->arena, "[%s] %s", g->entries[i].of->name, alone));
     }
+    pk_compare_summary(out, &s->suite.all, g->app->arena);
+    pk_out_detail(out, true);
     pk_compare_begin_runs(out);
     for (size_t i = 0; i < g->n_entries; i++)
         pk_stored_run_rows(&s->suite.pairs[i], out);
     for (size_t i = 0; i < g->n_entries; i++)
         pk_out_note(out, pk_printf(g->app->arena, "[%s] base: %s, new: %s", g->entries[i].of->name,
                                    s->suite.pairs[i].base.name, s->suite.pairs[i].new_.name));
+    pk_out_detail(out, false);
     if (s->suite.pairs[0].base.instead)
         pk_out_note(out, s->suite.pairs[0].base.instead);
     for (size_t i = 0; i < g->n_entries; i++)

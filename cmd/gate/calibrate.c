@@ -86,10 +86,10 @@ static enum pk_code outcome(struct gate *g, struct pk_err *err)
     struct pk_arena *a = g->app->arena;
     struct pk_err late;
     char took[32];
-    pk_out_all_columns(g->app->out, g->o->run.no_save
-                                        ? NULL
-                                        : pk_printf(a, "perfkit show %lld --width 0",
-                                                    (long long)g->entries[0].side[PK_BASE].run.run_id));
+    pk_out_again(g->app->out,
+                 g->o->run.no_save
+                     ? NULL
+                     : pk_printf(a, "perfkit show %lld", (long long)g->entries[0].side[PK_BASE].run.run_id));
     if (pk_gate_print_calibration(&g->entries[0], g->app->out, &late) ||
         pk_gate_print_components(&g->entries[0], g->app->out, &late))
         return *err = late, late.code;

@@ -45,6 +45,7 @@ struct gate_entry {
     const struct pk_probe *probe; /* NULL: two commands */
     struct gate_side side[PK_SIDES];
     struct pk_run_facts facts[PK_SIDES];
+    struct pk_run_state states[PK_SIDES];
     struct pk_threshold *thresholds; /* of its rows alone */
     size_t n_thresholds;
     bool equal; /* both sides are the same thing: what is found is noise, and kept as that */
@@ -115,6 +116,9 @@ json_t *pk_gate_command_words(const struct gate_side *s);
 /* outcome.c: what is printed and written for others, and the exit status. */
 enum pk_code pk_gate_outcome(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 struct pk_ended_gate pk_gate_as_ended(const struct gate *g);
+
+/* Of a short output, below its tables: the closing note, and a red gate's error. */
+enum { PK_GATE_MESSAGE_LINES = 8 };
 
 /* --- report.c: the one place that writes the files for others --- */
 

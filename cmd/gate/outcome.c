@@ -92,13 +92,19 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
     const struct pk_ended_gate ended = pk_gate_as_ended(g);
     size_t n;
     const struct pk_failure *failures = pk_gate_failures(&ended, &n);
-    const char *again = compare_command(g);
-    pk_out_all_columns(out, again ? pk_printf(g->app->arena, "%s --width 0", again) : NULL);
+    pk_out_again(out, compare_command(g));
+    pk_out_reserve(out, PK_GATE_MESSAGE_LINES);
+    if (!pk_gate_all_equal(g))
+        pk_compare_summary(out, &g->result.comparison, g->app->arena);
+    for (size_t i = 0; i < g->n_entries; i++)
+        pk_run_states_noise(out, g->entries[i].states, PK_SIDES, g->app->arena);
+    pk_out_detail(out, true);
     pk_compare_begin_runs(out);
     for (size_t i = 0; i < PK_SIDES * g->n_entries; i++)
         pk_compare_run_row(out, i % PK_SIDES ? "new" : "base", &g->entries[i / PK_SIDES].facts[i % PK_SIDES]);
     for (size_t i = 0; i < PK_SIDES * g->n_entries; i++)
         pk_out_note(out, side_note(g, &g->entries[i / PK_SIDES], i % PK_SIDES));
+    pk_out_detail(out, false);
     for (size_t i = 0; i < g->n_entries; i++)
         if (g->entries[i].equal && pk_gate_print_calibration(&g->entries[i], out, err))
             return err->code;
@@ -106,6 +112,7 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
         pk_compare_print(out, &g->result.comparison, NULL, g->app->arena);
     pk_compare_note_unmatched(out, &g->result.comparison, NULL, g->app->arena);
     pk_failures_print(failures, n, out);
+    pk_out_detail(out, true);
     print_outcome(g, out);
     return PK_OK;
 }
@@ -158,7 +165,8 @@ enum pk_code pk_gate_outcome(struct gate *g, struct pk_err *err)
         const struct pk_run *r = &e->side[i % PK_SIDES].run;
         struct pk_run_facts *facts = &e->facts[i % PK_SIDES];
         if (pk_store_run_facts(r->store, r->run_id, e->app->arena, facts, err) ||
-            pk_store_cases_ok(r->store, r->run_id, &facts->cases_ok, err))
+            pk_store_cases_ok(r->store, r->run_id, &facts->cases_ok, err) ||
+            pk_run_state_read(r->store, r->run_id, e->app->arena, &e->states[i % PK_SIDES], err))
             return err->code;
     }
     pk_compare_sort(c->v, c->n);

@@ -66,7 +66,9 @@ static enum pk_code list_runs(struct pk_app *app, const char *name, struct pk_er
     if (pk_open_store(app, NULL, PK_STORE_READ, &s, err))
         return err->code;
     const struct pk_param file = pk_param_text(":path", pk_store_file(s));
-    return pk_table_print(s, NULL, "runs", &file, 1, app->out, err);
+    const enum pk_code rc = pk_table_print(s, NULL, "runs", &file, 1, app->out, err);
+    pk_out_fit(app->out);
+    return rc;
 }
 
 static const struct subject {

@@ -111,7 +111,7 @@ enum pk_code pk_run_once(struct pk_run *r, struct pk_err *err)
     if (pk_run_choose_device(r, err) || pk_run_make_plan(r, err) || refuse_ranks(r, err) ||
         pk_device_open(&dev, r->device, &r->device_options, err))
         return err->code;
-    pk_out_all_columns(pk_run_app(r)->out, NULL); /* the same command would run it */
+    pk_out_again(pk_run_app(r)->out, NULL); /* the same command would run it */
     pk_run_case_table(r, "once", PK_COLUMNS(columns));
     size_t ok = 0, failed = 0, oom = 0;
     for (size_t i = 0; i < r->plan.n && !pk_stop_flag; i++) {

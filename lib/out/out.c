@@ -171,10 +171,17 @@ void pk_out_table(struct pk_out *o, const char *name, const char *title, const s
     name = name ? name : "table";
     if (goes_on(o, name, cols, n))
         return;
+    o->skipped = o->detail;
+    o->shortened |= o->detail;
+    if (o->skipped) { /* notes that are no detail belong to the table before */
+        copy_columns(o, cols, n);
+        return;
+    }
     locale_t user = uselocale(o->locale);
     put_preface(o);
     end_table(o);
     o->in_table = true;
+    o->fit = false;
     o->given_name = pk_strdup(&o->arena, name);
     o->name = unique_name(o, name);
     o->title = title ? pk_strdup(&o->arena, title) : NULL;
@@ -188,8 +195,8 @@ void pk_out_table(struct pk_out *o, const char *name, const char *title, const s
 
 void pk_out_row(struct pk_out *o, const struct pk_cell *cells)
 {
-    pk_assert(o->in_table);
-    if (o->omitted)
+    pk_assert(o->in_table || o->skipped);
+    if (o->omitted || o->skipped)
         return;
     locale_t user = uselocale(o->locale);
     o->writer->row(o, cells);
@@ -221,7 +228,7 @@ const char *const *pk_out_names(const struct pk_out *o, size_t *n)
 struct pk_row *pk_row_begin(struct pk_out *o)
 {
     struct pk_row *row = &o->row;
-    pk_assert(o->in_table && !row->open);
+    pk_assert((o->in_table || o->skipped) && !row->open);
     memset(row->cells, 0, o->n_cols * sizeof *row->cells);
     memset(row->put, 0, o->n_cols * sizeof *row->put);
     row->next = 0;
@@ -265,9 +272,9 @@ struct pk_column *pk_column_of(struct pk_column *cols, size_t n, const char *key
     return &cols[i];
 }
 
-void pk_out_all_columns(struct pk_out *o, const char *command)
+void pk_out_again(struct pk_out *o, const char *command)
 {
-    o->all_columns = command ? pk_strdup(&o->arena, command) : NULL;
+    o->again = command ? pk_strdup(&o->arena, command) : NULL;
 }
 
 bool pk_out_on_screen(const struct pk_out *o)
@@ -280,8 +287,32 @@ bool pk_out_brief(const struct pk_out *o)
     return pk_out_on_screen(o) && !o->opt.details;
 }
 
+bool pk_out_short(const struct pk_out *o)
+{
+    return pk_out_brief(o) && o->opt.height;
+}
+
+void pk_out_detail(struct pk_out *o, bool detail)
+{
+    o->detail = detail && pk_out_short(o);
+}
+
+void pk_out_fit(struct pk_out *o)
+{
+    o->fit = pk_out_short(o);
+    o->shortened |= o->fit;
+}
+
+void pk_out_reserve(struct pk_out *o, size_t lines)
+{
+    o->reserved += lines;
+}
+
 void pk_out_note(struct pk_out *o, const char *text)
 {
+    o->shortened |= o->detail;
+    if (o->detail)
+        return;
     o->notes = pk_grow(&o->arena, o->notes, sizeof *o->notes, o->n_notes, &o->notes_cap);
     o->notes[o->n_notes++] = pk_strdup(&o->arena, text);
 }

@@ -106,6 +106,7 @@ struct pk_out_options {
     enum pk_format format;
     bool color;                                         /* caller has applied --color, NO_COLOR, isatty */
     unsigned width;                                     /* 0 = no limit (not a terminal): never truncate */
+    unsigned height;                                    /* lines of the screen; 0 = no limit: pk_out_short */
     FILE *(*next_file)(void *files, const char *table); /* csv: opens where the next table goes, instead of
                                                           to one stream; NULL when it cannot. NULL = one stream */
     void *files;
@@ -192,11 +193,27 @@ bool pk_out_is_flat(const struct pk_out *o);
 bool pk_out_is_one_table(const struct pk_out *o);
 /* The names of all tables so far, also of those that were not printed. */
 const char *const *pk_out_names(const struct pk_out *o, size_t *n);
-/* The command that prints all columns, named where some are left out; NULL = only --width 0 is named. Copied. */
-void pk_out_all_columns(struct pk_out *o, const char *command);
+/* The command that prints it again, named where columns or details are left out; NULL = only the options are named. Copied. */
+void pk_out_again(struct pk_out *o, const char *command);
 /* Whether people read it on a screen: the table format; and only in short: without `details`. */
 bool pk_out_on_screen(const struct pk_out *o);
 bool pk_out_brief(const struct pk_out *o);
+
+/* A screen with a known number of lines shows the answer, and nothing scrolls away. The command says what is detail, and which table is the
+ * answer:
+ *
+ *     pk_out_note(out, "4 rows: 1 slower, 3 same");
+ *     pk_out_detail(out, true);     tables and notes from here on are left out of a short output
+ *     pk_out_table(out, "runs", ...
+ *     pk_out_detail(out, false);
+ *     pk_out_table(out, "compare", ...
+ *     pk_out_fit(out);              its first rows, as many as there are lines for; a note says how many more there are
+ *
+ * The last line names the command that prints everything. pk_out_reserve keeps lines free for what follows the table that fits. */
+bool pk_out_short(const struct pk_out *o);
+void pk_out_detail(struct pk_out *o, bool detail);
+void pk_out_fit(struct pk_out *o);
+void pk_out_reserve(struct pk_out *o, size_t lines);
 
 /* A line under the current table, for people and, as "notes", in JSON; before the first table a line above it, of the whole. Copied. */
 void pk_out_note(struct pk_out *o, const char *text);

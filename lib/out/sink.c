@@ -105,6 +105,7 @@ void pk_sink_char(struct pk_sink *s, char c)
 {
     *room(s, 1) = c;
     s->n++;
+    s->lines += c == '\n';
 }
 
 bool pk_sink_again(struct pk_sink *s, struct pk_memo *m, const char *text)

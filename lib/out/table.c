@@ -1,6 +1,7 @@
 /* Table: aligned columns for people, as the reports print them: title, headings, a rule, rows, notes. layout.h decides what fits. */
 #include "out/layout.h"
 
+#include "base/text/words.h"
 #include "out/text.h"
 #include "out/writer.h"
 
@@ -210,15 +211,23 @@ static void put_preface(struct pk_out *o)
     pk_sink_char(&o->sink, '\n');
 }
 
+/* How to see what was left out. */
+static const char *hint(struct pk_out *o)
+{
+    return pk_printf(&o->arena, "%s: %s%s%s%s", o->shortened ? "Everything" : "All columns",
+                     o->again ? o->again : "", o->again ? " " : "",
+                     !o->shortened ? ""
+                     : o->left_out ? "--details "
+                                   : "--details",
+                     o->left_out ? "--width 0" : "");
+}
+
 /* Notes of no table, and once how to see what was left out of the tables. */
 static void end(struct pk_out *o)
 {
     put_notes(o);
-    if (o->left_out)
-        put_paragraph(o,
-                      o->all_columns ? pk_printf(&o->arena, "All columns: %s", o->all_columns)
-                                     : "All columns: --width 0",
-                      PK_STYLE_PLAIN);
+    if (o->left_out || o->shortened)
+        put_paragraph(o, hint(o), PK_STYLE_PLAIN);
 }
 
 /* The headings of what is not shown and not empty; "" = all is shown. */
@@ -374,6 +383,57 @@ static void put_pairs(struct pk_out *o, const struct body *b, const struct pk_la
     }
 }
 
+/* --- as many rows as a screen has lines for --------------------------------------------------------------------------------- */
+
+static size_t paragraph_lines(const struct pk_out *o, const char *text)
+{
+    return pk_wrap_lines(text, o->opt.width);
+}
+
+static size_t row_lines(const char *const *cells, const struct pk_layout_column *c, size_t n)
+{
+    size_t most = 1;
+    for (size_t i = 0; i < n; i++) {
+        const size_t lines = c[i].shown && c[i].wraps ? pk_wrap_lines(cells[i], c[i].width) : 1;
+        most = lines > most ? lines : most;
+    }
+    return most;
+}
+
+/* How many rows there are lines for, with the note that says how many are left out. */
+static size_t fitting_rows(struct pk_out *o, const struct body *b, const struct pk_layout_column *c,
+                           size_t headings)
+{
+    enum { PROMPT = 1, RULE = 1, MORE = 1, LEAST_ROWS = 3 };
+    const size_t rows = b->n_cells / b->n;
+    size_t used = o->sink.lines + headings + RULE + PROMPT + o->reserved + paragraph_lines(o, hint(o)),
+           fit = 0;
+    for (size_t i = 0; i < o->n_notes; i++)
+        used += paragraph_lines(o, o->notes[i]);
+    for (size_t lines; fit < rows; fit++, used += lines) {
+        lines = row_lines(b->cells + fit * b->n, c, b->n);
+        if (fit >= LEAST_ROWS && used + lines + (fit + 1 < rows ? MORE : 0) > o->opt.height)
+            break;
+    }
+    return fit;
+}
+
+/* Texts are cut where that saves rows. */
+static void put_fitting(struct pk_out *o, struct body *b, const struct pk_layout_column *c, size_t headings)
+{
+    const size_t rows = b->n_cells / b->n;
+    size_t fit = fitting_rows(o, b, c, headings);
+    if (fit < rows) {
+        o->left_out |= *cut_texts(o, b, c) != 0;
+        fit = fitting_rows(o, b, c, headings);
+    }
+    b->n_cells = fit * b->n;
+    put_rows(o, b, c, headings);
+    if (fit < rows)
+        put_paragraph(o, pk_printf(&o->arena, "%s more.", pk_plural(rows - fit, "row", &o->arena)),
+                      PK_STYLE_PLAIN);
+}
+
 /* A single row has its columns below each other where there is no room beside each other. */
 static void put_table(struct pk_out *o)
 {
@@ -388,14 +448,19 @@ static void put_table(struct pk_out *o)
         put_pairs(o, b, c);
         return;
     }
+    o->left_out |= *missing != 0;
+    if (o->fit) {
+        put_fitting(o, b, c, headings);
+        return;
+    }
     const char *cut = cut_texts(o, b, c);
+    o->left_out |= *cut != 0;
     put_rows(o, b, c, headings);
     if (*cut)
         put_paragraph(o, pk_printf(&o->arena, "Cut at %u columns: %s.", o->opt.width, cut), PK_STYLE_PLAIN);
     if (*missing)
         put_paragraph(o, pk_printf(&o->arena, "Left out at %u columns: %s.", o->opt.width, missing),
                       PK_STYLE_PLAIN);
-    o->left_out |= *missing || *cut;
 }
 
 static void table_end(struct pk_out *o)
@@ -407,7 +472,7 @@ static void table_end(struct pk_out *o)
     if (o->rows)
         put_table(o);
     else
-        pk_sink_str(&o->sink, "(no rows)\n");
+        put_paragraph(o, "(no rows)", PK_STYLE_PLAIN);
     put_notes(o);
 }
 

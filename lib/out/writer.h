@@ -22,6 +22,7 @@ struct pk_sink {
     enum { PK_LINE_START, PK_LINE_COLON, PK_LINE_REST } line; /* what is already written of it */
     unsigned marker;                                          /* pk_ends_marker */
     uint64_t drains;                                          /* how often the buffer was emptied */
+    size_t lines;                                             /* that ended with pk_sink_char */
     size_t n;
     char buf[PK_SINK_BYTES];
 };
@@ -90,7 +91,14 @@ struct pk_out {
     struct pk_row row;
     void *state;   /* the writer's own */
     bool left_out; /* a table so far had no room for all its columns */
-    const char *all_columns;
+    const char *again;
+
+    /* a short output */
+    bool detail;     /* what comes is left out */
+    bool skipped;    /* the table that began is */
+    bool shortened;  /* something was */
+    bool fit;        /* the table being written has as many rows as there are lines for */
+    size_t reserved; /* lines for what follows it */
 
     const char **notes; /* since the last table ended */
     size_t n_notes, notes_cap;

@@ -1,8 +1,9 @@
 -- What a run prints beside its experiment's tables: tables.c, counter_table.c, states.c.
 
 -- Where it is a run of one command, which measured nothing but it.
--- query: one_command
-SELECT count(*) FROM v_case WHERE run_id = :run HAVING count(*) = 1 AND min(experiment) = 'exec' AND min(status) = 'ok';
+-- query: commands_alone
+SELECT count(*) FROM v_case WHERE run_id = :run
+HAVING min(experiment) = 'exec' AND max(experiment) = 'exec' AND (count(*) > 1 OR min(status) = 'ok');
 
 -- query: experiments
 SELECT experiment FROM v_case WHERE run_id = :run GROUP BY experiment ORDER BY min(ordinal);

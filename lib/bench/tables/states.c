@@ -96,13 +96,18 @@ void pk_run_states_print(struct pk_out *out, const struct pk_run_state *v, size_
 
 void pk_run_states_noise(struct pk_out *out, const struct pk_run_state *v, size_t n, struct pk_arena *a)
 {
+    enum { MOST_NAMED = 4 };
     struct pk_buf b = {.arena = a};
+    size_t noisy = 0;
     for (size_t i = 0; i < n && pk_out_on_screen(out); i++) {
         const char *doubts = v[i].state.n ? pk_cell_string(pk_rows_cell(&v[i].state, 0, "doubts")) : "";
-        if (*doubts)
+        if (*doubts && ++noisy)
             pk_buf_printf(&b, "%srun %lld (%s)", b.n ? ", " : "", (long long)v[i].run_id, doubts);
     }
-    if (b.n)
+    if (noisy > MOST_NAMED && pk_out_short(out))
+        pk_out_note(out, pk_printf(a, "noisy: cases of %zu of %zu runs were disturbed; do not quote these",
+                                   noisy, n));
+    else if (noisy)
         pk_out_note(out,
                     pk_printf(a, "noisy: cases of %s were disturbed; do not quote these", pk_buf_text(&b)));
 }

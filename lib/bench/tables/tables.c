@@ -52,7 +52,7 @@ static bool usual_counters(struct pk_store *s, int64_t run_id, const char *exper
            (pk_query(s, "counters_option", &run, 1, &a, &rows, &err) || !rows.n);
 }
 
-/* "perfkit show 1 --width 0", which measures nothing again; NULL for a run that is not kept. */
+/* "perfkit show 1 --details", which measures nothing again; NULL for a run that is not kept. */
 static const char *show_command(struct pk_store *s, int64_t run_id, const char *option, struct pk_arena *a)
 {
     const char *usual, *file = pk_store_file(s);
@@ -60,7 +60,7 @@ static const char *show_command(struct pk_store *s, int64_t run_id, const char *
     if (strcmp(file, ":memory:") == 0)
         return NULL;
     const bool elsewhere = pk_store_path(a, NULL, &usual, &ignored) || strcmp(usual, file) != 0;
-    return pk_printf(a, "perfkit show %lld%s%s %s", (long long)run_id, elsewhere ? " --db " : "",
+    return pk_printf(a, "perfkit show %lld%s%s%s", (long long)run_id, elsewhere ? " --db " : "",
                      elsewhere ? pk_shell_quote(file, a) : "", option);
 }
 
@@ -74,7 +74,7 @@ static enum pk_code print_noise(struct pk_store *s, int64_t run_id, struct pk_ou
         return PK_OK;
     if (pk_query(s, "disturbed", &run, 1, &a, &n, err))
         return err->code;
-    const char *why = show_command(s, run_id, "--details", &a);
+    const char *why = show_command(s, run_id, " --details", &a);
     if (n.cells[0].i)
         pk_out_note(out, pk_printf(&a, "noisy: %lld of %s disturbed; do not quote these%s%s",
                                    (long long)n.cells[0].i, pk_plural((size_t)n.cells[1].i, "case", &a),
@@ -101,25 +101,27 @@ static enum pk_code print_experiment(struct pk_store *s, const char *experiment,
     return print(s, beside, experiment, run_id, out, err);
 }
 
-static bool is_one_command(struct pk_store *s, int64_t run_id)
+/* The number of commands that a run measured; 0 = it is no run of exec, or its one command failed. */
+static int64_t count_commands(struct pk_store *s, int64_t run_id)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows rows;
     struct pk_err ignored;
     const struct pk_param run = pk_param_int(":run", run_id);
-    return !pk_query(s, "one_command", &run, 1, &a, &rows, &ignored) && rows.n;
+    return !pk_query(s, "commands_alone", &run, 1, &a, &rows, &ignored) && rows.n ? rows.cells[0].i : 0;
 }
 
-/* What fits eight lines; the CPU events, the state of the machine and what the columns are come with --details. */
-static enum pk_code print_command(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
+/* Of one command what fits eight lines; the CPU events, the state of the machine and what the columns are come with --details. */
+static enum pk_code print_commands(struct pk_store *s, int64_t run_id, int64_t n, struct pk_out *out,
+                                   struct pk_err *err)
 {
-    static const char *const tables[] = {"command",     "case_times",    "case_memory",
-                                         "case_values", "case_problems", NULL};
+    const char *const tables[] = {
+        n > 1 ? "commands" : "command", "case_times", "case_memory", "case_values", "case_problems", NULL};
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     if (print(s, tables, "exec", run_id, out, err) ||
         (!usual_counters(s, run_id, "exec") && pk_counter_table(s, run_id, "exec", out, err)))
         return err->code;
-    const char *more = show_command(s, run_id, "--details", &a);
+    const char *more = show_command(s, run_id, " --details", &a);
     pk_out_note(out, pk_printf(&a, "CPU events, state of the machine: %s", more ? more : "--details"));
     return print(s, beside, "exec", run_id, out, err);
 }
@@ -133,9 +135,10 @@ static enum pk_code print_all(struct pk_store *s, int64_t run_id, struct pk_out 
     if (pk_query(s, "experiments", &run, 1, &a, &rows, err) ||
         print_notes(s, "run_title", NULL, run_id, out, err) || print_noise(s, run_id, out, err))
         return err->code;
-    pk_out_all_columns(out, show_command(s, run_id, "--width 0", &a));
-    if (pk_out_brief(out) && is_one_command(s, run_id))
-        return print_command(s, run_id, out, err);
+    pk_out_again(out, show_command(s, run_id, "", &a));
+    const int64_t commands = pk_out_brief(out) ? count_commands(s, run_id) : 0;
+    if (commands)
+        return print_commands(s, run_id, commands, out, err);
     for (size_t i = 0; i < rows.n; i++)
         if (print_experiment(s, rows.cells[i * rows.n_cols].s, run_id, out, err))
             return err->code;

@@ -131,10 +131,14 @@ static void series_table(struct pk_out *out, const struct pk_history *h, const s
     const char *title = pk_printf(a, "%s over its runs", view->experiment);
     if (*h->common)
         title = pk_printf(a, "%s, all with %s", title, h->common);
+    pk_out_detail(out, h->n == 1); /* whose runs are the answer */
     pk_out_table(out, "series", title, cols, view->people ? n : n - 1);
     size_t shown = view->people && !view->all && h->n > MOST_SERIES ? MOST_SERIES : h->n;
+    if (h->n > 1)
+        pk_out_fit(out);
     for (size_t i = 0; i < shown; i++)
         series_row(out, &h->v[i], view, a);
+    pk_out_detail(out, false);
     if (shown < h->n)
         pk_out_note(out, pk_printf(a, "%s more; --all shows them, --filter and --metric choose.",
                                    pk_plural(h->n - shown, "case", a)));
@@ -235,15 +239,29 @@ static void run_table(struct pk_out *out, const struct pk_history *h, const stru
                  view->people ? n : n - 1);
     for (size_t i = 0; i < s->n; i++)
         run_row(out, s, i, view, most, a);
+    if (h->n == 1)
+        pk_out_fit(out);
     if (view->people && (!view->screen || !pk_history_too_short(s)))
         pk_out_note(out, pk_history_words(s, view->runs, view->min_effect, a));
+}
+
+/* "3 of 16 cases changed lastingly." */
+static const char *changed_cases(const struct pk_history *h, struct pk_arena *a)
+{
+    size_t changed = 0;
+    for (size_t i = 0; i < h->n; i++)
+        changed += h->v[i].n_steps > 0 || fabs(h->v[i].creep) > 0;
+    return pk_printf(a, "%zu of %s changed lastingly.", changed, pk_plural(h->n, "case", a));
 }
 
 void pk_history_print(struct pk_out *out, const struct pk_history *h, const struct pk_history_view *view,
                       struct pk_arena *a)
 {
     size_t lines = view->screen ? h->n < MOST_SERIES ? h->n : MOST_SERIES : 0, i = 0;
+    if (pk_out_short(out) && short_series(h) < h->n)
+        pk_out_note(out, changed_cases(h, a));
     series_table(out, h, view, a);
+    pk_out_detail(out, h->n > 1);
     for (; i < h->n; i++) {
         lines += h->v[i].n;
         if (i && lines > (view->screen ? MOST_ON_SCREEN : MOST_LINES) && view->people && !view->all)
@@ -252,6 +270,7 @@ void pk_history_print(struct pk_out *out, const struct pk_history *h, const stru
     }
     if (!view->people)
         return;
+    pk_out_detail(out, true);
     pk_out_note(out, "Bars start at zero, the plots of all cases do not. ± is that of the median over the "
                      "processes of a run. Change is "
                      "against the previous run; Step is a change point.");

@@ -144,6 +144,7 @@ enum pk_code pk_ranking_print(struct pk_store *s, int64_t run_id, struct pk_out 
         pk_put_int(row, "disturbed", (int64_t)c->decision.disturbed);
         pk_row_end(row);
     }
+    pk_out_detail(out, true);
     pk_out_note(
         out,
         pk_printf(
@@ -151,5 +152,6 @@ enum pk_code pk_ranking_print(struct pk_store *s, int64_t run_id, struct pk_out 
             "Wall times of rounds in which each command ran once, in random order: geometric means of the "
             "ratios, disturbed rounds left out, with intervals that hold%s with 95 %%.",
             n > 1 ? " together" : ""));
+    pk_out_detail(out, false);
     return PK_OK;
 }
