@@ -25,9 +25,10 @@ static bool is_plain(const char *name)
 /* Of a list no part twice, and behind the first none with a comma. */
 static bool is_offered(const struct pk_complete *l, const char *name)
 {
-    const bool in_list = strchr(l->before, ',') != NULL;
+    const char *equals = strrchr(l->before, '='), *list = equals ? equals + 1 : l->before;
+    const bool in_list = strchr(list, ',') != NULL;
     return *name && is_plain(name) && strncmp(name, l->begun, strlen(l->begun)) == 0 &&
-           !(in_list && strchr(name, ',')) && !pk_has_part(l->before, strlen(l->before), ',', name);
+           !(in_list && strchr(name, ',')) && !pk_has_part(list, strlen(list), ',', name);
 }
 
 static void print(const struct pk_complete *l, const struct pk_texts *names, FILE *f)
@@ -51,7 +52,7 @@ static void complete(struct pk_app *app, const struct pk_cmd *cmd, struct pk_com
     l->tables = tables;
     l->usage = cmd->usage;
     pk_complete(l);
-    names.axis = l->option ? l->option->key : NULL;
+    names.axis = l->axis ? l->axis : l->option ? l->option->key : NULL;
     for (size_t i = 0; i + 1 < l->n; i++)
         names.db = strcmp(l->words[i], "--db") ? names.db : l->words[i + 1];
     for (size_t i = 0; i < l->kinds.n; i++)

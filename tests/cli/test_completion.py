@@ -73,6 +73,13 @@ def test_names_of_an_experiment(perfkit):
     assert offered(perfkit, "run", "attention-scaling", "--seq") == ["--seq-len"]
     assert offered(perfkit, "run", "attention-scaling", "--causal", "") == ["on", "off"]
     assert offered(perfkit, "run", "attention-scaling", "-a", "se") == ["seq_len="]
+    assert offered(perfkit, "run", "attention-scaling", "-a", "dtype=b") == ["dtype=bf16"]
+    assert offered(perfkit, "run", "attention-scaling", "-a", "dtype=fp32,b") == ["dtype=fp32,bf16"]
+    assert "dtype=fp32,fp32" not in offered(perfkit, "run", "attention-scaling", "-a", "dtype=fp32,")
+    assert offered(perfkit, "run", "attention-scaling", "--axis=causal=") == ["--axis=causal=on", "--axis=causal=off"]
+    for word in ("seq_len=", "nosuch=", "=", "dtype=nosuch"):
+        assert offered(perfkit, "run", "attention-scaling", "-a", word) == [], word
+    assert offered(perfkit, "gate", "-a", "dtype=") == []  # of no experiment
     assert offered(perfkit, "run", "attention-scaling", "--busy") == []
     assert offered(perfkit, "run", "selftest", "--input", "") == []
     assert "numpy-attention" in offered(perfkit, "run", "attention-scaling", "--peer", "nu")
@@ -202,6 +209,8 @@ LINES = [
     ("history demo --metric=peak_bytes,f", ["history", "demo", "--metric=peak_bytes,forward_ns"]),
     ("list counters cpu-b", ["list", "counters", "cpu-basic"]),
     ("run attention-scaling --dtype fp32,b", ["run", "attention-scaling", "--dtype", "fp32,bf16"]),
+    ("run attention-scaling -a dtype=fp32,b", ["run", "attention-scaling", "-a", "dtype=fp32,bf16"]),
+    ("run attention-scaling -a causal=of", ["run", "attention-scaling", "-a", "causal=off"]),
     ("baseline show r", ["baseline", "show", "release"]),
 ]
 QUOTED = [("show a\\ ", ["show", "a b"]), ("show '$(t", ["show", "$(touch W)"]), ("show x\\;", ["show", "x;touch W"])]

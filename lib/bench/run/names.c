@@ -135,11 +135,14 @@ static void add_axes(struct pk_offer *c)
             add(c, x->name);
 }
 
-/* The words of the axis that an option is; files complete by themselves. */
+/* The words of the axis that an option is, or that was typed in "-a dtype="; files complete by themselves. */
 static void add_axis_words(struct pk_offer *c)
 {
     static const char *const on_off[] = {"on", "off", NULL};
-    const struct pk_axis *x = &c->probe->axes[pk_axis_index(c->probe->axes, c->axis)];
+    const int at = c->probe && c->axis ? pk_axis_index(c->probe->axes, c->axis) : -1;
+    if (at < 0)
+        return;
+    const struct pk_axis *x = &c->probe->axes[at];
     for (const char *const *w = x->type == PK_AXIS_BOOL ? on_off : x->choices; w && *w; w++)
         add(c, *w);
 }

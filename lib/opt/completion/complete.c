@@ -65,14 +65,28 @@ static void skip_parts(struct pk_complete *c)
     c->begun += n;
 }
 
+/* Of "AXIS=VALUES" the values, once the axis is there; returns their kind. */
+static const char *skip_axis(struct pk_complete *c)
+{
+    const char *arg = c->option->arg, *kind = arg ? strchr(arg, '=') : NULL;
+    const char *equals = kind ? strchr(c->begun, '=') : NULL;
+    if (!equals)
+        return arg;
+    c->axis = pk_strndup(c->arena, c->begun, (size_t)(equals - c->begun));
+    c->before = pk_printf(c->arena, "%s%s=", c->before, c->axis);
+    c->begun = equals + 1;
+    return kind + 1;
+}
+
 static void add_value(struct pk_complete *c)
 {
-    if (c->option->commas)
+    const char *kind = skip_axis(c);
+    if (c->option->commas || c->axis)
         skip_parts(c);
     for (const char *const *choice = c->option->choices; choice && *choice; choice++)
         pk_texts_add(&c->texts, *choice, c->arena);
-    if (c->option->arg)
-        pk_texts_add(&c->kinds, c->option->arg, c->arena);
+    if (kind)
+        pk_texts_add(&c->kinds, kind, c->arena);
 }
 
 /* A word of a usage without its brackets and dots; "" for what is no argument. */

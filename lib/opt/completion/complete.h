@@ -21,6 +21,7 @@ struct pk_complete {
     /* found */
     struct pk_texts args;        /* the arguments before it */
     const struct pk_opt *option; /* it is the value of this option; NULL = of none */
+    const char *axis;            /* it is a value of this axis, "dtype" of "-a dtype=b"; NULL = of none */
     struct pk_texts kinds;       /* names of which kinds fit */
     struct pk_texts
         texts; /* options, choices and words of the usage that fit, whatever has been typed of them */
