@@ -1,11 +1,16 @@
 /* Message: errors, warnings and notes on standard error, and the exit status of an error. */
 #include "cmd/frame/frame.h"
+
+#include "bench/worker/launch.h"
+#include "out/layout.h"
 #include "out/text.h"
 
 #include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 static const struct {
     enum pk_code code;
@@ -65,11 +70,11 @@ static bool is_command(const char *line)
 }
 
 /* Names that were typed or stored may hold what would command a terminal or a CI system. Lines stay lines. */
-static void add_safe(struct message *t, const char *text)
+static void add_safe(struct message *t, const char *text, size_t n)
 {
     const bool ascii = pk_terminal_is_ascii();
-    const char *bad = ascii ? "?" : "\xef\xbf\xbd";
-    for (unsigned marker = 0; *text;) {
+    const char *bad = ascii ? "?" : "\xef\xbf\xbd", *end = text + n;
+    for (unsigned marker = 0; text < end;) {
         const bool command = pk_ends_marker(&marker, *text);
         uint32_t code;
         const size_t bytes = pk_utf8_next(text, &code);
@@ -85,6 +90,29 @@ static void add_safe(struct message *t, const char *text)
     }
 }
 
+/* Columns of the terminal that reads messages; 0 = there is none, and lines are not wrapped. */
+static size_t terminal_width(void)
+{
+    struct winsize w;
+    return pk_launched().by || !isatty(STDERR_FILENO) || ioctl(STDERR_FILENO, TIOCGWINSZ, &w) ? 0 : w.ws_col;
+}
+
+/* Wrapped behind a head of this length; where the terminal is too narrow for that, it wraps. */
+static void add_wrapped(struct message *t, size_t head, const char *text)
+{
+    enum { LEAST = 20 };
+    const size_t columns = terminal_width(), width = columns >= head + LEAST ? columns - head : 0;
+    for (const char *rest; text; text = rest) {
+        const size_t n = pk_wrap(text, strchr(text, '\n') ? 0 : width, &rest);
+        add_safe(t, text, n);
+        if (rest) {
+            add(t, "\n", 1);
+            for (size_t i = 0; i < head; i++)
+                add(t, " ", 1);
+        }
+    }
+}
+
 bool pk_message_color;
 
 static void add_line(struct message *t, enum pk_style style, const char *head, const char *text)
@@ -94,7 +122,7 @@ static void add_line(struct message *t, enum pk_style style, const char *head, c
     add(t, begin, strlen(begin));
     add(t, head, strlen(head));
     add(t, end, strlen(end));
-    add_safe(t, text);
+    add_wrapped(t, strlen(head), text);
     add(t, "\n", 1);
 }
 
@@ -128,8 +156,8 @@ enum pk_code pk_all_errors(const struct pk_errs *errs, struct pk_err *err)
 void pk_print_progress(const char *line, const char *end)
 {
     struct message t = {.n = 0};
-    add_safe(&t, line);
-    add_safe(&t, end);
+    add_safe(&t, line, strlen(line));
+    add_safe(&t, end, strlen(end));
     put(&t);
 }
 
