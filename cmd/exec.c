@@ -36,6 +36,10 @@ static const struct pk_opt options[] = {
     {"no-counters", 0, PK_OPT_FLAG, AT(no_counters), .help = "count nothing and omit the additional runs"},
     {"bind", 0, PK_OPT_TEXT, AT(bind), "CPUS", .def = "none",
      .help = "CPUs for the command: socket:N, numa:N, a list such as 0-3,8, or none"},
+    {"seed", 0, PK_OPT_INT, AT(seed), "N", 0, 0x1p53, .def = "1",
+     .help =
+         "of several commands: seed of the order of their turns; without it every run has an order of its "
+         "own, whose seed `show` prints"},
     {"name", 0, PK_OPT_LIST, AT(names), "NAME",
      .help = "name of the case, one for each command; runs with the same name can be compared (default: the "
              "command line)"},
@@ -85,6 +89,11 @@ static enum pk_code measure(struct exec *e, struct pk_recorder *rec, struct pk_e
     const struct pk_command_events events = {.ran = show_progress, .user = e};
     e->progress = &progress;
     e->results = pk_new_n(e->app->arena, struct pk_command_result, e->n);
+    if (e->n > 1) {
+        e->commands->order_seed = pk_run_order_seed(e->store, &e->app->tables[1], e->o->seed);
+        if (pk_run_record_order_seed(rec, e->commands->order_seed, e->app->arena, err))
+            return err->code;
+    }
     pk_progress_begin(&progress, e->app);
     enum pk_code rc =
         pk_commands_measure(e->commands, e->n, rec, &events, &pk_stop_flag, e->app->arena, e->results, err);
@@ -173,6 +182,11 @@ enum pk_code pk_exec_check(struct exec *e, const struct pk_texts *args, bool in_
     e->cpus = each.cpus;
     if (pk_commands_read(args, in_words, &e->o->names, &each, e->app->arena, &e->commands, &e->n, err))
         return err->code;
+    if (e->n == 1 && pk_opt_source_of(&e->app->tables[1], "seed") == PK_OPT_COMMAND_LINE) {
+        pk_fail(err, PK_E_USAGE, "--seed would change nothing");
+        pk_why(err, "one command has no turns");
+        return pk_fix(err, "omit it, or give several commands: perfkit exec 'A' 'B'");
+    }
     return select_counters(e, err);
 }
 

@@ -7,6 +7,7 @@
 struct exec_options {
     struct pk_command_options command; /* what all have in common */
     const char *label, *bind, *counters;
+    int64_t seed;
     struct pk_texts names, tags;
     bool no_counters, no_save;
 };

@@ -153,9 +153,11 @@ enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err)
             if (begin_side(g, &g->entries[part], i, id, err))
                 return err->code;
     }
-    g->order_seed = pk_run_order_seed(&g->entries[0].side[PK_BASE].run);
+    const struct pk_run *first = &g->entries[0].side[PK_BASE].run;
+    g->order_seed = pk_run_order_seed(first->store, first->table, first->o->seed);
     for (size_t i = 0; i < PK_SIDES * g->n_entries; i++)
-        if (pk_run_record_order_seed(&g->entries[i / PK_SIDES].side[i % PK_SIDES].run, g->order_seed, err))
+        if (pk_run_record_order_seed(g->entries[i / PK_SIDES].side[i % PK_SIDES].run.recorder, g->order_seed,
+                                     g->app->arena, err))
             return err->code;
     g->parts = pk_new_n(g->app->arena, struct pk_gate_part, g->n_entries);
     for (size_t part = 0; part < g->n_entries; part++)

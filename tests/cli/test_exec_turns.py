@@ -248,3 +248,18 @@ def test_history_and_export_have_every_command(perfkit):
     assert "ratio" in perfkit("compare", "1", "2", "--format", "json").rows("compare_ns")[0]
     exported = perfkit("export", "jsonl", "@").stdout
     assert '"case_id":3,' in exported and '"case_id":4,' in exported
+
+
+def test_a_seed_repeats_the_order_of_turns(perfkit):
+    def orders(*args):
+        log = perfkit.cwd / "log"
+        log.unlink(missing_ok=True)
+        r = perfkit("exec", "--runs", "12", "--no-counters", *args, *[f"sh -c 'echo {name} >> log'" for name in "abc"])
+        assert r.status == 0, r
+        return log.read_text().split(), re.search("order seed ([0-9]+)", r.stdout).group(1)
+
+    first, seed = orders("--seed", "7")
+    assert seed == "7" and len(first) == 36 and orders("--seed", "7") == (first, "7") and orders("--seed", "8")[0] != first
+    own, seed = orders()
+    assert seed in perfkit("show", "@").stdout and orders("--seed", seed)[0] == own and orders()[1] != seed
+    perfkit("exec", "--seed", "7", "--", "true").refused(2, "--seed would change nothing", "one command has no turns")

@@ -29,8 +29,8 @@ def read_all(fd, parts):
         parts.append(part)
 
 
-def on_screen(one, *args, size=SCREENS[0], env=None):
-    """The exit status, and the lines that a terminal of this size has afterwards, had it endless lines."""
+def printed(one, *args, size=SCREENS[0], env=None):
+    """The exit status, and the lines that were written to a terminal of this size, messages too."""
     columns, rows = size
     main, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -44,7 +44,13 @@ def on_screen(one, *args, size=SCREENS[0], env=None):
     os.close(main)
     text = re.sub(r"\x1b\[[0-9;]*[a-zA-Z]", "", b"".join(parts).decode())
     lines = [line.rstrip("\r").split("\r")[-1] for line in text.split("\n")]
-    lines = lines[:-1] if not lines[-1] else lines
+    return status, lines[:-1] if not lines[-1] else lines
+
+
+def on_screen(one, *args, size=SCREENS[0], env=None):
+    """The exit status, and the lines that the terminal has afterwards, had it endless lines."""
+    status, lines = printed(one, *args, size=size, env=env)
+    columns = size[0]
     return status, [line[at:at + columns] for line in lines for at in range(0, max(len(line), 1), columns)]
 
 
@@ -107,8 +113,8 @@ def test_doctor_shows_what_is_ready_and_what_mends_the_rest(perfkit, size):
     ready = re.search(r"^Ready: ([a-z0-9, -]|\n)+\.$", text, re.M).group()
     counted = re.search(r"^Counted: .*", text, re.M).group()
     whole = perfkit("doctor").stdout
-    for row in re.findall(r"^([a-z0-9-]+) +(ok|warn|no|unavailable|degraded) ", whole, re.M):
-        assert re.search(rf"(\b{row[0]}[,.])" if row[1] == "ok" else rf"^{row[0]} +(ok|warn|no|unavailable|degraded) |[:,] {row[0]}[,.]", text, re.M), (row, text)
+    for name in re.findall(r"^([a-z0-9-]+) +(?:ok|warn|no|unavailable|degraded) ", whole, re.M):  # its state may be another by now
+        assert re.search(rf"^{name} +(warn|no|unavailable|degraded) |[:, \n]{name}[,.]", text, re.M), (name, text)
     assert "cpu" in ready and "rusage" in counted and lines[-1].startswith("Everything: perfkit doctor --details"), text
     assert "What to do" in lines[1] or "What to do" in lines[2], text
 
@@ -126,6 +132,19 @@ def test_a_first_screen_does_not_scroll(perfkit, recorded, args, size):
     fits(lines, size)
     if args[0] == "gate":
         assert any(line.startswith("perfkit: gate: ") for line in lines), lines
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_a_message_is_as_wide_as_the_terminal(recorded, columns):
+    wide = 0
+    for args in (("compare", "1", "nosuch"), ("run", "attention-scaling", "--dtype", "nosuch"), ("gate", "--against", "1", "2", "--fail-on-undecided")):
+        status, lines = printed(recorded, *args, size=(columns, 24))
+        message = lines[next(at for at, line in enumerate(lines) if line.startswith("perfkit: ") and not line.startswith("perfkit: gate: ")):]
+        assert status and max(map(len, message)) <= columns, message
+        joined = re.sub(r"\n {7,9}(?! )", " ", "\n".join(message)).splitlines()
+        assert joined == recorded(*args).stderr.splitlines()[-3:], message
+        wide += sum(len(line) > columns for line in joined)
+    assert wide
 
 
 def test_a_short_output_is_ascii_where_the_terminal_is(recorded):

@@ -26,7 +26,8 @@ struct pk_command_options {
     int64_t min_runs, max_runs;
     int64_t
         min_time_ns; /* from the first run to the last, with everything between; of several commands, their mean */
-    int64_t timeout_ns; /* of one run with its prepare */
+    int64_t timeout_ns;  /* of one run with its prepare */
+    uint64_t order_seed; /* of several commands: of the order of their turns, equal for equal seeds */
 };
 
 struct pk_command_events {

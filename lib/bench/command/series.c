@@ -116,7 +116,7 @@ enum pk_code pk_commands_measure(const struct pk_command_options *o, size_t n, s
                        .out = out,
                        .n = n,
                        .order = pk_new_n(a, size_t, n),
-                       .rng = {pk_wall_ns() ^ (uint64_t)getpid() << 32}};
+                       .rng = {o->order_seed}};
     for (size_t i = 0; i < n; i++) {
         out[i] = (struct pk_command_result){.message = "", .why_not_counted = ""};
         s.c[i] = pk_command_open(&o[i], rec, ev, stop_flag, a);

@@ -105,20 +105,20 @@ enum pk_code pk_run_prepare(struct pk_run *r, struct pk_err *err)
 
 static const char order_seed[] = "order_seed"; /* as it is recorded: a setting of the run */
 
-uint64_t pk_run_order_seed(const struct pk_run *r)
+uint64_t pk_run_order_seed(struct pk_store *s, const struct pk_opt_table *table, int64_t seed)
 {
-    const char *uuid = pk_store_begun(r->store);
+    const char *uuid = pk_store_begun(s);
     char bits[9];
-    if (pk_opt_source_of(r->table, "seed") != PK_OPT_DEFAULT || !*uuid)
-        return (uint64_t)r->o->seed;
+    if (pk_opt_source_of(table, "seed") != PK_OPT_DEFAULT || !*uuid)
+        return (uint64_t)seed;
     snprintf(bits, sizeof bits, "%s", uuid);
     return strtoul(bits, NULL, 16) >> 1;
 }
 
-enum pk_code pk_run_record_order_seed(const struct pk_run *r, uint64_t seed, struct pk_err *err)
+enum pk_code pk_run_record_order_seed(struct pk_recorder *rec, uint64_t seed, struct pk_arena *a,
+                                      struct pk_err *err)
 {
-    return pk_record_setting(r->recorder, 0, order_seed,
-                             pk_printf(r->arena, "%llu", (unsigned long long)seed), err);
+    return pk_record_setting(rec, 0, order_seed, pk_printf(a, "%llu", (unsigned long long)seed), err);
 }
 
 /* That of a run that is resumed is the recorded one. */
@@ -128,8 +128,8 @@ static enum pk_code take_order_seed(const struct pk_run *r, uint64_t *seed, stru
     size_t n;
     if (pk_recorded_settings(r->recorder, order_seed, r->arena, &recorded, &n, err))
         return err->code;
-    *seed = n ? strtoull(recorded->value, NULL, 10) : pk_run_order_seed(r);
-    return n ? PK_OK : pk_run_record_order_seed(r, *seed, err);
+    *seed = n ? strtoull(recorded->value, NULL, 10) : pk_run_order_seed(r->store, r->table, r->o->seed);
+    return n ? PK_OK : pk_run_record_order_seed(r->recorder, *seed, r->arena, err);
 }
 
 enum pk_code pk_run_session(struct pk_run *r, const struct pk_session_events *events, struct pk_err *err)

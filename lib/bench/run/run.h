@@ -69,8 +69,8 @@ enum pk_code pk_run_prepare(struct pk_run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_session(struct pk_run *r, const struct pk_session_events *events,
                             struct pk_err *err) PK_MUST_CHECK;
 /* Of a run that begins: --seed where it is given, else 31 bits of the run's uuid, so that no two runs have the same order. */
-uint64_t pk_run_order_seed(const struct pk_run *r);
-enum pk_code pk_run_record_order_seed(const struct pk_run *r, uint64_t seed,
+uint64_t pk_run_order_seed(struct pk_store *s, const struct pk_opt_table *table, int64_t seed);
+enum pk_code pk_run_record_order_seed(struct pk_recorder *rec, uint64_t seed, struct pk_arena *a,
                                       struct pk_err *err) PK_MUST_CHECK;
 /* "complete" or "interrupted". */
 const char *pk_run_status(const struct pk_run *r);

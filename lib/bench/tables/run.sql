@@ -15,7 +15,7 @@ WITH setting AS (SELECT key, group_concat(DISTINCT value) AS value FROM v_settin
                  WHERE run_id = :run AND key IN ('gpu', 'threads', 'order_seed') GROUP BY key),
      run AS (SELECT *, (SELECT group_concat(DISTINCT device) FROM main.run_case WHERE run_id = :run) AS device
              FROM v_run WHERE run_id = :run)
-SELECT iif(:kept, 'Run ' || run_id || coalesce(' (' || label || ')', ''), 'A run that is not kept') || ', ' ||
+SELECT iif(:kept, 'Run ' || run_id || coalesce(' (' || label || ')', ''), 'Not kept') || ', ' ||
        replace(substr(started_at, 1, 16), 'T', ' ') || ' UTC: ' || experiment || ' on ' || device ||
        iif(device = 'null', '', ', ' || coalesce((SELECT value FROM setting WHERE key = 'gpu'),
                                                  nullif(machine ->> 'cpu_model', ''), machine ->> 'arch')) ||
