@@ -1,4 +1,5 @@
-"""Prints what the tests of a build need, for ninja: targets.py BUILD [--suite NAME|--no-suite NAME]..., as for meson test."""
+"""Prints what the tests of a build need, for ninja: targets.py BUILD [--suite NAME|--no-suite NAME]..., as for meson test, whose other options
+choose no test: they are accepted and change nothing. Nor do names of tests: then the files are more than are needed."""
 import argparse
 import json
 import os
@@ -11,11 +12,11 @@ def chosen(test, options):
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("build")
     for option in ("--suite", "--no-suite"):
         parser.add_argument(option, action="append", default=[])
-    options = parser.parse_args(arguments)
+    options, _ = parser.parse_known_args(arguments)
     info = {}
     for what in ("tests", "targets"):
         with open(os.path.join(options.build, "meson-info", "intro-%s.json" % what), encoding="utf-8") as f:

@@ -17,6 +17,7 @@ TESTS = [("arena", ["x:unit"], ["a@exe"]), ("shim", ["x:unit", "x:cudashim"], ["
     (["--suite", "unit", "--no-suite", "cudashim"], ["a"]),
     (["--no-suite", "unit"], []),
     (["--suite", "cudashim", "--suite", "lint"], ["b", "lib/c.c"]),
+    (["--suite=unit", "--num-processes", "3", "--list", "-v", "--no-suite=cudashim"], ["a"]),
 ])
 def test_what_the_chosen_tests_need(tmp_path, capsys, options, files):
     info = tmp_path / "meson-info"
