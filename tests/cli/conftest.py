@@ -16,7 +16,10 @@ sys.path.append(str(pathlib.Path(__file__).parents[1]))
 pytest_plugins = ["busy"]  # a test that calls busy.in_time is repeated on a busy machine
 
 BINARY = os.environ.get("PERFKIT_BIN", str(pathlib.Path(__file__).parents[2] / "build" / "perfkit"))
-PASSED_ON = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")
+PASSED_ON = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "GCOV_PREFIX")
+
+# perfkit asks none of hwloc's plugins (lib/machine/topology.c), which load X and OpenCL, a tenth of what a short command takes.
+NO_PLUGINS = "/nowhere"
 
 # A shell without job control starts what is in the background with these ignored, and perfkit leaves ignored what it finds ignored.
 for signum in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
@@ -24,7 +27,23 @@ for signum in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(signum, signal.SIG_DFL)
 
 # For what takes long by doing again what other tests do: under sanitizers it would take minutes and show nothing new of memory.
-not_sanitized = pytest.mark.skipif("PERFKIT_SANITIZED" in os.environ, reason="sanitizers see its calls in other tests, which are shorter")
+not_sanitized = pytest.mark.not_sanitized
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "not_sanitized: not run in a build with sanitizers")
+
+
+def pytest_collection_modifyitems(config, items):
+    """.ci/run sets PERFKIT_REST_SANITIZED for its plain build: there, files of which the sanitized build runs the rest keep what it leaves out."""
+    if "PERFKIT_SANITIZED" in os.environ:
+        for item in items:
+            if item.get_closest_marker("not_sanitized"):
+                item.add_marker(pytest.mark.skip(reason="sanitizers see its calls in other tests, which are shorter"))
+    elif "PERFKIT_REST_SANITIZED" in os.environ and "PERFKIT_HAS_SANITIZED_TESTS" in os.environ:
+        rest = [item for item in items if not item.get_closest_marker("not_sanitized")]
+        items[:] = [item for item in items if item.get_closest_marker("not_sanitized")]
+        config.hook.pytest_deselected(items=rest)
 
 
 class Result:
@@ -74,7 +93,7 @@ class Perfkit:
         """The environment of a call; env adds, and removes what is None."""
         base = {k: os.environ[k] for k in PASSED_ON if k in os.environ}
         base.update(HOME=str(self.home), XDG_CONFIG_HOME=str(self.home / "config"), XDG_DATA_HOME=str(self.home / "data"),
-                    LC_ALL="C.UTF-8", TERM="dumb", PERFKIT_DB=str(db or self.db))
+                    LC_ALL="C.UTF-8", TERM="dumb", PERFKIT_DB=str(db or self.db), HWLOC_PLUGINS_PATH=NO_PLUGINS)
         base.update(env or {})
         return {k: str(v) for k, v in base.items() if v is not None}
 

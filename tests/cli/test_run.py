@@ -623,3 +623,14 @@ def test_cold_caches(perfkit):
     assert "  setting cold nothing → true" in perfkit("compare", "@~1", "@", "--format", "json").json()["tables"]["runs"]["notes"]
     perfkit(*case, "--cold", "--peer", "numpy").refused(2, "--cold and --peer")
     perfkit(*case[:-4], "--cold", "--once").refused(2, "--once and --cold")
+
+
+def test_a_counted_step_and_its_allocations(perfkit):
+    """Each allocation and the loss after some steps, of a model that is small enough for sanitizers."""
+    tiny = sum((("-a", text) for text in ("layers=2", "d_model=32", "heads=2", "d_ff=40", "vocab=50", "batch=2", "seq_len=9", "dtype=fp32")), ())
+    r = perfkit("run", "mixed-precision", "--device", "cpu", *tiny, "-a", "mode=step", "--variant", "eager", "--counters", "sw", "--allocations",
+                "--min-time", "0s", "--max-time", "20ms", "--min-samples", "3", "--invocations", "2", "--format", "json")
+    assert r.status == 0, r
+    assert {p["region"] for p in r.rows("memory_peaks")} == {"forward", "backward", "optimizer"}
+    assert all(t["bytes"] > 0 for t in r.rows("memory_timeline"))
+    assert query(perfkit.db, "SELECT count(*) FROM v_sample WHERE metric LIKE '%.task_clock_ns' AND value > 0")[0][0] >= 3
