@@ -3,3 +3,5 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli"))
+sys.path.append(str(pathlib.Path(__file__).parents[1]))
+pytest_plugins = ["busy"]  # a test that raises busy.Late is repeated on a busy machine

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import time
 
+import busy
 import pytest
 
 WRITER = os.environ["PK_STORE_WRITER"]
@@ -44,7 +45,7 @@ def until(reached, measure):
         figures.append(measure())
         if reached(figures[-1]):
             return
-    pytest.fail(f"never reached: {figures}")
+    raise busy.Late(f"never reached: {figures}")
 
 
 @pytest.mark.parametrize("samples", [1000, 10000])
