@@ -3,7 +3,7 @@
 
 #include "bench/probe.h"
 #include "comm/allreduce_fit.h"
-#include "model/bucket_advice.h"
+#include "model/bucket/bucket_advice.h"
 #include "json/json.h"
 
 #include <math.h>
@@ -29,96 +29,6 @@ const struct pk_opt pk_plan_bucket_rows[] = {
      .help = "additional time for each of the 2(N-1) steps of a ring"},
     {0},
 };
-
-/* --- rows --- */
-
-static const struct pk_column advice_columns[] = {
-    {.key = "ranks", .heading = "Ranks", .decimals = -1},
-    {.key = "choice", .heading = "Choice", .left = true},
-    {.key = "bucket_bytes", .heading = "Bucket (MB)", .scale = 1e6, .decimals = 3},
-    {.key = "buckets", .heading = "Buckets", .decimals = -1},
-    {.key = "oversize", .heading = "Oversize", .decimals = -1, .optional = 1},
-    {.key = "exposed_ns", .heading = "Exposed (ms)", .scale = 1e6, .decimals = 3},
-    {.key = "simulated_ns", .heading = "Simulated (ms)", .scale = 1e6, .decimals = 3},
-    {.key = "total_ns", .heading = "Total (ms)", .scale = 1e6, .decimals = 3},
-    {.key = "loss_ns", .heading = "Above the least possible (ms)", .scale = 1e6, .decimals = 3},
-};
-
-static const struct pk_column term_columns[] = {
-    {.key = "ranks", .heading = "Ranks", .decimals = -1},
-    {.key = "gradient_bytes", .heading = "s (MB)", .scale = 1e6, .decimals = 3, .optional = 1},
-    {.key = "produced_bytes_per_s", .heading = "g (GB/s)", .scale = 1e9, .decimals = 3},
-    {.key = "launch_ns", .heading = "o (us)", .scale = 1e3, .decimals = 2, .optional = 3},
-    {.key = "link_bytes_per_s", .heading = "w, algbw (GB/s)", .scale = 1e9, .decimals = 3},
-    {.key = "balance_bytes", .heading = "sqrt(s o g) (MB)", .scale = 1e6, .decimals = 3},
-    {.key = "hidden_bytes", .heading = "o/(1/g-1/w) (MB)", .scale = 1e6, .decimals = 3},
-    {.key = "general_bytes", .heading = "least of both (MB)", .scale = 1e6, .decimals = 3, .optional = 2},
-    {.key = "report_bytes", .heading = "sqrt(s o w) (MB)", .scale = 1e6, .decimals = 3},
-    {.key = "regime", .heading = "Regime", .left = true},
-};
-
-/* An optimum may be infinite: people see an empty cell. */
-static void put_finite(struct pk_row *row, const char *key, double f)
-{
-    pk_put_real(row, key, isfinite(f) ? f : NAN);
-}
-
-static void print_choices(struct pk_out *out, const struct pk_bucket_question *q,
-                          const struct pk_bucket_advice *v)
-{
-    static const char *const names[PK_BUCKET_CHOICES] = {
-        [PK_CHOOSE_PLAYED] = "model, these tensors", [PK_CHOOSE_EQUAL] = "model, equal buckets",
-        [PK_CHOOSE_REPORT] = "formula of reports",   [PK_CHOOSE_FLAT] = "one bucket",
-        [PK_CHOOSE_OVERLAP] = "one a tensor",
-    };
-    for (int i = 0; i < PK_BUCKET_CHOICES; i++) {
-        const struct pk_bucket_choice *c = &v->choice[i];
-        struct pk_row *row = pk_row_begin(out);
-        pk_put_int(row, "ranks", q->ranks);
-        pk_put_text(row, "choice", names[i]);
-        if (i != PK_CHOOSE_OVERLAP)
-            pk_put_int(row, "bucket_bytes", llround(c->bytes));
-        pk_put_int(row, "buckets", (int64_t)c->buckets.n);
-        pk_put_int(row, "oversize", (int64_t)c->buckets.oversize);
-        put_finite(row, "exposed_ns", c->exposed_ns);
-        pk_put_int(row, "simulated_ns", (int64_t)c->simulated_ns);
-        put_finite(row, "total_ns", (double)q->backward_ns + c->exposed_ns);
-        put_finite(row, "loss_ns", c->exposed_ns - v->ideal_ns);
-        pk_row_end(row);
-    }
-}
-
-static void print_terms(struct pk_out *out, const struct pk_bucket_question *q,
-                        const struct pk_bucket_advice *v)
-{
-    struct pk_row *row = pk_row_begin(out);
-    pk_put_int(row, "ranks", q->ranks);
-    put_finite(row, "gradient_bytes", v->rates.gradient_bytes);
-    put_finite(row, "produced_bytes_per_s", v->rates.produced_bytes_per_s);
-    put_finite(row, "launch_ns", v->rates.launch_ns);
-    put_finite(row, "link_bytes_per_s", v->rates.link_bytes_per_s);
-    put_finite(row, "balance_bytes", v->optimum.balance_bytes);
-    put_finite(row, "hidden_bytes", v->optimum.hidden_bytes);
-    put_finite(row, "general_bytes", v->optimum.bytes);
-    put_finite(row, "report_bytes", v->optimum.report_bytes);
-    pk_put_text(row, "regime",
-                v->optimum.regime == PK_BUCKET_COMPUTE_BOUND ? "compute-bound" : "communication-bound");
-    pk_row_end(row);
-}
-
-static void print(struct pk_out *out, const struct pk_bucket_question *q, const struct pk_bucket_advice *v,
-                  size_t n)
-{
-    pk_out_table(out, "bucket", "Best bucket size", PK_COLUMNS(advice_columns));
-    for (size_t i = 0; i < n; i++)
-        print_choices(out, &q[i], &v[i]);
-    pk_out_note(out, "Exposed: communication after the end of backward, computed by the model; simulated: "
-                     "the same, sent over a virtual link. Total: backward plus exposed communication.");
-    pk_out_note(out, "The least possible: the best division of the tensors into buckets of any sizes.");
-    pk_out_table(out, "terms", "Why (docs/ddp-bucket.md)", PK_COLUMNS(term_columns));
-    for (size_t i = 0; i < n; i++)
-        print_terms(out, &q[i], &v[i]);
-}
 
 /* --- the model and the link --- */
 
@@ -209,7 +119,7 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
         if (pk_bucket_advise(&q[i], app->arena, &v[i], err))
             return err->code;
     }
-    print(app->out, q, v, n);
+    pk_bucket_print(app->out, q, v, n, o->explain, app->arena);
     return PK_OK;
 }
 

@@ -52,8 +52,6 @@ const struct pk_opt pk_plan_parallel_rows[] = {
      .group = "plan parallel: output",
      .help = "tokens of a data shard for which table `devices` finds the least number of chips"},
     {"top", 0, PK_OPT_INT, O(top), "N", 0, INT32_MAX, .def = "10", .help = "meshes printed; 0: all"},
-    {"explain", 0, PK_OPT_FLAG, O(explain),
-     .help = "print every value with its formula, its numbers and its assumption"},
     {0},
 };
 
@@ -114,7 +112,8 @@ static enum pk_code bad_axis(size_t axis, const char *text, struct pk_arena *a, 
 enum pk_code pk_plan_parallel(struct pk_app *app, struct pk_err *err)
 {
     static const struct pk_axis tokens_axis = {"tokens", PK_AXIS_INT, "tokens", 1, INT32_MAX, .def = "2048"};
-    const struct pk_plan_parallel_options *p = &((const struct pk_plan_options *)app->options)->parallel;
+    const struct pk_plan_options *o = app->options;
+    const struct pk_plan_parallel_options *p = &o->parallel;
     struct pk_plan_setup s;
     struct pk_mesh_request request = {.chips = p->chips};
     struct pk_plan_ranking ranking;
@@ -126,7 +125,7 @@ enum pk_code pk_plan_parallel(struct pk_app *app, struct pk_err *err)
             return bad_axis(i, p->axis[i], app->arena, err);
     if (pk_plan_search(&s, &request, app->arena, &ranking, err))
         return err->code;
-    pk_plan_print(app->out, &(struct pk_plan_report){&s, &ranking, (size_t)p->top, &tokens, p->explain},
+    pk_plan_print(app->out, &(struct pk_plan_report){&s, &ranking, (size_t)p->top, &tokens, o->explain},
                   app->arena);
     return PK_OK;
 }

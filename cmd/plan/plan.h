@@ -15,12 +15,12 @@ struct pk_plan_parallel_options {
     struct pk_texts links;
     int64_t chips, node, batch, seq, prefetch, top;
     double sharded_share;
-    bool explain;
 };
 
 struct pk_plan_options {
     const char *model, *config, *launch, *bandwidth;
     struct pk_texts from;
+    bool explain;
     struct pk_plan_bucket_options bucket;
     struct pk_plan_parallel_options parallel;
 };

@@ -28,7 +28,7 @@ def shown(value, text):
 
 TOKEN = re.compile(r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|[A-Za-z_]\w*|<=|>=|[-+*/()?:<>,])")
 ORDER = [("<=", ">=", "<", ">"), ("+", "-"), ("*", "/")]
-FUNCTIONS = {"fmax": max, "fmin": min, "ceil": math.ceil}
+FUNCTIONS = {"fmax": max, "fmin": min, "ceil": math.ceil, "sqrt": math.sqrt}
 OPERATIONS = {"<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b, "<": lambda a, b: a < b, ">": lambda a, b: a > b,
               "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b if b else math.inf}
 
@@ -138,6 +138,23 @@ def test_explained_with_a_pencil(perfkit, args):
     spent = sum(whole[k] for k in ("math_ns", "fsdp_ns", "tp_ns", "cp_ns", "pp_ns", "dp_ns"))
     assert sum(r["time_ns"] for r in terms["time_terms"]) == pytest.approx(spent)
     assert all(r["formula"] and r["sharded"] for r in terms["memory_terms"] + terms["time_terms"])
+
+
+@pytest.mark.parametrize("args", [("--ranks", "2,64"), ("--backward", "1s", "--launch", "35us", "--hop", "2us"), ("--model", "qwen2.5-0.5b")])
+def test_buckets_explained_with_a_pencil(perfkit, args):
+    r = perfkit("plan", "bucket", *args, "--explain", "--format", "json")
+    assert r.status == 0, r
+    terms = {row["ranks"]: row for row in r.rows("terms")}
+    values = {}
+    for row in r.rows("explain"):
+        known = values.setdefault(row["ranks"], {})
+        if row["formula"]:
+            assert all(name in known or name in FUNCTIONS or name == "e9" for name in re.findall(r"[A-Za-z_]\w*", row["formula"]))
+            assert compute(row["numbers"]) == pytest.approx(row["value"] if row["value"] is not None else math.inf, rel=1e-6)
+        known[row["name"]] = row["value"]
+    assert set(values) == set(terms)
+    for ranks, term in terms.items():
+        assert [values[ranks][k] for k in ("s", "best", "report")] == [term[k + "_bytes"] for k in ("gradient", "general", "report")]
 
 
 def test_who_is_sharded(perfkit):

@@ -32,20 +32,30 @@ static const char *sum_text(const struct pk_plan_row *sum, struct pk_arena *a)
     return pk_buf_text(&b);
 }
 
+const char *pk_formula_numbers(const char *formula, pk_named_value *find, const void *values,
+                               struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    for (const char *s = formula; *s;) {
+        const size_t n = word_length(s), step = n ? n : 1;
+        const double *named = n ? find(values, s, n) : NULL;
+        if (named)
+            pk_buf_printf(&b, "%.15g", *named);
+        else
+            pk_buf_add(&b, s, step);
+        s += step;
+    }
+    return pk_buf_text(&b);
+}
+
+static const double *find_value(const void *values, const char *name, size_t n)
+{
+    const struct pk_plan_row *row = find_row(name, n);
+    return row ? (const double *)((const char *)values + row->offset) : NULL;
+}
+
 const char *pk_plan_formula(const struct pk_plan_row *row, const struct pk_plan_values *v, struct pk_arena *a)
 {
     const char *text = row->kind == PK_PLAN_SUM ? sum_text(row, a) : row->formula ? row->formula : "";
-    struct pk_buf b = {.arena = a};
-    if (!v)
-        return text;
-    for (const char *s = text; *s;) {
-        const size_t n = word_length(s);
-        const struct pk_plan_row *named = n ? find_row(s, n) : NULL;
-        if (named)
-            pk_buf_printf(&b, "%.15g", pk_plan_value(v, named));
-        else
-            pk_buf_add(&b, s, n ? n : 1);
-        s += n ? n : 1;
-    }
-    return pk_buf_text(&b);
+    return v ? pk_formula_numbers(text, find_value, v, a) : text;
 }

@@ -1,5 +1,5 @@
 /* Bucket advice: the model's answers, each tried in simulation. */
-#include "model/bucket_advice.h"
+#include "model/bucket/bucket_advice.h"
 
 #include "comm/comm.h"
 #include "model/averaging.h"

@@ -5,6 +5,7 @@
 #include "comm/bucket_model.h"
 #include "comm/comm.h"
 #include "model/gradients.h"
+#include "out/out.h"
 
 struct pk_bucket_question {
     const struct pk_gradients *gradients;
@@ -41,3 +42,7 @@ struct pk_bucket_advice {
 /* Everything in the arena. Returns the error when the virtual link cannot be opened. */
 enum pk_code pk_bucket_advise(const struct pk_bucket_question *q, struct pk_arena *a,
                               struct pk_bucket_advice *out, struct pk_err *err) PK_MUST_CHECK;
+
+/* Tables bucket and terms of n questions, with `explained` also explain: every value with its formula. Texts in `a`. */
+void pk_bucket_print(struct pk_out *out, const struct pk_bucket_question *q, const struct pk_bucket_advice *v,
+                     size_t n, bool explained, struct pk_arena *a);
