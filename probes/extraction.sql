@@ -96,14 +96,14 @@ WINDOW w AS (PARTITION BY c.run_id, c.setting ORDER BY c.variant <> 'sequential'
 -- column: steady_ns | Steady (ms) | ms | 3
 -- column: steady_min_ns | Processes from | ms | 3 optional1
 -- column: steady_max_ns | to (ms) | ms | 3 optional1
--- column: ratio | First / steady | x | 2
+-- column: first_steady | First / steady | x | 2
 -- column: warm_up_ns | Warm-up (ms) | ms | 3
 -- column: steady_first | Steady from batch | | hide
 -- column: setting | Setting | text | machine
 -- note: SELECT 'Steady: the median of the batches after the first detected change of a pass, of the median process. Warm-up: allocation, weights, plan, and what the first batch takes longer than a steady one. Checks at small shapes ran before in one process.'
 --   FROM extraction_all WHERE run_id = :run AND setting = :each AND allocation_ns IS NOT NULL LIMIT 1
 -- note: SELECT printf('Continued: %d samples were in the folder when the run began.', max(resumed_from)) FROM extraction_all WHERE run_id = :run AND setting = :each AND resumed_from > 0 HAVING count(*) > 0
-SELECT variant, allocation_ns, weights_ns, first_plan_ns, first_ns, steady_ns, steady_min_ns, steady_max_ns, first_ns / steady_ns AS ratio,
+SELECT variant, allocation_ns, weights_ns, first_plan_ns, first_ns, steady_ns, steady_min_ns, steady_max_ns, first_ns / steady_ns AS first_steady,
        coalesce(allocation_ns, 0) + coalesce(weights_ns, 0) + coalesce(first_plan_ns, 0) + max(first_ns - steady_ns, 0) AS warm_up_ns, steady_first, setting
 FROM extraction_all WHERE run_id = :run AND setting = :each AND status = 'ok' ORDER BY ordinal;
 
@@ -166,8 +166,7 @@ FROM extraction_all WHERE run_id = :run AND status = 'ok' AND plans IS NOT NULL 
 -- column: extract_ns | Pass (ms) | ms | 3
 -- column: extract_uncertainty | ± % | ± | 1
 -- column: speedup | Speed-up | x | 2
--- column: speedup_low | 95 % from | x | 2
--- column: speedup_high | to | x | 2
+-- column: speedup_low | 95 % interval | x | 2 interval
 -- column: verdict | In words | state
 -- column: saved | Time saved | % | 1
 -- column: status | Status | state
@@ -212,14 +211,14 @@ FROM v_slice l, json_each(l.notes, '$.extraction.layers') b WHERE l.pass = 'timi
 -- column: layer | Layer
 -- column: samples | Samples
 -- column: bytes | Raw (MB) | MB | 3
--- column: ratio | Ratio | x | 3
+-- column: raw_per_stored | Ratio | x | 3
 -- column: exponent_bits | Exponent (bits) | | 3
 -- column: bound | Bound | x | 3
 -- column: of_bound | Of bound | % | 1
 -- column: setting | Setting | text | machine
 -- note: SELECT printf('All layers: %.3f MB raw, %.3f MB stored. Ratio: of all layers together. Bound: what the entropy of the exponents allows when sign and mantissa cannot be compressed, of the last batch.', raw_bytes / 1e6, stored_bytes / 1e6)
 --   FROM extraction_all WHERE run_id = :run AND setting = :each AND stored_bytes > 0 ORDER BY variant <> 'pipelined' LIMIT 1
-SELECT l.layer, l.samples, a.raw_bytes * 1.0 / count(*) OVER () AS bytes, a.raw_bytes * 1.0 / nullif(a.stored_bytes, 0) AS ratio, l.exponent_bits, l.bound,
+SELECT l.layer, l.samples, a.raw_bytes * 1.0 / count(*) OVER () AS bytes, a.raw_bytes * 1.0 / nullif(a.stored_bytes, 0) AS raw_per_stored, l.exponent_bits, l.bound,
        a.raw_bytes * 1.0 / nullif(a.stored_bytes, 0) / l.bound AS of_bound, a.setting
 FROM extraction_layer l JOIN extraction_all a USING (run_id, case_id)
 WHERE a.run_id = :run AND a.setting = :each AND l.invocation = (SELECT min(invocation) FROM extraction_layer o WHERE o.case_id = l.case_id)

@@ -35,13 +35,15 @@ enum pk_code pk_extraction_valid(const struct pk_extraction_options *o, struct p
     const struct pk_shard_config *s = &o->shards;
     if (pk_transformer_valid(&o->model, err))
         return err->code;
-    const unsigned first = s->n_layers ? s->layers[0] : 1,
-                   last = s->n_layers ? s->layers[s->n_layers - 1] : 0;
-    if (first > last || last >= o->model.layers) {
-        pk_fail(err, PK_E_USAGE, "layers %u to %u of a model of %zu layers", first, last, o->model.layers);
-        pk_why(err,
-               "the layers of the model are 0 to %zu, and the first one to extract comes before the last",
-               o->model.layers - 1);
+    if (!s->n_layers) {
+        pk_fail(err, PK_E_USAGE, "no layer is chosen");
+        pk_why(err, "the first layer to extract comes after the last");
+        return pk_fix(err, "choose extract_from <= extract_to < %zu", o->model.layers);
+    }
+    if (s->layers[s->n_layers - 1] >= o->model.layers) {
+        pk_fail(err, PK_E_USAGE, "layers %u to %u of a model of %zu layers", s->layers[0],
+                s->layers[s->n_layers - 1], o->model.layers);
+        pk_why(err, "its layers are 0 to %zu", o->model.layers - 1);
         return pk_fix(err, "choose layers from 0 to %zu, such as -a extract_from=0 -a extract_to=%zu",
                       o->model.layers - 1, o->model.layers - 1);
     }

@@ -268,7 +268,7 @@ static void impossible_options_are_refused(void **state)
     refused(&o, "layers 1 to 2 of a model of 2 layers", "0 to 1");
     o = options(PK_EXTRACT_PIPELINED);
     o.shards.n_layers = 0;
-    refused(&o, "layers 1 to 0", "0 to 2");
+    refused(&o, "no layer is chosen", "comes after the last");
     o = options(PK_EXTRACT_PIPELINED);
     o.model.batch = o.shards.batch = o.shards.shard_samples = 1 << 16,
     o.model.seq = o.shards.length = 1 << 17, o.slots = 64;

@@ -1,0 +1,182 @@
+"""`run extraction` through the front door: exact on the null device, the report's own numbers, a folder that continues, what is refused."""
+import contextlib
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from stored import query
+
+HERE = pathlib.Path(__file__).parent
+REPORT = str(HERE / "report_extraction.py")
+KILLS = int(os.environ.get("PERFKIT_TEST_KILLS", 4))  # random moments
+ONE = ("--preset", "smoke", "--invocations", "1", "--min-samples", "1", "--min-time", "0", "--max-time", "1ms", "--warmup", "0")
+SEED = ("--layers", "24", "--d-model", "896", "--heads", "14", "--kv-heads", "2", "--d-ff", "4864", "--vocab", "151936", "--extract-from", "10",
+        "--extract-to", "23", "--batch", "4", "--seq-len", "512", "--samples", "9")
+
+
+def seed(*others):
+    """The report's shape, with other values."""
+    values = dict(zip(SEED[::2], SEED[1::2]))
+    return [word for pair in {**values, **dict(zip(others[::2], others[1::2]))}.items() for word in pair]
+
+
+STORE_NS = 3 * 4 * 64 * 128 * 4  # of a batch of the model tiny in fp32: a byte a ns and thread
+
+
+def run(perfkit, *args, device="null", **kw):
+    all_of_them = () if "--samples" in args else ("--samples", "61")
+    r = perfkit("run", "extraction", "-d", device, *ONE, *all_of_them, *args, "--format", "json", **kw)
+    assert r.status == 0, r
+    return r
+
+
+def by_variant(r, table):
+    return {row["variant"]: row for row in r.rows(table)}
+
+
+# --- a simulated clock ---
+
+def test_a_pass_is_fill_and_bound_and_drain_to_the_nanosecond(perfkit):
+    """16 batches; the store of one thread binds."""
+    r = run(perfkit)
+    passes = {v: row["extract_ns"] for v, row in by_variant(r, "comparison").items()}
+    front = passes["sequential"] / 16 - STORE_NS
+    assert passes["replanned"] > passes["sequential"] and front == int(front) > 0
+    assert passes["pipelined"] == max(front + 16 * STORE_NS, 16 * front + STORE_NS)
+    steady = by_variant(r, "batches")
+    assert steady["pipelined"]["steady_ns"] == max(front, STORE_NS) and steady["sequential"]["steady_ns"] == front + STORE_NS
+
+
+def test_one_slot_overlaps_nothing(perfkit):
+    rows = by_variant(run(perfkit, "--slots", "1"), "comparison")
+    assert rows["pipelined"]["extract_ns"] == rows["sequential"]["extract_ns"]
+
+
+def test_another_shape_is_counted_and_flagged(perfkit):
+    rows = by_variant(run(perfkit), "plans")
+    assert [(rows[v]["plans"], rows[v]["replans"], rows[v]["flag"]) for v in ("sequential", "pipelined")] == 2 * [(0, 0, "")]
+    assert (rows["replanned"]["plans"], rows["replanned"]["replans"]) == (16, 15)
+    rows = by_variant(run(perfkit, "--pad", "off"), "plans")  # 61 = 15 * 4 + 1
+    assert (rows["pipelined"]["shapes"], rows["pipelined"]["replans"], rows["pipelined"]["flag"]) == (2, 1, "planned again")
+
+
+def test_padding_is_no_throughput(perfkit):
+    row = by_variant(run(perfkit, "--samples", "9"), "throughput")["pipelined"]
+    assert (row["real_samples"], row["slot_samples"]) == (9, 12)
+    assert row["samples_per_s"] * 12 == pytest.approx(row["slots_per_s"] * 9)
+
+
+def test_a_dry_run_counts_the_reports_shape(perfkit):
+    def planned(*args):
+        (row,) = perfkit("run", "extraction", "-d", "null", "-v", "pipelined", "--preset", "smoke", "--dry-run", *seed(*args), "--format", "json").rows("plan")
+        return row
+
+    row = planned()
+    assert row["raw_bytes"] == 231_211_008 and planned("--dtype", "bf16")["raw_bytes"] == 115_605_504
+    assert planned("--samples", "4")["raw_bytes"] == 102_760_448
+    assert row["parameters"] == 24 * 14_911_232 + 151936 * 896
+    assert planned("--kv-heads", "14")["parameters"] == 663_169_920 - 151936 * 896 - 896
+
+
+# --- the report ---
+
+def test_the_reports_numbers(perfkit):
+    """Steady batches of 0.075 s: 171.8 s for 8,000 samples and 59.3 s on four hosts, which is 2.90 x and not 4 x."""
+    r = run(perfkit, "--peer", REPORT, "--python", sys.executable, "-f", "variant!=sequential|replanned|pipelined", *SEED)
+    (batches,) = r.rows("batches")
+    assert batches["first_ns"] == 21.85e9 and batches["steady_ns"] == 0.075e9
+    one, four = r.rows("projection")
+    assert round(one["projected_ns"] / 1e9, 1) == 171.8 and round(four["projected_ns"] / 1e9, 1) == 59.3
+    assert (one["host_batches"], four["host_batches"]) == (2000, 500) and round(four["against_one"], 2) == 2.90
+    (row,) = r.rows("throughput")
+    assert round(row["steady_per_s"], 1) == 53.3 and row["samples_per_s"] == pytest.approx(9 / 22)
+
+
+# --- on the CPU ---
+
+def test_every_variant_is_measured_and_checked(measured, perfkit):
+    r = run(perfkit, "--dtype", "fp32,bf16", "--samples", "9", device="cpu")
+    assert [check for (check,) in query(perfkit, "SELECT notes ->> '$.check' FROM slice WHERE pass = 'timing'")] == 6 * ["passed"]
+    layers = r.rows("verification")
+    assert [row["layer"] for row in layers] == [1, 2, 3, 1, 2, 3]
+    for row in layers:
+        assert row["samples"] == 9 and 1.1 < row["raw_per_stored"] < row["bound"] * 1.02, row
+    stages = {row["stage"] for row in r.rows("stages")}
+    assert stages == {"forward", "gather (in forward)", "plan", "d2h", "checksum, filter, compress", "write, sync"}
+
+
+# --- a folder ---
+
+def samples_of(folder):
+    return sum(s["samples"] for s in json.loads((folder / "manifest.json").read_text())["shards"])
+
+
+def contents(folder):
+    return {f.name: f.read_bytes() for f in sorted(folder.glob("*.safetensors"))}
+
+
+def test_a_folder_is_complete_and_untouched(measured, perfkit, tmp_path):
+    folder = tmp_path / "out"
+    run(perfkit, "-v", "pipelined", "-a", f"sink={folder}", device="cpu")
+    assert samples_of(folder) == 61 and not (folder / "timing").exists()
+    before = contents(folder)
+    run(perfkit, "-v", "sequential,pipelined", "-a", f"sink={folder}", device="cpu")
+    assert contents(folder) == before
+
+
+def test_a_folder_of_another_configuration_is_refused(measured, perfkit, tmp_path):
+    run(perfkit, "-v", "pipelined", "-a", f"sink={tmp_path}/out", "--samples", "4", device="cpu")
+    for args, word in ((("--codec", "none", "--samples", "4"), "codec"), (("--samples", "5"), "samples"), (("--d-ff", "392", "--samples", "4"), "d_ff")):
+        r = perfkit("run", "extraction", "-d", "cpu", *ONE, "-v", "pipelined", "-a", f"sink={tmp_path}/out", *args)
+        assert r.status == 1 and "shards of another configuration" in r.stderr and word in r.stderr, r
+
+
+@pytest.mark.parametrize("args, words", [
+    (("-a", "extract_to=4"), ("layers 1 to 4 of a model of 4 layers", "extract_to=3")),
+    (("-a", "extract_from=3", "-a", "extract_to=2"), ("no layer is chosen", "extract_from <= extract_to < 4")),
+    (("--kv-heads", "3"), ("4 heads cannot share 3 heads of keys and values", "kv_heads=2")),
+    (("--batch", "60000", "--seq-len", "100000"), ("do not fit", "9216000000000 bytes", "fewer slots")),
+    (("-a", "sink=/etc/passwd"), ("'/etc/passwd' is not a folder", "sink=null")),
+    (("-a", "codec=zstd-99"), ("codec", "zstd-1")),
+])
+def test_what_is_refused(perfkit, args, words):
+    perfkit("run", "extraction", "-d", "cpu", *ONE, *args).refused(2, *words)
+
+
+def test_a_folder_that_cannot_be_written(measured, perfkit):
+    r = perfkit("run", "extraction", "-d", "cpu", *ONE, "-v", "pipelined", "-a", "sink=/proc/nothing")
+    assert r.status == 1 and "/proc/nothing" in r.stderr, r
+
+
+def kill_at(perfkit, folder, after, args):
+    """Starts it, and kills all of it after a time."""
+    p = perfkit.start("run", "extraction", "-d", "cpu", *ONE, "-v", "pipelined", "-a", f"sink={folder}", *args, stdout=subprocess.DEVNULL,
+                      stderr=subprocess.DEVNULL, start_new_session=True)
+    time.sleep(after)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(p.pid, signal.SIGKILL)
+    p.wait()
+
+
+def test_kills_leave_no_broken_shard_and_the_next_run_continues(measured, perfkit, tmp_path):
+    """Every shard that the manifest lists has the bytes of an extraction that nobody ended."""
+    whole, folder = tmp_path / "whole", tmp_path / "killed"
+    args = ("--samples", "400", "-a", "codec=zlib-6")
+    run(perfkit, "-v", "pipelined", "-a", f"sink={whole}", *args, device="cpu")
+    good, rng, seen = contents(whole), random.Random(1), set()
+    for _ in range(KILLS):
+        kill_at(perfkit, folder, rng.uniform(0.1, 2), args)
+        if (folder / "manifest.json").exists():
+            seen.add(samples_of(folder))
+            for shard in json.loads((folder / "manifest.json").read_text())["shards"]:
+                assert (folder / shard["file"]).read_bytes() == good[shard["file"]], shard
+    run(perfkit, "-v", "pipelined", "-a", f"sink={folder}", *args, device="cpu")
+    (note,) = query(perfkit, "SELECT notes ->> '$.extraction.resumed_from' FROM slice WHERE pass = 'timing' ORDER BY id DESC LIMIT 1")[0]
+    assert note == max(seen, default=0)
+    assert contents(folder) == good and samples_of(folder) == 400
