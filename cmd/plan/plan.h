@@ -2,19 +2,11 @@
 #pragma once
 
 #include "cmd/cmd.h"
-#include "model/parallel/rates.h"
+#include "model/parallel/options.h"
 
 struct pk_plan_bucket_options {
     const char *tensors, *dtype, *ranks;
     int64_t backward_ns, hop_ns;
-};
-
-struct pk_plan_parallel_options {
-    const char *axis[PK_MESH_AXES_N]; /* as typed; NULL = open */
-    const char *chip, *memory, *compute, *network, *precision, *form, *overlap, *attention, *tokens;
-    struct pk_texts links;
-    int64_t chips, node, batch, seq, prefetch, top;
-    double sharded_share;
 };
 
 struct pk_plan_options {
@@ -25,7 +17,7 @@ struct pk_plan_options {
     struct pk_plan_parallel_options parallel;
 };
 
-extern const struct pk_opt pk_plan_bucket_rows[], pk_plan_parallel_rows[];
+extern const struct pk_opt pk_plan_bucket_rows[];
 
 /* The model of --model or --config. */
 enum pk_code pk_plan_shape(const struct pk_plan_options *o, struct pk_arena *a, struct pk_model_shape *out,

@@ -1,6 +1,6 @@
 /* Bucket report: the tables of a plan of buckets. */
 #include "model/bucket/bucket_advice.h"
-#include "model/parallel/report.h"
+#include "model/terms/terms.h"
 
 #include <math.h>
 #include <string.h>

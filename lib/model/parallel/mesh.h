@@ -3,8 +3,8 @@
  * The axes are rows (opt/axis.h), so that each has a range, a help text, and may be a list that the search goes through. */
 #pragma once
 
-#include "model/parallel/terms.h"
 #include "model/shape/shape.h"
+#include "model/terms/terms.h"
 #include "opt/axis.h"
 #include "stats/stats.h"
 

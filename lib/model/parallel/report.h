@@ -12,15 +12,14 @@ struct pk_plan_report {
     bool explain;                          /* every row with its numbers, instead of the terms alone */
 };
 
-/* Tables model, rates, memory, memory_terms, time, time_terms, devices, meshes; with `explain` the table explain takes the place of both
- * tables of terms. Texts in `a`. */
+/* The tables, the first mesh's but for `meshes`:
+ *   meshes        the ranking, each mesh compared with the best at the same rates
+ *   memory        of a chip, by kind; whether it fits
+ *   time          arithmetic against transfers, what binds, from how many tokens on arithmetic hides them
+ *   devices       the least number of chips for a number of tokens
+ *   totals        time of a step, bubble, tokens per second, utilisation
+ *   model, rates  what it was computed from, with the source of each rate
+ *   memory_terms, time_terms   what is not 0, with formula and assumption; with `explain` the table
+ *   explain       every value instead, from top to bottom, with its numbers
+ * Texts in `a`. */
 void pk_plan_print(struct pk_out *out, const struct pk_plan_report *r, struct pk_arena *a);
-
-/* The formula of a row as text; with v its names are replaced by their values. "" for inputs. In `a`. */
-const char *pk_plan_formula(const struct pk_plan_row *row, const struct pk_plan_values *v,
-                            struct pk_arena *a);
-
-/* A formula with its names replaced by their values; `find` answers NULL for a word that is no name (of n characters). In `a`. */
-typedef const double *pk_named_value(const void *values, const char *name, size_t n);
-const char *pk_formula_numbers(const char *formula, pk_named_value *find, const void *values,
-                               struct pk_arena *a);

@@ -17,6 +17,8 @@
  * your model: the form `book`). */
 #pragma once
 
+#include "base/arena.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -284,3 +286,14 @@ static inline double pk_plan_value(const struct pk_plan_values *v, const struct 
 {
     return *(const double *)((const char *)v + row->offset);
 }
+
+/* --- formulas as text: explain.c --- */
+
+/* The formula of a row as text; with v its names are replaced by their values. "" for inputs. In `a`. */
+const char *pk_plan_formula(const struct pk_plan_row *row, const struct pk_plan_values *v,
+                            struct pk_arena *a);
+
+/* A formula with its names replaced by their values; `find` answers NULL for a word that is no name (of n characters). In `a`. */
+typedef const double *pk_named_value(const void *values, const char *name, size_t n);
+const char *pk_formula_numbers(const char *formula, pk_named_value *find, const void *values,
+                               struct pk_arena *a);

@@ -1,5 +1,5 @@
 /* Explain: formulas as text, with names or with numbers. */
-#include "model/parallel/report.h"
+#include "model/terms/terms.h"
 
 #include "base/text/buf.h"
 

@@ -1,5 +1,5 @@
 /* Terms: the rows of terms.h as code and as a table. */
-#include "model/parallel/terms.h"
+#include "model/terms/terms.h"
 
 #include <math.h>
 
