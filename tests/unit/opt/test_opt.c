@@ -313,7 +313,11 @@ static void files_and_their_order(void **state)
         "; a comment\n[run]\n  label = here\n    tag = a\n tag = b ; the second\n[perfkit]\nlabel = common\n"
         "preset = of another command\n[list]\ndb = other.db\n");
     struct call c;
-    assert_int_equal(parse(&c, "", "XDG_CONFIG_HOME=xdg|HOME=nowhere"), PK_OK);
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    char here[1024];
+    assert_non_null(getcwd(here, sizeof here));
+    const char *home = pk_printf(&a, "XDG_CONFIG_HOME=%s/xdg|HOME=/nowhere", here);
+    assert_int_equal(parse(&c, "", home), PK_OK);
     assert_true(c.o.samples == 20 && c.o.time_ns == 7000000000 && c.g.quiet && !c.g.db);
     assert_string_equal(c.o.label, "here");
     assert_string_equal(c.o.tool, "mine");
@@ -321,11 +325,15 @@ static void files_and_their_order(void **state)
     assert_string_equal(c.o.tags.v[0], "a");
     assert_string_equal(c.o.tags.v[1], "b");
     assert_string_equal(pk_opt_origin(c.tables, 2, "label"), "./.perfkit.ini:3");
-    assert_string_equal(pk_opt_origin(c.tables, 2, "samples"), "xdg/perfkit/config.ini:2");
+    assert_string_equal(pk_opt_origin(c.tables, 2, "samples"),
+                        pk_printf(&a, "%s/xdg/perfkit/config.ini:2", here));
     pk_arena_free(&c.arena);
-    assert_int_equal(parse(&c, "--tag=cli", "XDG_CONFIG_HOME=xdg|PERFKIT_LABEL=env"), PK_OK);
+    assert_int_equal(parse(&c, "--tag=cli", pk_printf(&a, "%s|PERFKIT_LABEL=env", home)), PK_OK);
     assert_string_equal(c.o.label, "env");
     assert_int_equal(c.o.tags.n, 1);
+    pk_arena_free(&c.arena);
+    assert_int_equal(parse(&c, "", "XDG_CONFIG_HOME=xdg"), PK_OK);
+    assert_int_not_equal(c.o.samples, 20); /* a relative one is ignored */
     pk_arena_free(&c.arena);
     assert_int_equal(unlink("xdg/perfkit/config.ini"), 0);
 }
