@@ -1,6 +1,7 @@
 """exec: any command, measured from outside, and what it says itself."""
 import os
 import pathlib
+import re
 import signal
 import sqlite3
 import subprocess
@@ -322,7 +323,8 @@ def test_events_are_in_v_counter_too(perfkit):
     assert rate[0] == pytest.approx(1e9 * samples["page_faults"] / samples["task_clock_ns"])
     assert perfkit("exec", "--runs", "2", "--name", "a", "--", "true").status == 0
     compared = perfkit("compare", "1", "2", "--format", "json").json()["tables"]
-    assert {r["counter"] for r in compared["counters"]["rows"]} >= {"page_faults", "context_switches"}
+    # a user may be denied the events of the kernel
+    assert {r["counter"] for r in compared["counters"]["rows"]} >= {"page_faults"} | {"context_switches"} & set(samples)
     assert perfkit("show", "1", "--details").stdout.count("CPU events") == 1 and "Counters" not in perfkit("show", "1", "--details").stdout
 
 
@@ -338,7 +340,7 @@ def test_what_is_counted_can_be_chosen(perfkit):
     metrics = {name: (value, native) for name, value, native in query(perfkit, "SELECT name, value, native FROM v_counter WHERE group_name = 'sw'")}
     faults, clock = (query(perfkit, f"SELECT value FROM v_counter WHERE name = '{n}'")[0][0] for n in ("page_faults", "task_clock_ns"))
     assert metrics["fault_rate"][0] == pytest.approx(1e9 * faults / clock)
-    assert "Not counted here: user_ns (for a command" in perfkit("show").stdout  # of counters that were named
+    assert re.search(r"Not counted here: .*user_ns \(for a command", perfkit("show").stdout)  # of counters that were named
     assert query(perfkit, "SELECT count(*) FROM v_slice WHERE pass = 'counter'") == [(1,)]
     perfkit("exec", "--counters", "swx", "--", "true").refused(2, "unknown group or event 'swx'", "did you mean 'sw'?")
     perfkit("exec", "--counters", "sw", "--no-counters", "--", "true").refused(2, "--no-counters and --counters do not go together")
