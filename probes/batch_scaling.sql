@@ -18,7 +18,8 @@ JOIN (SELECT case_id AS of_case,
              max(ci_high) FILTER (WHERE metric = 'total_ns') AS total_high_ns,
              max(median) FILTER (WHERE metric = 'epoch_ns') AS epoch_ns, max(ci_low) FILTER (WHERE metric = 'epoch_ns') AS epoch_low_ns,
              max(ci_high) FILTER (WHERE metric = 'epoch_ns') AS epoch_high_ns, max(uncertainty) FILTER (WHERE metric = 'epoch_ns') AS epoch_uncertainty,
-             max(median) FILTER (WHERE metric = 'training_ns') AS training_ns,
+             max(median) FILTER (WHERE metric = 'training_ns') AS training_ns, max(ci_low) FILTER (WHERE metric = 'training_ns') AS training_low_ns,
+             max(ci_high) FILTER (WHERE metric = 'training_ns') AS training_high_ns,
              max(median) FILTER (WHERE metric = 'validation_ns') AS validation_ns,
              max(median) FILTER (WHERE metric = 'backward_ns') AS backward_ns,
              max(median) FILTER (WHERE metric = 'loss_ns') AS loss_ns,
@@ -78,6 +79,8 @@ WHERE place IN ((n + 1) / 2, (n + 2) / 2) GROUP BY run_id, case_id, parent;
 SELECT c.*, d.median_ns AS typical_init_ns, epoch_ns + d.median_ns AS typical_total_ns, epoch_low_ns + d.median_ns AS typical_low_ns, epoch_high_ns + d.median_ns AS typical_high_ns,
        trained_tokens * 1e9 / training_ns AS tokens_per_s, trained_tokens * 1e9 / training_ns / ranks AS rank_tokens_per_s,
        trained_tokens / training_ns / first_value(trained_tokens / training_ns) OVER w AS speedup,
+       iif(batch = first_value(batch) OVER w, NULL, trained_tokens / training_high_ns / first_value(trained_tokens / training_low_ns) OVER w) AS speedup_low,
+       iif(batch = first_value(batch) OVER w, NULL, trained_tokens / training_low_ns / first_value(trained_tokens / training_high_ns) OVER w) AS speedup_high,
        trained_tokens / training_ns / first_value(trained_tokens / training_ns) OVER w / (batch * 1.0 / first_value(batch) OVER w) AS efficiency,
        r.device_ns AS training_rest_ns, training_ns / micro_steps AS micro_step_ns
 FROM batch_case c LEFT JOIN batch_init_median d USING (run_id, setting) LEFT JOIN (SELECT run_id, case_id, device_ns FROM batch_rest WHERE parent = 'training') r USING (run_id, case_id)
@@ -120,13 +123,14 @@ FROM batch_derived WHERE run_id = :run AND setting = :each ORDER BY ordinal;
 -- column: init_share | of total (%) | % | 1
 -- column: typical_total_ns | Total, typical init ({unit}) | ms s | 2
 -- column: speedup | Speed-up | x | 2
+-- column: speedup_low | 95 % interval | x | 2 interval
 -- column: efficiency | Efficiency (%) | % | 1
 -- column: optimizer_steps | Optimizer steps | | optional2
 -- column: all_reduces | All-reduces | | optional1
 -- column: setting | Setting | text | machine
 -- note: SELECT 'Unaccounted: of training, without its parts. Typical init: the median of all processes of the setting. Speed-up: tokens per second over those of the '
 --   || 'smallest batch size. Efficiency: that, over the ratio of the batch sizes.' FROM batch_case WHERE run_id = :run LIMIT 1
-SELECT batch, micro_steps, training_rest_ns / training_ns AS unaccounted, init_ns, init_ns / total_ns AS init_share, typical_total_ns, speedup, efficiency, optimizer_steps, all_reduces, setting
+SELECT batch, micro_steps, training_rest_ns / training_ns AS unaccounted, init_ns, init_ns / total_ns AS init_share, typical_total_ns, speedup, speedup_low, speedup_high, efficiency, optimizer_steps, all_reduces, setting
 FROM batch_derived WHERE run_id = :run AND setting = :each ORDER BY ordinal;
 
 -- table: init

@@ -15,7 +15,7 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.axes, c.status, c.message,
                  ELSE c.axes ->> 'transport' END) AS setting,
        coalesce(c.axes ->> 'ranks', 1) AS ranks, c.axes ->> 'bucket_bytes' AS bucket_bytes, nullif(c.axes ->> 'first_bucket_bytes', 0) AS first_bucket_bytes,
        c.axes ->> 'gradients' AS gradients, m.*,
-       m.forward_ns + m.backward_ns AS compute_ns
+       m.forward_ns + m.backward_ns AS compute_ns, m.forward_low_ns + m.backward_low_ns AS compute_low_ns, m.forward_high_ns + m.backward_high_ns AS compute_high_ns
 FROM v_case c
 LEFT JOIN (SELECT case_id AS of_case,
                   max(median) FILTER (WHERE metric = 'step_ns') AS step_ns,
@@ -23,7 +23,11 @@ LEFT JOIN (SELECT case_id AS of_case,
                   max(ci_low) FILTER (WHERE metric = 'step_ns') AS step_low_ns,
                   max(ci_high) FILTER (WHERE metric = 'step_ns') AS step_high_ns,
                   max(median) FILTER (WHERE metric = 'forward_ns') AS forward_ns,
+                  max(ci_low) FILTER (WHERE metric = 'forward_ns') AS forward_low_ns,
+                  max(ci_high) FILTER (WHERE metric = 'forward_ns') AS forward_high_ns,
                   max(median) FILTER (WHERE metric = 'backward_ns') AS backward_ns,
+                  max(ci_low) FILTER (WHERE metric = 'backward_ns') AS backward_low_ns,
+                  max(ci_high) FILTER (WHERE metric = 'backward_ns') AS backward_high_ns,
                   max(median) FILTER (WHERE metric = 'copy_back_ns') AS copy_back_ns,
                   max(median) FILTER (WHERE metric = 'comm_ns') AS comm_ns,
                   max(ci_low) FILTER (WHERE metric = 'comm_ns') AS comm_low_ns,
@@ -68,6 +72,7 @@ FROM ddp_case c LEFT JOIN ddp_naive USING (run_id, setting);
 -- column: compute_ns | Compute (ms) | ms | 3 optional4
 -- column: exposed_ns | Exposed (ms) | ms | 3 optional7
 -- column: overhead | Overhead (%) | % | 1 optional6
+-- column: overhead_low | 95 % interval | % | 1 optional6 interval
 -- column: total_speedup | Total vs naive | x | 2
 -- column: total_speedup_low | 95 % interval | x | 2 interval
 -- column: verdict | In words | state
@@ -85,7 +90,7 @@ FROM ddp_case c LEFT JOIN ddp_naive USING (run_id, setting);
 -- note: SELECT 'A negative Overhead is noise: Total is the median of steps, Compute the sum of the medians of forward and backward, and their difference is smaller than their spread.'
 --   FROM ddp_case WHERE run_id = :run AND setting = :each AND compute_ns > step_ns LIMIT 1
 SELECT variant, bucket_bytes, first_bucket_bytes, gradients, step_ns AS total_ns, step_uncertainty AS total_uncertainty, comm_ns, compute_ns,
-       exposed_ns, 1 - compute_ns / step_ns AS overhead, total_speedup, total_speedup_low, total_speedup_high,
+       exposed_ns, 1 - compute_ns / step_ns AS overhead, 1 - compute_high_ns / step_low_ns AS overhead_low, 1 - compute_low_ns / step_high_ns AS overhead_high, total_speedup, total_speedup_low, total_speedup_high,
        in_words(total_speedup_low, total_speedup_high) AS verdict, comm_speedup, comm_speedup_low, comm_speedup_high, peak_bytes, CASE status WHEN 'ok' THEN 'OK' WHEN 'oom' THEN 'OOM' ELSE status END AS status, setting
 FROM ddp_speedup
 WHERE run_id = :run AND setting = :each

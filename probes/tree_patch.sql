@@ -95,9 +95,11 @@ ORDER BY min(ordinal) OVER (PARTITION BY other_axes), leaves, parameters, matche
 -- Making the tree is the same work for all but built-in, so only for that one does its difference count. A peer is another program:
 -- it counts no objects, and saves nothing.
 SELECT t.case_id, n.create_ns, n.create_low_ns, n.create_high_ns,
-       CASE WHEN t.variant = 'naive' OR t.objects IS NULL THEN NULL
-            ELSE n.patch_ns - t.patch_ns + CASE t.variant WHEN 'built-in' THEN n.create_ns - t.create_ns ELSE 0 END END AS saved_by
+       iif(k.counts, n.patch_ns - t.patch_ns + k.built_in * (n.create_ns - t.create_ns), NULL) AS saved_by,
+       iif(k.counts, n.patch_low_ns - coalesce(t.patch_high_ns, 0) + k.built_in * (n.create_low_ns - t.create_high_ns), NULL) AS saved_low,
+       iif(k.counts, n.patch_high_ns - coalesce(t.patch_low_ns, 0) + k.built_in * (n.create_high_ns - t.create_low_ns), NULL) AS saved_high
 FROM tree_case t
+JOIN (SELECT case_id, variant = 'built-in' AS built_in, variant <> 'naive' AND objects IS NOT NULL AS counts FROM tree_case) k USING (case_id)
 JOIN tree_case n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.axes AND n.variant = 'naive' AND n.tree_op_ns IS NOT NULL;
 
 -- table: initialisation
@@ -114,6 +116,7 @@ JOIN tree_case n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.a
 -- column: overhead | Overhead (%) | % | 1
 -- column: overhead_low | 95 % interval | % | 1 interval
 -- column: saved_ns | Saved (ms) | ms | 4 optional2
+-- column: saved_low_ns | 95 % interval | ms | 4 optional2 interval
 -- column: saved_100_ns | Saved per 100 (s) | s | 4 optional1
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Saved: compared with naive at the same settings. Built-in needs no patching: its overhead is that of creating the divided tree.'
@@ -124,7 +127,7 @@ SELECT t.config, t.variant, t.weights, t.matcher, t.tp, t.slicing, t.create_ns, 
        CASE t.variant WHEN 'built-in' THEN t.create_ns / n.create_ns - 1 ELSE t.patch_ns / t.create_ns END AS overhead,
        CASE t.variant WHEN 'built-in' THEN t.create_low_ns / n.create_high_ns - 1 ELSE t.patch_low_ns / t.create_high_ns END AS overhead_low,
        CASE t.variant WHEN 'built-in' THEN t.create_high_ns / n.create_low_ns - 1 ELSE t.patch_high_ns / t.create_low_ns END AS overhead_high,
-       n.saved_by AS saved_ns, 100 * n.saved_by AS saved_100_ns, t.other_axes
+       n.saved_by AS saved_ns, n.saved_low AS saved_low_ns, n.saved_high AS saved_high_ns, 100 * n.saved_by AS saved_100_ns, t.other_axes
 FROM tree_case t
 LEFT JOIN tree_saved n ON n.case_id = t.case_id
 WHERE t.run_id = :run AND t.op = 'patch' AND t.patches = 0 AND t.create_ns IS NOT NULL

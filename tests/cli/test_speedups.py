@@ -7,7 +7,7 @@ from stored import Stored, query
 
 PROBES = sorted((pathlib.Path(__file__).parents[2] / "probes").glob("*.sql"))
 COUNTED = {"leaves_ratio", "targets_ratio"}  # of numbers of nodes, which are exact
-SHARES = {("ddp_bucket", "overhead")}  # of the step, in one case
+RANGED = {("extraction", "ratio"), ("extraction", "saved_ns")}  # of two phases, with the range of the processes beside it; extrapolated
 SHORT = ("--min-time", "0", "--max-time", "1ms", "--min-samples", "3", "--max-samples", "3")
 RUNS = {
     "attention-scaling": ("-a", "seq_len=64:1024:*4", "-a", "d_model=64"),
@@ -20,11 +20,11 @@ RUNS = {
 def test_every_ratio_has_both_ends(path):
     for name, table in re.findall(r"^-- table: (\w+)\n(.*?)(?=^-- (?:table|view): |\Z)", path.read_text(), re.M | re.S):
         columns = re.findall(r"^-- column: (\w+)", table, re.M)
-        joined = re.findall(r"^-- column: (\w+)_low .* interval$", table, re.M)
+        joined = re.findall(r"^-- column: (\w+) .* interval$", table, re.M)
         for c in columns:
-            if re.search(r"(^|_)(speedup|ratio|regret|overhead)$", c) and c not in COUNTED and (path.stem, c) not in SHARES:
-                at = columns.index(c)
-                assert columns[at + 1] == f"{c}_low" and c in joined, f"{path.name}, {name}: {c} has no interval beside it"
+            if re.search(r"(^|_)(speedup|ratio|regret|overhead|saved_ns)$", c) and c not in COUNTED and (path.stem, c) not in RANGED:
+                low = re.sub("(_ns)?$", r"_low\1", c, count=1)
+                assert columns[columns.index(c) + 1] == low and low in joined, f"{path.name}, {name}: {c} has no interval beside it"
 
 
 def speedups(answer):
@@ -34,6 +34,22 @@ def speedups(answer):
             for key in row:
                 if f"{key}_low" in row and re.search("speedup|ratio", key) and row[key] is not None:
                     yield table, row, row[key], row[f"{key}_low"], row[f"{key}_high"]
+
+
+@pytest.mark.parametrize("experiment, table, of, low, high", [("tree-patch", "initialisation", "saved_ns", "saved_low_ns", "saved_high_ns"),
+                                                              ("ddp-bucket", "methods", "overhead", "overhead_low", "overhead_high")])
+def test_differences_and_shares_have_the_interval_of_their_parts(perfkit, experiment, table, of, low, high):
+    assert perfkit("run", experiment, "--device", "null", "--invocations", "3", *RUNS[experiment]).status == 0
+
+    def ends():
+        return [(row[low], row[of], row[high]) for row in perfkit("show", "@", "--format", "json").rows(table) if row[of] is not None]
+    assert len(ends()) >= 3 and all(a - 1e-9 <= x <= b + 1e-9 for a, x, b in ends()), ends()
+    query(perfkit, "UPDATE summary SET ci_low = median * 0.9, ci_high = median * 1.1")
+    narrow = [b - a for a, _, b in ends()]
+    query(perfkit, "UPDATE summary SET ci_low = median * 0.5, ci_high = median * 1.5")
+    assert all(b - a > less > 0 for (a, _, b), less in zip(ends(), narrow))
+    query(perfkit, "UPDATE summary SET ci_low = NULL, ci_high = NULL")
+    assert ends() and all(a is None and b is None for a, _, b in ends()), ends()
 
 
 @pytest.mark.parametrize("experiment", RUNS)
