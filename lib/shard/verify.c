@@ -119,7 +119,7 @@ static enum pk_code no_manifest(const char *folder, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "%s is not a folder of shards", folder);
     pk_why(err, "it has no manifest.json");
-    return pk_fix(err, "give the folder that `perfkit run extraction` wrote");
+    return pk_fix(err, "give the folder that `perfkit run extraction -a sink=FOLDER` wrote");
 }
 
 static void sum_up(const struct verifier *v, struct pk_arena *a, struct pk_verified *out)

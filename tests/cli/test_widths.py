@@ -23,7 +23,7 @@ RECORDED = (
 )
 EXPERIMENTS = ("attention-scaling", "tree-patch", "mixed-precision", "extraction", "ddp-bucket")
 COMMANDS = ("run", "exec", "list", "show", "compare", "gate", "calibrate", "bisect", "baseline", "history", "plan", "export", "import",
-            "doctor", "db", "help", "completion")
+            "verify", "doctor", "db", "help", "completion")
 PRINTED = (
     *[("show", str(run)) for run in range(1, 10)], *[("show", str(run), "--details") for run in (1, 6)],
     ("compare", "1", "2"), ("compare", "1", "2", "--all-metrics"), ("compare", "7", "8"), ("compare", "--by", "variant", "1"),

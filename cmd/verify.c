@@ -1,0 +1,105 @@
+/* Verify: checks a folder of shards, as `perfkit run extraction` writes it. */
+#include "cmd/cmd.h"
+
+#include "base/text/words.h"
+#include "shard/verify.h"
+
+static const struct pk_column layer_columns[] = {
+    {.key = "layer", .heading = "Layer", .decimals = -1},
+    {.key = "samples", .heading = "Samples", .decimals = -1},
+    {.key = "chunks", .heading = "Chunks", .decimals = -1, .optional = 3},
+    {.key = "raw_bytes", .heading = "Raw (MB)", .scale = 1e6, .decimals = 2},
+    {.key = "stored_bytes", .heading = "Stored (MB)", .scale = 1e6, .decimals = 2},
+    {.key = "ratio", .heading = "Ratio", .decimals = 3},
+    {.key = "exponent_bits", .heading = "Exponent entropy (bits)", .decimals = 3},
+    {.key = "exponent_bound", .heading = "Bound by exponents", .decimals = 3},
+    {.key = "plane_bound", .heading = "Bound by planes", .decimals = 3, .optional = 2},
+};
+
+static const struct pk_column broken_columns[] = {
+    {.key = "file", .heading = "Broken shard", .left = true},
+    {.key = "layer", .heading = "Layer", .decimals = -1},
+    {.key = "chunk", .heading = "Chunk", .decimals = -1},
+    {.key = "at_bytes", .heading = "At byte", .decimals = -1},
+    {.key = "why", .heading = "Why", .left = true},
+};
+
+static void print_layers(struct pk_app *app, const struct pk_verified *v)
+{
+    pk_out_table(app->out, "layers", "Layers in whole shards", PK_COLUMNS(layer_columns));
+    for (size_t i = 0; i < v->config->n_layers; i++) {
+        const struct pk_verified_layer *l = &v->layers[i];
+        struct pk_row *row = pk_row_begin(app->out);
+        pk_put_int(row, "layer", l->layer);
+        pk_put_int(row, "samples", (int64_t)l->samples);
+        pk_put_int(row, "chunks", (int64_t)l->chunks);
+        pk_put_int(row, "raw_bytes", (int64_t)l->raw_bytes);
+        pk_put_int(row, "stored_bytes", (int64_t)l->stored_bytes);
+        pk_put_real(row, "ratio", (double)l->raw_bytes / (double)l->stored_bytes);
+        pk_put_real(row, "exponent_bits", l->bounds.exponent_bits);
+        pk_put_real(row, "exponent_bound", l->bounds.exponent_bound);
+        pk_put_real(row, "plane_bound", l->bounds.plane_bound);
+        pk_row_end(row);
+    }
+}
+
+static void put_known(struct pk_row *row, const char *key, int64_t x)
+{
+    if (x >= 0)
+        pk_put_int(row, key, x);
+}
+
+static void print_broken(struct pk_app *app, const struct pk_verified *v)
+{
+    if (v->n_broken)
+        pk_out_table(app->out, "broken", NULL, PK_COLUMNS(broken_columns));
+    for (size_t i = 0; i < v->n_broken; i++) {
+        struct pk_row *row = pk_row_begin(app->out);
+        pk_put_text(row, "file", v->broken[i].file);
+        put_known(row, "layer", v->broken[i].layer);
+        put_known(row, "chunk", v->broken[i].chunk);
+        put_known(row, "at_bytes", v->broken[i].at);
+        pk_put_text(row, "why", v->broken[i].why);
+        pk_row_end(row);
+    }
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    struct pk_verified v;
+    struct pk_arena *a = app->arena;
+    if (pk_verify(app->args.v[0], &pk_stop_flag, a, &v, err))
+        return err->code;
+    print_layers(app, &v);
+    pk_out_note(app->out, pk_printf(a, "%s, filter %s, %s, %s", pk_codec_name(&v.config->codec, a),
+                                    pk_byte_filter_names[v.config->filter],
+                                    v.config->checksum ? "checksums xxh64" : "no checksums",
+                                    pk_plural(v.shards, "shard", a)));
+    if (v.samples < v.config->samples)
+        pk_out_note(app->out,
+                    pk_printf(a, "not complete: samples 0 to %llu of %llu", (unsigned long long)v.samples,
+                              (unsigned long long)v.config->samples));
+    print_broken(app, &v);
+    if (!v.n_broken)
+        return PK_OK;
+    const struct pk_broken_shard *b = v.broken;
+    pk_fail(err, PK_E_CHECK, "%zu of %s of %s %s broken", v.n_broken, pk_plural(v.shards, "shard", a),
+            app->args.v[0], v.n_broken == 1 ? "is" : "are");
+    if (b->layer >= 0)
+        pk_why(err, "%s: layer %lld, chunk %lld, byte %lld: %s", b->file, (long long)b->layer,
+               (long long)b->chunk, (long long)b->at, b->why);
+    else
+        pk_why(err, "%s: %s", b->file, b->why);
+    return pk_fix(err, "remove the broken files, then `perfkit run extraction` with the same options writes "
+                       "their samples again");
+}
+
+const struct pk_cmd pk_cmd_verify = {
+    .name = "verify",
+    .summary = "check the shards of activations in a folder",
+    .usage = "verify FOLDER [options]",
+    .examples = "perfkit verify activations\n"
+                "perfkit verify activations --format json",
+    .exact_args = "1",
+    .run = run,
+};
