@@ -50,6 +50,8 @@ def test_eight_lines(perfkit, width):
     for word in ("Median", "± %", "Mean", "User", "System", "Peak", "Runs", "sleep 0.01", "perfkit show 1 --details"):
         assert word in r.stdout, r
     assert len(perfkit("show", "--details", "--width", width).stdout.splitlines()) > 12
+    lines = perfkit("exec", "--runs", "12", "--width", width, "--no-save", "--", "sleep", "0.01").stdout.splitlines()
+    assert len(lines) <= 8 and lines[0].startswith("Not kept, ") and lines[-1].endswith(": --details"), lines
     r = perfkit("exec", "--runs", "2", "--no-save", "--", "sh", "-c", "exit 3")
     assert "Median" not in r.stdout and r.status == 6
 

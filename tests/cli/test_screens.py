@@ -151,3 +151,10 @@ def test_a_short_output_is_ascii_where_the_terminal_is(recorded):
     for args in (("compare", "1,2,3,4,5", "@"), ("history", "demo"), ("doctor",), ("list", "counters")):
         _, lines = on_screen(recorded, *args, env={"LC_ALL": "C"})
         assert "\n".join(lines).isascii(), lines
+
+
+def test_a_gate_says_that_its_runs_were_disturbed(perfkit):
+    """The same line that the comparison of its two runs has: none where nothing was."""
+    r = perfkit("gate", "--a", "true", "--b", "sh -c 'exit 0'", "--max-pairs", "8", "--no-fail")
+    noisy, again = ([line for line in text.splitlines() if line.startswith("noisy: ")] for text in (r.stdout, perfkit("compare", "1", "2").stdout))
+    assert r.status == 0 and noisy == again and len(noisy) <= 1, (r, again)

@@ -103,10 +103,12 @@ def test_a_row_that_is_too_wide_is_lines_of_key_and_value(recorded):
     assert "Left out" not in narrow
 
 
-def test_doctor_fits_and_its_states_are_coloured(perfkit):
-    r = perfkit("doctor", "--width", "80", "--color", "always", env={"LC_ALL": "C"})
-    assert r.status == 0 and r.stdout.isascii() and not too_wide(r.stdout, 80), too_wide(r.stdout, 80)
-    assert "\x1b[32mok\x1b[0m" in r.stdout and re.search("\x1b\\[3[13]m(no|warn|unavailable|degraded)\x1b", r.stdout), r
+@pytest.mark.parametrize("height", [0, 24])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_doctor_fits_and_its_states_are_coloured(perfkit, width, height):
+    r = perfkit("doctor", "--width", width, "--height", height, "--color", "always", env={"LC_ALL": "C"})
+    assert r.status == 0 and r.stdout.isascii() and not too_wide(r.stdout, width), too_wide(r.stdout, width)
+    assert ("\x1b[32mok\x1b[0m" in r.stdout) == (not height) and re.search("\x1b\\[3[13]m(no|warn|unavailable|degraded)\x1b", r.stdout), r
 
 
 def test_a_run_is_one_line_of_a_list(recorded):
