@@ -225,6 +225,19 @@ SELECT setting, iif(k = 0, 'line', 'hinge') AS shape, floor_ns, a AS a_ns, b AS 
 FROM (SELECT *, row_number() OVER (PARTITION BY run_id, setting, k = 0 ORDER BY r2 DESC) AS best FROM batch_fit WHERE b > 0)
 WHERE run_id = :run AND best = 1 ORDER BY min(ordinal) OVER (PARTITION BY setting), k;
 
+-- table: variants
+-- title: A micro-step of each variant
+-- brief: 2
+-- column: batch | Batch size
+-- column: variant | Variant | text
+-- column: micro_step_ns | Micro-step (ms) | ms | 3
+-- column: tokens_per_s | Tokens/s | | 0
+-- column: speedup | vs slowest | x | 2
+-- column: family | Setting | text | machine
+SELECT batch, variant, micro_step_ns, tokens_per_s, max(micro_step_ns) OVER (PARTITION BY family, batch) / micro_step_ns AS speedup, family
+FROM (SELECT *, substr(setting, length(variant) + 3) AS family FROM batch_derived WHERE run_id = :run)
+ORDER BY min(ordinal) OVER (PARTITION BY family, batch), ordinal;
+
 -- view: batch_region
 -- Every region with its parent; counts are those of an epoch, on one rank.
 SELECT c.run_id, c.case_id, c.setting, c.batch, c.ordinal, r.column1 AS place, r.column2 AS level, r.column3 AS region, r.column4 AS parent,

@@ -1,14 +1,18 @@
 """`run batch-scaling` and `make-tokens` through the front door: exact counts, the report's own numbers, ranks, files of strangers."""
+import importlib.util
 import json
 import os
 import pathlib
 import shutil
-import sqlite3
 import struct
+import sys
 
 import pytest
 from conftest import BINARY
+from stored import query
 
+FOUND = importlib.util.find_spec("torch")
+HAS_TORCH = FOUND is not None and FOUND.origin is not None
 HERE = pathlib.Path(__file__).parent
 SEED = HERE / "seed_report.py"
 SHORT = ("--min-samples", "2", "--max-samples", "2", "--min-time", "1ms", "--max-time", "2ms", "--invocations", "1")
@@ -105,9 +109,8 @@ def test_a_dry_run_has_the_counts(perfkit):
 # --- losses ---
 
 def note_losses(perfkit):
-    db = sqlite3.connect(perfkit.db)
-    rows = db.execute("SELECT c.variant, c.axes ->> 'batch', s.notes ->> '$.losses', s.notes ->> '$.check' FROM v_case c JOIN v_slice s USING (case_id) "
-                      "WHERE s.invocation = 1 AND s.pass = 'timing' AND c.run_id = (SELECT max(run_id) FROM v_run)").fetchall()
+    rows = query(perfkit, "SELECT c.variant, c.axes ->> 'batch', s.notes ->> '$.losses', s.notes ->> '$.check' FROM v_case c JOIN v_slice s USING (case_id) "
+                 "WHERE s.invocation = 1 AND s.pass = 'timing' AND c.run_id = (SELECT max(run_id) FROM v_run)")
     return {(variant, batch): (json.loads(of), check) for variant, batch, of, check in rows}
 
 
@@ -167,6 +170,32 @@ def test_a_process_that_starts_late_is_named(perfkit):
     text = perfkit("show", "@").stdout
     assert "batch size 64, process 3: 65.13 s" in " ".join(text.split())
     assert all(row["low_ns"] is not None for row in r.rows("optimum"))
+
+
+# --- PyTorch ---
+
+@pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed here")
+@pytest.mark.parametrize("ranks", [("--transport", "self"), pytest.param(("--transport", "mpi", "--ranks", "2"), marks=real)])
+def test_pytorch_has_the_same_losses(measured, perfkit, ranks):
+    """Over 20 optimizer steps, with no_sync (sync=last) and without."""
+    r = perfkit("run", "batch-scaling", "-d", "cpu", "--threads", "1", *SHORT, *TINY, "--samples", "320", "--batch", "4", "--global-batch", "16", *ranks, "--sync", "last,every",
+                "-v", "compiled", "--peer", "torch-ddp", "--python", sys.executable, "--format", "json", timeout=600)
+    assert r.status == 0, r
+    rows = query(perfkit, "SELECT c.axes ->> 'sync', c.variant, s.message, s.notes ->> '$.losses' FROM v_case c JOIN v_slice s USING (case_id) WHERE s.pass = 'timing'")
+    found = {(sync, variant): json.loads(losses) for sync, variant, message, losses in rows if not message}
+    for sync in ("last", "every"):
+        ours, theirs = found[sync, "compiled"], found[sync, "torch-ddp"]
+        assert len(ours) == len(theirs) == 20
+        assert ours == pytest.approx(theirs, rel=1e-5)
+    assert {row["variant"] for row in r.rows("variants") if row["micro_step_ns"]} == {"compiled", "torch-ddp"}
+
+
+def test_virtual_ranks_are_no_ranks_of_pytorch(measured, perfkit):
+    r = perfkit("run", "batch-scaling", "-d", "cpu", *SHORT, *TINY, "--samples", "16", "--batch", "4", "--global-batch", "8", "-v", "compiled", "--peer", "torch-ddp",
+                "--python", sys.executable, "--format", "json")
+    assert r.status == 0, r
+    ((status, message),) = query(perfkit, "SELECT s.status, s.message FROM v_case c JOIN v_slice s USING (case_id) WHERE c.variant = 'torch-ddp'")
+    assert status == "skipped" and ("--transport mpi" if HAS_TORCH else "torch is not installed") in message
 
 
 # --- files ---

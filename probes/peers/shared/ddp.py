@@ -52,14 +52,14 @@ def case_of(request):
 # --- ranks ---
 
 class Ranks:
-    """This process and size - 1 that follow it; a file is where they meet."""
+    """This process and size - 1 that follow it, by follow() of a module; a file is where they meet."""
 
-    def __init__(self, size):
-        self.size = size
+    def __init__(self, size, module):
+        self.size, self.module = size, module
         self.folder = tempfile.mkdtemp(prefix="perfkit-gloo-")
         at = os.path.join(self.folder, "meet")
         peers = pathlib.Path(__file__).resolve().parents[1]
-        self.others = [subprocess.Popen([sys.executable, "-m", "shared.ddp", str(rank), str(size), at], cwd=peers, stdin=subprocess.DEVNULL,
+        self.others = [subprocess.Popen([sys.executable, "-m", module, str(rank), str(size), at], cwd=peers, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL) for rank in range(1, size)]
         join(0, size, at)
 
@@ -78,12 +78,12 @@ class Ranks:
 ranks = None
 
 
-def ranks_of(size):
+def ranks_of(size, module="shared.ddp"):
     global ranks
-    if ranks and ranks.size != size:
+    if ranks and (ranks.size, ranks.module) != (size, module):
         ranks.close()
         ranks = None
-    ranks = ranks or Ranks(size)
+    ranks = ranks or Ranks(size, module)
     return ranks
 
 
