@@ -73,11 +73,13 @@ int pk_k_norm_backward(pk_stream s, const struct pk_norm_backward *n, float *par
     return launched(s, pk_ops_cpu.norm_backward(cpu(), n, &err));
 }
 
-/* The rest of elementwise.cu, which nobody calls. */
 int pk_k_scale(pk_stream s, enum pk_dtype type, float alpha, const void *x, void *y, size_t n)
 {
-    return 1;
+    struct pk_err err;
+    return launched(s, pk_ops_cpu.scale(cpu(), type, alpha, x, y, n, &err));
 }
+
+/* The rest of elementwise.cu, which nobody calls. */
 
 int pk_k_narrow(pk_stream s, const float *x, uint16_t *y, size_t n)
 {
