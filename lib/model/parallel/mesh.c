@@ -126,14 +126,20 @@ void pk_plan_mesh(const struct pk_plan_setup *s, const struct pk_mesh *m, struct
         *memory = *time;
 }
 
-void pk_plan_corners(const struct pk_plan_setup *s, const struct pk_mesh *m,
-                     struct pk_plan_values corner[PK_PLAN_CORNERS])
+bool pk_plan_corner_repeats(const struct pk_plan_setup *s, unsigned corner)
 {
-    for (unsigned c = 0; c < PK_PLAN_CORNERS; c++) {
-        struct pk_plan_setup at = *s;
-        for (unsigned r = 0; r < PK_PLAN_RATES; r++)
-            at.rate[r].value = c >> r & 1 ? at.rate[r].ci.hi : at.rate[r].ci.lo;
-        pk_plan_fill(&at, m, &corner[c]);
-        pk_plan_evaluate(&corner[c]);
-    }
+    for (unsigned r = 0; r < PK_PLAN_RATES; r++)
+        if (corner >> r & 1 && s->rate[r].ci.lo == s->rate[r].ci.hi)
+            return true;
+    return false;
+}
+
+void pk_plan_corner(const struct pk_plan_setup *s, const struct pk_mesh *m, unsigned corner,
+                    struct pk_plan_values *v)
+{
+    struct pk_plan_setup at = *s;
+    for (unsigned r = 0; r < PK_PLAN_RATES; r++)
+        at.rate[r].value = corner >> r & 1 ? at.rate[r].ci.hi : at.rate[r].ci.lo;
+    pk_plan_fill(&at, m, v);
+    pk_plan_evaluate(v);
 }

@@ -88,9 +88,10 @@ void pk_plan_fill(const struct pk_plan_setup *s, const struct pk_mesh *m, struct
 void pk_plan_mesh(const struct pk_plan_setup *s, const struct pk_mesh *m, struct pk_plan_values *time,
                   struct pk_plan_values *memory);
 
-/* The least and the greatest of each value of `time` over the corners of the rates' intervals: as many sets of values as
- * PK_PLAN_CORNERS, each of an evaluation with every rate at one of its ends. Times and thresholds are monotonic in each rate, so that
- * the corners hold their extremes. */
+/* The corners of the rates' intervals: each rate at one of its ends, by a bit of the corner's number. Times and thresholds are monotonic
+ * in each rate, so that the corners hold their extremes. Evaluates the last stage there. */
 enum { PK_PLAN_CORNERS = 1 << PK_PLAN_RATES };
-void pk_plan_corners(const struct pk_plan_setup *s, const struct pk_mesh *m,
-                     struct pk_plan_values corner[PK_PLAN_CORNERS]);
+void pk_plan_corner(const struct pk_plan_setup *s, const struct pk_mesh *m, unsigned corner,
+                    struct pk_plan_values *v);
+/* Whether a corner is one with a smaller number again, because the interval of a rate is a point. */
+bool pk_plan_corner_repeats(const struct pk_plan_setup *s, unsigned corner);

@@ -413,7 +413,8 @@ void pk_plan_print(struct pk_out *out, const struct pk_plan_report *r, struct pk
     struct view *w = pk_new(a, struct view);
     *w = (struct view){.out = out, .r = r, .s = r->s, .a = a, .best = &r->ranking->v[0].mesh};
     pk_plan_mesh(w->s, w->best, &w->time, &w->memory);
-    pk_plan_corners(w->s, w->best, w->corner);
+    for (unsigned c = 0; c < PK_PLAN_CORNERS; c++)
+        pk_plan_corner(w->s, w->best, c, &w->corner[c]);
     print_meshes(w);
     print_memory(w);
     print_balance(w);

@@ -88,8 +88,6 @@ static bool refused(struct walk *w, const struct pk_mesh *m)
 static void add(struct walk *w)
 {
     struct pk_plan_values time, memory;
-    if (refused(w, &w->mesh))
-        return;
     pk_plan_mesh(w->s, &w->mesh, &time, &memory);
     if (w->first_fit && memory.memory_bytes > w->s->memory_bytes)
         return;
@@ -126,6 +124,12 @@ static void walk_axis(struct walk *w, size_t axis, int64_t left)
     }
     if (axis == PK_MESH_PRODUCT_AXES && ((w->chips && left != 1) || hopeless(w)))
         return;
+    /* What is recomputed suits every mesh: the others are decided. */
+    if (axis == PK_MESH_recompute) {
+        w->mesh.recompute = PK_RECOMPUTE_NONE;
+        if (refused(w, &w->mesh))
+            return;
+    }
     /* Nothing is divided among one shard: of the stages the first stands for all. */
     const bool same = axis == PK_MESH_zero && w->mesh.fsdp * w->mesh.cp == 1;
     const struct pk_sweep *given = &w->r->axis[axis];
@@ -238,13 +242,15 @@ enum pk_code pk_plan_search(const struct pk_plan_setup *s, const struct pk_mesh_
 struct pk_interval pk_plan_ratio(const struct pk_plan_setup *s, const struct pk_mesh *m,
                                  const struct pk_mesh *than)
 {
-    struct pk_plan_values a[PK_PLAN_CORNERS], b[PK_PLAN_CORNERS];
+    struct pk_plan_values a, b;
     struct pk_interval ratio = {INFINITY, 0};
-    pk_plan_corners(s, m, a);
-    pk_plan_corners(s, than, b);
     for (unsigned c = 0; c < PK_PLAN_CORNERS; c++) {
-        ratio.lo = fmin(ratio.lo, a[c].step_ns / b[c].step_ns);
-        ratio.hi = fmax(ratio.hi, a[c].step_ns / b[c].step_ns);
+        if (pk_plan_corner_repeats(s, c))
+            continue;
+        pk_plan_corner(s, m, c, &a);
+        pk_plan_corner(s, than, c, &b);
+        ratio.lo = fmin(ratio.lo, a.step_ns / b.step_ns);
+        ratio.hi = fmax(ratio.hi, a.step_ns / b.step_ns);
     }
     return ratio;
 }

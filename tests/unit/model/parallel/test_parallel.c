@@ -1,7 +1,7 @@
 /* Parallel: the report's question with its right answers, digit for digit; published sizes; and what holds for every mesh. */
 #include "model/parallel/limits.h"
+#include "model/parallel/search.h"
 
-#include "base/rng.h"
 #include "model/transformer/forecast.h"
 
 #include <math.h>
@@ -262,6 +262,80 @@ static void test_forecast(void **state)
     }
 }
 
+/* --- every mesh --- */
+
+static struct pk_plan_rate between(double value)
+{
+    return (struct pk_plan_rate){value, {0.8 * value, 1.3 * value}, "test"};
+}
+
+/* A row of a kind at the same place, whatever the mesh. */
+static void check_sums(const struct pk_plan_values *v)
+{
+    double group[PK_PLAN_GROUPS] = {0};
+    for (const struct pk_plan_row *row = pk_plan_rows; row->name; row++) {
+        const double x = pk_plan_value(v, row);
+        if (row->kind == PK_PLAN_TERM)
+            group[row->group] += x;
+        if (row->kind == PK_PLAN_SUM)
+            assert_true(fabs(x - group[row->group]) <= 1e-12 * x);
+        assert_true(row->kind == PK_PLAN_INPUT || x >= 0);
+    }
+}
+
+static void check_interval(const struct pk_plan_setup *s, const struct pk_mesh *m,
+                           const struct pk_plan_values *v)
+{
+    double lo = INFINITY, hi = 0, t_lo = INFINITY, t_hi = 0;
+    for (unsigned c = 0; c < PK_PLAN_CORNERS; c++) {
+        struct pk_plan_values at;
+        pk_plan_corner(s, m, c, &at);
+        const double t = pk_plan_balance(&at, PK_SCOPE_STEP).shard_tokens;
+        lo = fmin(lo, at.step_ns), hi = fmax(hi, at.step_ns), t_lo = fmin(t_lo, t), t_hi = fmax(t_hi, t);
+    }
+    const double t = pk_plan_balance(v, PK_SCOPE_STEP).shard_tokens;
+    assert_true(lo <= v->step_ns && v->step_ns <= hi);
+    assert_true(t_lo <= t && t <= t_hi);
+}
+
+/* Of the meshes of 2^k chips that a loop over every axis finds, the search finds each, and ranks the same first. */
+static void test_every_mesh(void **state)
+{
+    struct pk_plan_setup s = report();
+    s.shape = shape("transformer:layers=8,width=512,ff=2048,heads=8,kv_heads=4,vocab=4096");
+    s.batch = 16, s.seq = 128, s.node = 4, s.memory_bytes = 200e6;
+    s.rate[PK_RATE_COMPUTE] = between(1e13), s.rate[PK_RATE_LINK] = between(1e10);
+    s.rate[PK_RATE_NETWORK] = between(1e9), s.rate[PK_RATE_LAUNCH] = between(5e3);
+    struct pk_plan_ranking found;
+    struct pk_err err;
+    assert_int_equal(pk_plan_search(&s, &(struct pk_mesh_request){.chips = 16}, &arena, &found, &err), PK_OK);
+    size_t n = 0, fitting = 0;
+    double best = INFINITY;
+    enum { AXES = 5, CHOICES = 5 * 4 * 3 * 3 };
+    for (int code = 0; code < 5 * 5 * 5 * 5 * 5 * CHOICES; code++) {
+        int left = code, power[AXES], sum = 0;
+        for (int i = 0; i < AXES; i++, left /= 5)
+            sum += power[i] = left % 5;
+        struct pk_mesh m = {1 << power[0], 1 << power[1],     1 << power[2],     1 << power[3], 1 << power[4],
+                            1 << left % 5, 1 << left / 5 % 4, left / 20 % 3 + 1, power[2] > 0,  left / 60};
+        const bool same = m.fsdp * m.cp == 1 && m.zero > 1; /* the search takes one of these */
+        if (sum != 4 || same || pk_mesh_problem(&s, &m, NULL))
+            continue;
+        struct pk_plan_values time, memory;
+        pk_plan_mesh(&s, &m, &time, &memory);
+        check_sums(&time);
+        check_sums(&memory);
+        check_interval(&s, &m, &time);
+        n++;
+        fitting += memory.memory_bytes <= s.memory_bytes;
+        best = memory.memory_bytes <= s.memory_bytes ? fmin(best, time.step_ns) : best;
+    }
+    assert_true(fitting > 0 && fitting < n);
+    assert_int_equal(found.n, n);
+    assert_int_equal(found.fitting, fitting);
+    assert_true(found.v[0].step_ns == best);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_thresholds),
         cmocka_unit_test(test_bubble),
         cmocka_unit_test(test_forecast),
+        cmocka_unit_test(test_every_mesh),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     pk_arena_free(&arena);
