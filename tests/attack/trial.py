@@ -133,7 +133,8 @@ class Child:
         check(not SANITIZER.search(err), "a sanitizer reports:", self.shell(), r)
         check(status in statuses, "exit status %d:" % status, self.shell(), r)
         if status in EXPLAINED and err:
-            check(re.search(rb"^perfkit: .*\n  why: .*\n  try: ", err, re.M | re.S), "no error of three lines:", self.shell(), r)
+            plain = re.sub(rb"\x1b\[[0-9;]*m", b"", err)  # --color always
+            check(re.search(rb"^perfkit: .*\n  why: .*\n  try: ", plain, re.M | re.S), "no error of three lines:", self.shell(), r)
         return r
 
     def send(self, signum):
