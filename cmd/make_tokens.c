@@ -23,7 +23,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_make_tokens = {
     .name = "make-tokens",
-    .summary = "turn a text into a file of tokens (each byte is one) for batch-scaling",
+    .summary = "turn a text into a file of tokens for batch-scaling",
     .usage = "make-tokens TEXT -o FILE",
     .examples = "perfkit make-tokens book.txt -o book.u16",
     .exact_args = "1",

@@ -23,13 +23,12 @@ static void add_usage(struct pk_buf *b, const char *usage, unsigned width)
 const char *pk_usage_program(struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
-    pk_buf_str(&b, "usage: perfkit COMMAND [options]: measure, record, compare deep-learning code\n\n");
+    pk_buf_str(&b, "usage: perfkit COMMAND [options]. Begin with: perfkit run attention-scaling\n");
     for (size_t i = 0; pk_commands[i]; i++)
         if (!pk_commands[i]->hidden)
             pk_buf_printf(&b, "  %-*s%s\n", COMMAND_COLUMN, pk_commands[i]->name, pk_commands[i]->summary);
     pk_buf_str(&b, "\nperfkit COMMAND -h shows examples, --help all options; help EXPERIMENT its axes.\n"
-                   "RUN is `@` (the newest), `@~1` (the one before), an id, a label or FILE.db:RUN.\n"
-                   "Begin: perfkit run attention-scaling. In bash: source <(perfkit completion)\n");
+                   "RUN is `@` (the newest), `@~1` (the one before), an id, a label or FILE.db:RUN.\n");
     pk_buf_printf(&b, "Documentation: %s\n",
                   access(PK_DOC_INSTALLED, R_OK) ? PK_SOURCE_ROOT "/docs"
                                                  : PK_DOC_INSTALLED ", man perfkit-run");

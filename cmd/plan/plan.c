@@ -11,7 +11,8 @@
 static const struct pk_opt options[] = {
     {"model", 0, PK_OPT_TEXT, O(model), "MODEL", .def = "small", .group = "The model",
      .help = "tiny, small or large (of the experiments), llama-3-8b, llama-3-70b, llama-3-405b, gpt-3-175b, "
-             "qwen2.5-0.5b, ffn:DxFxN, or transformer:layers=N,width=N,ff=N,heads=N,kv_heads=N,vocab=N"},
+             "qwen2.5-0.5b, ffn:DxFxN, or transformer: with layers=N, width=N, ff=N, heads=N, kv_heads=N and "
+             "vocab=N, joined by commas"},
     {"config", 0, PK_OPT_TEXT, O(config), "FILE", .help = "config.json of a Hugging Face model"},
     {"launch", 0, PK_OPT_TEXT, O(launch), "TIME", .commas = true,
      .group = "Rates: VALUE or VALUE,LOWEST,HIGHEST",
@@ -73,16 +74,14 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_plan = {
     .name = "plan",
-    .summary = "analytical models: gradient buckets, parallelism of a training step",
+    .summary = "analytical models: gradient buckets, parallel training steps",
     .usage = "plan bucket|parallel [options]",
-    .examples =
-        "perfkit plan bucket --model large --backward 400ms --ranks 8 --bandwidth 25GB\n"
-        "perfkit plan bucket --from @ --backward 80ms --ranks 16,256\n"
-        "perfkit plan bucket --tensors mine.txt --dtype bf16 --launch 35us --hop 2us\n"
-        "perfkit plan parallel --model llama-3-70b --chips 512 --chip h100-sxm --batch 2048 --seq 8192\n"
-        "perfkit plan parallel --config config.json --fsdp 16 --tp 4 --explain\n"
-        "perfkit plan parallel --model llama-3-8b --chips 64 --from @ --from machine --top 0 --format csv -o "
-        "meshes/\n",
+    .examples = "perfkit plan bucket --model large --backward 400ms --ranks 8 --bandwidth 25GB\n"
+                "perfkit plan bucket --from @ --backward 80ms --ranks 16,256\n"
+                "perfkit plan bucket --tensors mine.txt --dtype bf16 --launch 35us --hop 2us\n"
+                "perfkit plan parallel --model llama-3-70b --chips 512 --chip h100-sxm\n"
+                "perfkit plan parallel --config config.json --fsdp 16 --tp 4 --explain\n"
+                "perfkit plan parallel --model llama-3-8b --chips 64 --from @ --from machine\n",
     .options = options,
     .options_bytes = sizeof(struct pk_plan_options),
     .exact_args = "1",

@@ -23,7 +23,7 @@ RECORDED = (
 )
 EXPERIMENTS = ("attention-scaling", "tree-patch", "mixed-precision", "extraction", "ddp-bucket")
 COMMANDS = ("run", "exec", "list", "show", "compare", "gate", "calibrate", "bisect", "baseline", "history", "plan", "export", "import",
-            "verify", "doctor", "db", "help", "completion")
+            "verify", "make-tokens", "doctor", "db", "help", "completion")
 PRINTED = (
     *[("show", str(run)) for run in range(1, 10)], *[("show", str(run), "--details") for run in (1, 6)],
     ("compare", "1", "2"), ("compare", "1", "2", "--all-metrics"), ("compare", "7", "8"), ("compare", "--by", "variant", "1"),
@@ -37,7 +37,8 @@ PRINTED = (
     *[("help", name) for name in COMMANDS], *[(name, "-h") for name in COMMANDS], ("help",),
     *[("run", name, "--preset", "quick", "--device", "null", "--dry-run") for name in EXPERIMENTS],
     ("run", "attention-scaling", "--once", *SMALL), ("exec", "--runs", "2", "--no-save", "--", "true"),
-    ("plan", "bucket", "--model", "large", "--backward", "400ms", "--ranks", "8,64"), ("plan", "bucket", "--from", "5"),
+    ("plan", "bucket", "--model", "large", "--backward", "400ms", "--ranks", "8,64"), ("plan", "parallel", "--model", "llama-3-8b", "--chips", "64", "--chip", "h100-sxm"),
+    ("plan", "bucket", "--from", "5"),
     ("db", "info"), ("db", "check"), ("db", "prune", "--keep", "3", "--dry-run"),
 )
 # Verdicts of what was measured here: any of them is an output.
