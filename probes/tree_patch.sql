@@ -410,8 +410,9 @@ SELECT config, tp, slicing, moved_bytes, transform_ns, moved_bytes * 1e9 / trans
        moved_bytes * 1e9 / transform_ns / copy_rate AS of_ceiling,
        iif(moved_bytes * 1e9 / transform_ns / copy_rate > 1.000000001, 'true', 'false') AS above_ceiling, moved_in AS lives_in, other_axes
 FROM (SELECT *, row_number() OVER w AS place, count(*) OVER (PARTITION BY run_id, config, parameters, tp, slicing, other_axes) AS n
-      FROM tree_case
-      WHERE run_id = :run AND weights = 'real' AND status = 'ok' AND transform_ns IS NOT NULL
+      FROM (SELECT *, max(moved_bytes) OVER (PARTITION BY run_id, config, parameters, tp, slicing, other_axes) AS all_bytes FROM tree_case
+            WHERE run_id = :run AND weights = 'real' AND status = 'ok' AND transform_ns IS NOT NULL)
+      WHERE moved_bytes IS all_bytes -- a case that patches one module moves less
       WINDOW w AS (PARTITION BY run_id, config, parameters, tp, slicing, other_axes ORDER BY transform_ns))
 WHERE place = (n + 1) / 2
 ORDER BY min(ordinal) OVER (PARTITION BY other_axes), parameters, tp, slicing DESC;

@@ -135,6 +135,14 @@ def test_real_weights_are_sliced(perfkit, device, tp):
     for row in r.rows("slicing"):
         assert row["moved_bytes"] == pytest.approx(2 * pieces, rel=0.1)
     assert {row["slicing"] for row in r.rows("slicing")} == {"per-leaf", "batched"}
+    # a case that patches one module moves less: it is not taken, also where it has the median time
+    of = "UPDATE summary SET median = %s WHERE metric_id = (SELECT id FROM metric WHERE name = 'transform_ns') AND case_id IN (%s)"
+    query(perfkit, of % ("2e9", "SELECT id FROM run_case WHERE axes ->> 'patches' = 1"))
+    query(perfkit, of % ("iif(case_id IN (SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY axes ->> 'slicing' ORDER BY id) AS i FROM run_case "
+                         "WHERE axes ->> 'patches' = 0 AND axes ->> 'op' = 'patch') WHERE i % 2), 1e9, 3e9)",
+                         "SELECT id FROM run_case WHERE axes ->> 'patches' = 0"))
+    for row in perfkit("show", "--format", "json").rows("slicing"):
+        assert row["moved_bytes"] == pytest.approx(2 * pieces, rel=0.1)
     assert query(perfkit, "SELECT count(*) FROM v_summary s JOIN v_case c USING (case_id) "
                           "WHERE s.metric = 'peak_bytes' AND s.median <> c.predicted_bytes") == [(0,)]
 
