@@ -23,7 +23,7 @@ static const struct pk_opt options[] = {
     {"from", 0, PK_OPT_LIST, O(from), "RUN",
      .help = "take rates from this run: launch and bandwidth of ddp-bucket, parallel also the arithmetic of "
              "mixed-precision; or `machine`: its ceilings"},
-    {"explain", 0, PK_OPT_FLAG, O(explain),
+    {"explain", 0, PK_OPT_FLAG, O(explain), .group = "Explanation",
      .help = "print every value with its formula, its numbers and its assumption"},
     {.rows = pk_plan_bucket_rows, .offset = O(bucket)},
     {.rows = pk_plan_parallel_rows, .offset = O(parallel)},

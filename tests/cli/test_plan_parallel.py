@@ -213,6 +213,18 @@ def test_search_finds_what_brute_force_finds(perfkit):
     assert best == found[0]["step_ns"] and count == len(found)
 
 
+@pytest.mark.parametrize("model, batch", [("small", "64"), ("large", "32")])
+def test_memory_beside_a_dry_run(perfkit, model, batch):
+    """The optimizer is what a step has and forward+backward has not, but for a block of its constants; states are in both."""
+    r = perfkit("run", "mixed-precision", "-d", "null", "--model", model, "--dtype", "fp32", "--mode", "forward+backward,step", "-v", "eager",
+                "--dry-run", "--format", "json")
+    assert r.status == 0, r
+    less, more = (row["predicted_bytes"] for row in r.rows("plan"))
+    (memory,) = plan(perfkit, "--model", model, "--batch", batch, "--seq", "256", "--precision", "fp32")["memory"]
+    assert more - less == memory["optimizer_bytes"] + 256
+    assert memory["memory_bytes"] < more  # inputs, and values that live for a moment
+
+
 def test_csv_of_all_and_json_of_the_best(perfkit):
     args = ("--model", "llama-3-8b", "--chips", "64", "--recompute", "none", "--zero", "3")
     r = perfkit("plan", "parallel", *args, "--top", "0", "--format", "csv", "-o", "meshes/")

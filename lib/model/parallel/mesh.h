@@ -22,9 +22,9 @@ enum { PK_PLAN_CHIPS_MAX = 16384 };
                     row(zero, INT, 0, 3,                                                                     \
                         "ZeRO stage: 1 optimizer, 2 and gradients, 3 and weights are sharded (FSDP)")        \
                         row(sp, BOOL, 0, 1,                                                                  \
-                            "sequence parallelism: tp also divides the values between matrices")             \
+                            "on or off; sequence parallelism: tp also divides the values between matrices")  \
                             row(recompute, ENUM, 0, 2,                                                       \
-                                "in backward: nothing, norms and scores, or whole blocks")
+                                "in backward: none, selective (norms and scores) or block")
 
 struct pk_mesh {
 #define PK_MESH_FIELD(name, ...) int32_t name;
