@@ -1,7 +1,6 @@
 /* Verify: checks a folder of shards, as `perfkit run extraction` writes it. */
 #include "cmd/cmd.h"
 
-#include "base/text/words.h"
 #include "shard/verify.h"
 
 static const struct pk_column layer_columns[] = {
@@ -67,31 +66,12 @@ static void print_broken(struct pk_app *app, const struct pk_verified *v)
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     struct pk_verified v;
-    struct pk_arena *a = app->arena;
-    if (pk_verify(app->args.v[0], &pk_stop_flag, a, &v, err))
+    if (pk_verify(app->args.v[0], &pk_stop_flag, app->arena, &v, err))
         return err->code;
     print_layers(app, &v);
-    pk_out_note(app->out, pk_printf(a, "%s, filter %s, %s, %s", pk_codec_name(&v.config->codec, a),
-                                    pk_byte_filter_names[v.config->filter],
-                                    v.config->checksum ? "checksums xxh64" : "no checksums",
-                                    pk_plural(v.shards, "shard", a)));
-    if (v.samples < v.config->samples)
-        pk_out_note(app->out,
-                    pk_printf(a, "not complete: samples 0 to %llu of %llu", (unsigned long long)v.samples,
-                              (unsigned long long)v.config->samples));
+    pk_out_note(app->out, pk_verified_text(&v, app->arena));
     print_broken(app, &v);
-    if (!v.n_broken)
-        return PK_OK;
-    const struct pk_broken_shard *b = v.broken;
-    pk_fail(err, PK_E_CHECK, "%zu of %s of %s %s broken", v.n_broken, pk_plural(v.shards, "shard", a),
-            app->args.v[0], v.n_broken == 1 ? "is" : "are");
-    if (b->layer >= 0)
-        pk_why(err, "%s: layer %lld, chunk %lld, byte %lld: %s", b->file, (long long)b->layer,
-               (long long)b->chunk, (long long)b->at, b->why);
-    else
-        pk_why(err, "%s: %s", b->file, b->why);
-    return pk_fix(err, "remove the broken files, then `perfkit run extraction` with the same options writes "
-                       "their samples again");
+    return pk_verified_outcome(&v, app->args.v[0], err);
 }
 
 const struct pk_cmd pk_cmd_verify = {

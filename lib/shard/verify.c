@@ -1,6 +1,7 @@
 /* Verify: every chunk of every shard, decoded and counted. */
 #include "shard/verify.h"
 
+#include "base/text/words.h"
 #include "shard/file/header.h"
 #include "shard/file/manifest.h"
 
@@ -163,4 +164,33 @@ enum pk_code pk_verify(const char *folder, const volatile int *stop_flag, struct
     pk_fail(err, PK_E_INTERRUPTED, "interrupted");
     pk_why(err, "a signal ended the verification");
     return pk_fix(err, "call it again");
+}
+
+const char *pk_verified_text(const struct pk_verified *v, struct pk_arena *a)
+{
+    const struct pk_shard_config *c = v->config;
+    const char *text =
+        pk_printf(a, "%s, filter %s, %s, %s", pk_codec_name(&c->codec, a), pk_byte_filter_names[c->filter],
+                  c->checksum ? "checksums xxh64" : "no checksums", pk_plural(v->shards, "shard", a));
+    if (v->samples == c->samples)
+        return text;
+    return pk_printf(a, "%s; not complete: %llu of %llu samples", text, (unsigned long long)v->samples,
+                     (unsigned long long)c->samples);
+}
+
+enum pk_code pk_verified_outcome(const struct pk_verified *v, const char *folder, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_broken_shard *b = v->broken;
+    if (!v->n_broken)
+        return PK_OK;
+    pk_fail(err, PK_E_CHECK, "%zu of %s of %s %s broken", v->n_broken, pk_plural(v->shards, "shard", &a),
+            folder, v->n_broken == 1 ? "is" : "are");
+    if (b->layer >= 0)
+        pk_why(err, "%s: layer %lld, chunk %lld, byte %lld: %s", b->file, (long long)b->layer,
+               (long long)b->chunk, (long long)b->at, b->why);
+    else
+        pk_why(err, "%s: %s", b->file, b->why);
+    return pk_fix(err, "remove the broken files; `perfkit run extraction` with the same options then writes "
+                       "their samples again");
 }

@@ -33,3 +33,8 @@ struct pk_verified {
  * PK_E_USAGE; a codec or checksums that this build lacks PK_E_UNAVAILABLE; stop_flag (NULL = none) ends it: PK_E_INTERRUPTED. */
 enum pk_code pk_verify(const char *folder, const volatile int *stop_flag, struct pk_arena *a,
                        struct pk_verified *out, struct pk_err *err) PK_MUST_CHECK;
+/* "zstd-1, filter exponent, checksums xxh64, 3 shards", and whether samples are missing. */
+const char *pk_verified_text(const struct pk_verified *v, struct pk_arena *a);
+/* PK_E_CHECK when a shard is broken; the message has the first one. */
+enum pk_code pk_verified_outcome(const struct pk_verified *v, const char *folder,
+                                 struct pk_err *err) PK_MUST_CHECK;

@@ -43,6 +43,8 @@ def test_reader_of_the_page(tmp_path, codec, dtype):
         for layer in shards.LAYERS:
             assert np.array_equal(np.concatenate([p[layer] for p in parts]), want[layer]), (codec, filter, layer)
         data = bytearray(files[1].read_bytes())
+        if b'"checksum":"none"' in data:
+            continue
         data[-1] ^= 1
         files[1].write_bytes(data)
         with pytest.raises(Exception):
@@ -97,7 +99,7 @@ def test_verify_prints_what_is_there(tmp_path):
     m = shards.manifest(folder)
     (folder / "manifest.json").write_text(json.dumps(m | {"shards": m["shards"][:2]}))
     status, tables, _ = shards.verify(folder)
-    assert status == 0 and any("not complete: samples 0 to 16 of 22" in n for n in tables["layers"]["notes"])
+    assert status == 0 and any("not complete: 16 of 22 samples" in n for n in tables["layers"]["notes"])
 
 
 def parts(messages):
