@@ -202,7 +202,7 @@ GROUP BY p.run_id, p.setting, k.k HAVING n >= 3;
 SELECT *, my - b * mx AS a FROM (SELECT *, (mxy - mx * my) / (mxx - mx * mx) AS b FROM batch_split);
 
 -- view: batch_fit
-SELECT l.run_id, l.setting, l.k, l.floor_ns, l.a, l.b, count(*) AS points, min(p.ordinal) AS ordinal,
+SELECT l.run_id, l.setting, l.k, l.floor_ns, l.a, l.b, count(*) AS points, min(p.ordinal) AS ordinal, min(p.x) AS least,
        1 - sum((p.y - max(coalesce(l.floor_ns, l.a + l.b * p.x), l.a + l.b * p.x)) * (p.y - max(coalesce(l.floor_ns, l.a + l.b * p.x), l.a + l.b * p.x)))
          / nullif(sum(p.y * p.y) - sum(p.y) * sum(p.y) / count(*), 0) AS r2
 FROM batch_line l JOIN batch_point p USING (run_id, setting) GROUP BY l.run_id, l.setting, l.k;
@@ -219,10 +219,10 @@ FROM batch_line l JOIN batch_point p USING (run_id, setting) GROUP BY l.run_id, 
 -- column: r2 | R² | | 4
 -- column: points | Points
 -- note: SELECT 'Half-saturation: the batch size with half of the throughput that large ones approach (a / b, or floor / 2b below the knee). Hinge: of all hinges with three points '
---   || 'or more on the line, the one with the least squares.' FROM batch_fit WHERE run_id = :run LIMIT 1
+--   || 'or more on the line and a knee above the smallest batch size, the one with the least squares.' FROM batch_fit WHERE run_id = :run LIMIT 1
 SELECT setting, iif(k = 0, 'line', 'hinge') AS shape, floor_ns, a AS a_ns, b AS b_ns, (floor_ns - a) / b AS knee,
        CASE WHEN k = 0 OR a / b >= (floor_ns - a) / b THEN a / b ELSE floor_ns / (2 * b) END AS half, r2, points
-FROM (SELECT *, row_number() OVER (PARTITION BY run_id, setting, k = 0 ORDER BY r2 DESC) AS best FROM batch_fit WHERE b > 0)
+FROM (SELECT *, row_number() OVER (PARTITION BY run_id, setting, k = 0 ORDER BY r2 DESC) AS best FROM batch_fit WHERE b > 0 AND (k = 0 OR (floor_ns - a) / b > least))
 WHERE run_id = :run AND best = 1 ORDER BY min(ordinal) OVER (PARTITION BY setting), k;
 
 -- table: variants
