@@ -49,6 +49,3 @@ struct pk_column *pk_compare_columns(const struct pk_comparison *c, const struct
 /* Likewise of pk_compare_counters: "counters_ns", "counters_bytes", "counters" ...; nothing when nothing was counted. */
 void pk_compare_print_counters(struct pk_out *out, const struct pk_comparison *c, const char *by,
                                struct pk_arena *a);
-
-/* What could not be compared, as the table "not_compared"; nothing when there is none. */
-void pk_failures_print(const struct pk_failure *v, size_t n, struct pk_out *out);

@@ -56,3 +56,6 @@ const char *pk_key_tail(const char *unit, struct pk_arena *a);
 /* Gives a column of figures its key and heading ("base" -> "base_ns", "Base" -> "Base (ms)") and its scale; least: the smallest figure
  * of the table, which is to keep its digits. */
 void pk_value_column(struct pk_column *col, const char *unit, double least, struct pk_arena *a);
+
+/* What could not be compared, as the table "not_compared"; nothing when there is none. */
+void pk_failures_print(const struct pk_failure *v, size_t n, struct pk_out *out);
