@@ -10,26 +10,6 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { RANKS_MAX = 1 << 20 };
-
-#define O(member) offsetof(struct pk_plan_bucket_options, member)
-
-static const char *const dtypes[] = {"fp32", "bf16", NULL};
-
-const struct pk_opt pk_plan_bucket_rows[] = {
-    {"tensors", 0, PK_OPT_TEXT, O(tensors), "FILE", .group = "plan bucket: what is averaged",
-     .help = "file with your own model: a name and a number of elements per line"},
-    {"dtype", 0, PK_OPT_CHOICE, O(dtype), "TYPE", .choices = dtypes, .def = "fp32",
-     .help = "type of the gradients"},
-    {"backward", 0, PK_OPT_DURATION, O(backward_ns), "TIME", 1, 1e15, .def = "100ms",
-     .help = "time of the backward pass without communication"},
-    {"ranks", 0, PK_OPT_TEXT, O(ranks), "N,N", .def = "2,8,64", .group = "plan bucket: who averages",
-     .help = "numbers of ranks, such as 2,8 or 2:64:*2; one table row for each"},
-    {"hop", 0, PK_OPT_DURATION, O(hop_ns), "TIME", 0, 1e12, .def = "0",
-     .help = "additional time for each of the 2(N-1) steps of a ring"},
-    {0},
-};
-
 /* --- the model and the link --- */
 
 static enum pk_code find_gradients(const struct pk_plan_options *o, struct pk_arena *a,
@@ -42,8 +22,6 @@ static enum pk_code find_gradients(const struct pk_plan_options *o, struct pk_ar
         return err->code;
     return pk_gradients_of_shape(&shape, a, g, err);
 }
-
-static const struct pk_axis ranks_axis = {"ranks", PK_AXIS_INT, "ranks", 2, RANKS_MAX, .def = "2"};
 
 /* As the run's user would write it; as it is where today's ddp-bucket has no such axes. */
 static const char *setting_text(const char *json, struct pk_arena *a)
@@ -132,9 +110,5 @@ enum pk_code pk_plan_bucket(struct pk_app *app, struct pk_err *err)
                      "the file defines the model", err) ||
         find_gradients(o, app->arena, &g, err))
         return err->code;
-    if (!pk_axis_parse(&ranks_axis, o->bucket.ranks, app->arena, &ranks, err)) /* "2,8,64", "2:64:*2" */
-        return advise(app, &g, &ranks, err);
-    pk_fail(err, PK_E_USAGE, "--ranks %.300s", o->bucket.ranks);
-    pk_why(err, "a number of ranks is an integer from 2 to %d", RANKS_MAX);
-    return pk_fix(err, "--ranks 2,8,64 or --ranks 2:64:*2");
+    return pk_bucket_ranks(&o->bucket, app->arena, &ranks, err) ? err->code : advise(app, &g, &ranks, err);
 }

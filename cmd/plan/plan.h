@@ -2,12 +2,8 @@
 #pragma once
 
 #include "cmd/cmd.h"
+#include "model/bucket/bucket_advice.h"
 #include "model/parallel/options.h"
-
-struct pk_plan_bucket_options {
-    const char *tensors, *dtype, *ranks;
-    int64_t backward_ns, hop_ns;
-};
 
 struct pk_plan_options {
     const char *model, *config, *launch, *bandwidth;
@@ -16,8 +12,6 @@ struct pk_plan_options {
     struct pk_plan_bucket_options bucket;
     struct pk_plan_parallel_options parallel;
 };
-
-extern const struct pk_opt pk_plan_bucket_rows[];
 
 /* The model of --model or --config. */
 enum pk_code pk_plan_shape(const struct pk_plan_options *o, struct pk_arena *a, struct pk_model_shape *out,

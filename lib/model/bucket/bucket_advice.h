@@ -5,6 +5,8 @@
 #include "comm/bucket_model.h"
 #include "comm/comm.h"
 #include "model/gradients.h"
+#include "opt/axis.h"
+#include "opt/opt.h"
 #include "out/out.h"
 
 struct pk_bucket_question {
@@ -46,3 +48,16 @@ enum pk_code pk_bucket_advise(const struct pk_bucket_question *q, struct pk_aren
 /* Tables bucket and terms of n questions, with `explained` also explain: every value with its formula. Texts in `a`. */
 void pk_bucket_print(struct pk_out *out, const struct pk_bucket_question *q, const struct pk_bucket_advice *v,
                      size_t n, bool explained, struct pk_arena *a);
+
+/* --- options: bucket_options.c --- */
+
+struct pk_plan_bucket_options {
+    const char *tensors, *dtype, *ranks;
+    int64_t backward_ns, hop_ns;
+};
+
+extern const struct pk_opt pk_plan_bucket_rows[];
+
+/* The numbers of ranks. */
+enum pk_code pk_bucket_ranks(const struct pk_plan_bucket_options *o, struct pk_arena *a,
+                             struct pk_sweep *ranks, struct pk_err *err) PK_MUST_CHECK;
