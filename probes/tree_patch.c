@@ -7,17 +7,36 @@
 
 #include "bench/repeat.h"
 #include "model/patch/workbench.h"
+#include "model/tree/layers.h"
 #include "model/tree/resident.h"
 #include "model/tree/weights.h"
 
 #include <string.h>
 
-enum { TREE, MODEL, LAYERS, HIDDEN, INTERMEDIATE, VOCAB, OP, PLAN, PATCHES, MATCHER, WEIGHTS, TP, SLICING };
+enum {
+    TREE,
+    MODEL,
+    LAYERS,
+    HIDDEN,
+    INTERMEDIATE,
+    VOCAB,
+    OP,
+    PLAN,
+    PATCHES,
+    MATCHER,
+    WEIGHTS,
+    TP,
+    SLICING,
+    DTYPE,
+    STAGING
+};
 enum { CREATE, MATCH, TRANSFORM, TREE_OP, PARTITION, UNFLATTEN };
 enum { LEAF_COUNT, NODE_COUNT, ELEMENTS, TARGETS, OBJECTS, ALLOCATED, COMPILE };
 enum op { PATCH, COMBINE, FLATTEN };
 enum { FNMATCH, COMPILED };
 enum { NONE, REAL };
+enum { FP32, BF16 };                    /* choices of dtype */
+enum { MODEL_AT_ONCE, LAYER_BY_LAYER }; /* of staging */
 enum { CHECK_SAMPLES = 16 };
 enum { RESIDENT = PK_PATCH_WAYS }; /* a variant with its own way: on the device */
 
@@ -77,7 +96,7 @@ static const struct pk_axis axes[] = {
                  .help = "how modules are matched: fnmatch(3) on paths, or one automaton"},
     [WEIGHTS] = {"weights", .type = PK_AXIS_ENUM, .choices = (const char *const[]){"none", "real", NULL},
                  .def = "none", .born = "none", .applies = is_patch,
-                 .help = "none: structure only; real: fp32 weights on the device, filled and sliced"},
+                 .help = "none: structure only; real: weights on the device, filled and sliced"},
     [TP] = {"tp", .type = PK_AXIS_INT, .unit = "devices", .min = 2, .max = 4096,
             .also = "tensor_parallel tp_size", .def = "2", .born = "2", .applies = is_real,
             .help = "number of devices that share a patched weight; the slice of the first is computed"},
@@ -86,6 +105,16 @@ static const struct pk_axis axes[] = {
                  .born = "batched", .applies = is_real,
                  .help = "slice with one device operation per leaf, with one for all leaves, or with the "
                          "operations captured in a graph"},
+    [DTYPE] = {"dtype", .type = PK_AXIS_ENUM,
+               .choices = (const char *const[]){[FP32] = "fp32", [BF16] = "bf16", NULL},
+               .choices_also = (const char *const[]){"float32 float", "bfloat16", NULL},
+               .also = "precision type data_type", .def = "fp32", .born = "fp32", .applies = is_real,
+               .help = "type of real weights"},
+    [STAGING] = {"staging", .type = PK_AXIS_ENUM, .choices = (const char *const[]){"model", "layer", NULL},
+                 .def = "model", .born = "model", .applies = is_real,
+                 .help =
+                     "whole weights in memory at once: those of the model, kept beside its slices; or of a "
+                     "layer, in a buffer that the next layer uses again"},
     {0},
 };
 
@@ -152,6 +181,16 @@ static bool structure_alone(const struct pk_case *c)
     return !has_weights(c);
 }
 
+static bool by_layer(const struct pk_case *c)
+{
+    return has_weights(c) && pk_case_int(c, STAGING) == LAYER_BY_LAYER && c->variant != PK_PATCH_BUILT_IN;
+}
+
+static enum pk_dtype dtype_of(const struct pk_case *c)
+{
+    return pk_case_int(c, DTYPE) == BF16 ? PK_BF16 : PK_FP32;
+}
+
 static const struct pk_region regions[] = {
     [CREATE] = {"create", .summary = "create the nodes of the tree; fill real weights",
                 .repeatable = structure_alone},
@@ -199,8 +238,8 @@ static const struct pk_preset presets[] = {
                                      "model=12L-768H,100L-5120H op=combine,flatten", NULL},
      .settings = (const char *const[]){"min-samples=3", "min-time=20ms", "max-time=60ms", NULL}},
     {"weights", .summary = "real weights, sliced leaf by leaf and at once, for 2, 4 and 8 devices",
-     .blocks =
-         (const char *const[]){"model=4L-768H,12L-768H weights=real tp=2,4,8 slicing=per-leaf,batched", NULL},
+     .blocks = (const char *const[]){"model=4L-768H,12L-768H weights=real tp=2,4,8 slicing=per-leaf,batched",
+                                     "model=12L-768H weights=real tp=2 dtype=bf16 staging=model,layer", NULL},
      .settings = (const char *const[]){"min-samples=5", "min-time=100ms", "max-time=300ms", NULL}},
     {"seed",
      .summary =
@@ -210,6 +249,13 @@ static const struct pk_preset presets[] = {
                                      ALL_MODELS " op=combine,flatten",
                                      REPORT_MODELS " weights=real tp=2,4,8 slicing=per-leaf,batched", NULL},
      .settings = (const char *const[]){"min-samples=5", NULL}},
+    {"large",
+     .summary =
+         "the reports' 31.6 billion parameters in bf16, made and sliced layer by layer: 32.5 GB of device "
+         "memory for two devices",
+     .blocks = (const char *const[]){"model=100L-5120H weights=real dtype=bf16 staging=layer tp=2,8", NULL},
+     .settings = (const char *const[]){"min-samples=3", NULL},
+     .variants = (const char *const[]){"naive", "batched", "grouped", "built-in", NULL}},
     {"growth", .summary = "growth of time with patches at fixed size, and with size at fixed patches",
      .blocks = (const char *const[]){"layers=100 patches=25,50,75,150,300,600",
                                      "layers=20,35,50,75,100,150,200 patches=100", NULL},
@@ -261,6 +307,8 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
         return "combine has three variants: naive, batched, cached";
     if (v == RESIDENT && !has_weights(c))
         return "resident needs addresses in device memory: op=patch weights=real";
+    if (v == RESIDENT && by_layer(c))
+        return "resident has a table of whole weights: -a staging=model";
     if (has_weights(c) && pk_case_int(c, SLICING) == PK_SLICE_GRAPH && kind != PK_DEVICE_CUDA)
         return "capturing operations in a graph needs a GPU";
     return NULL;
@@ -282,18 +330,30 @@ static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_war
                                pk_axis_file_path(c->at.v[PLAN], a) ? warn : ignore, user, err);
 }
 
-/* Whole weights stay while their slices are made; built-in makes its own part only. */
+/* Of a part of the divided tree. */
+static struct pk_weights_size size_of(const struct pk_case *c, const struct pk_subject *s,
+                                      enum pk_weights_part part)
+{
+    return pk_weights_size(&s->divided, pk_case_int(c, TP), part, dtype_of(c));
+}
+
+/* Of the tree before it is patched. */
+static struct pk_weights_size whole_size(const struct pk_case *c, const struct pk_subject *s)
+{
+    return pk_weights_size(&s->tree, 1, PK_WEIGHTS_LOCAL, dtype_of(c));
+}
+
+/* Whole weights stay while their slices are made, or one layer of them does; built-in makes its own part only. */
 static int64_t weights_bytes(const struct pk_case *c, const struct pk_subject *s)
 {
-    const int64_t tp = pk_case_int(c, TP);
+    const struct pk_weights_size slices = size_of(c, s, PK_WEIGHTS_DIVIDED);
     if (c->variant == PK_PATCH_BUILT_IN)
-        return pk_weights_size(&s->divided, tp, PK_WEIGHTS_LOCAL).bytes;
-    const int64_t table =
-        c->variant == RESIDENT
-            ? pk_resident_bytes(s->tree.n_leaves, pk_weights_size(&s->divided, tp, PK_WEIGHTS_DIVIDED).leaves)
-            : 0;
-    return pk_weights_size(&s->tree, tp, PK_WEIGHTS_LOCAL).bytes +
-           pk_weights_size(&s->divided, tp, PK_WEIGHTS_DIVIDED).bytes + table;
+        return size_of(c, s, PK_WEIGHTS_LOCAL).bytes;
+    if (by_layer(c))
+        return size_of(c, s, PK_WEIGHTS_SHARED).bytes + slices.bytes +
+               pk_layers_bytes(&s->divided, dtype_of(c));
+    return whole_size(c, s).bytes + slices.bytes +
+           (c->variant == RESIDENT ? pk_resident_bytes(s->tree.n_leaves, slices.leaves) : 0);
 }
 
 /* False for a case that validate refuses, because estimates come before it. */
@@ -319,16 +379,17 @@ static int64_t predict(const struct pk_case *c, enum pk_device_kind kind, unsign
 /* With real weights: what is filled or sliced, and what the table of their addresses takes. */
 static double weights_work(const struct pk_case *c, const struct pk_subject *s, unsigned region)
 {
-    const int64_t tp = pk_case_int(c, TP);
-    const struct pk_tree *made = c->variant == PK_PATCH_BUILT_IN ? &s->divided : &s->tree;
+    const double element = (double)pk_dtype_bytes(dtype_of(c));
     const bool table = c->variant == RESIDENT;
     if (region == TRANSFORM)
-        return 2.0 * sizeof(float) * (double)pk_weights_size(&s->divided, tp, PK_WEIGHTS_DIVIDED).elements;
+        return 2 * element * (double)size_of(c, s, PK_WEIGHTS_DIVIDED).elements;
     if (region == TREE_OP && table)
-        return pk_work_resident_patch(pk_weights_size(&s->divided, tp, PK_WEIGHTS_DIVIDED).leaves).bytes;
-    return region == CREATE ? sizeof(float) * (double)pk_weights_size(made, tp, PK_WEIGHTS_LOCAL).elements +
-                                  (table ? pk_work_resident_load(s->tree.n_leaves).bytes : 0)
-                            : 0;
+        return pk_work_resident_patch(size_of(c, s, PK_WEIGHTS_DIVIDED).leaves).bytes;
+    if (region != CREATE)
+        return 0;
+    const struct pk_weights_size made =
+        c->variant == PK_PATCH_BUILT_IN ? size_of(c, s, PK_WEIGHTS_LOCAL) : whole_size(c, s);
+    return element * (double)made.elements + (table ? pk_work_resident_load(s->tree.n_leaves).bytes : 0);
 }
 
 /* The nodes that must be read and those that must be written, each once. A patch keeps the old tree, so the nodes above its targets
@@ -382,26 +443,40 @@ static struct pk_work work(const struct pk_case *c, unsigned region)
 struct state {
     struct pk_workbench bench;
     int64_t compile_ns;
-    struct pk_weights whole, pieces;
+    struct pk_weights whole, pieces; /* by layer, `whole` has the shared leaves alone */
     struct pk_slices slices;
+    struct pk_layers layers;
     struct pk_resident resident;
 };
+
+/* The tree that `whole` has weights of. */
+static const struct pk_tree *whole_tree(const struct pk_case *c, const struct state *t)
+{
+    return c->variant == PK_PATCH_BUILT_IN || by_layer(c) ? &t->bench.s.divided : &t->bench.s.tree;
+}
 
 static enum pk_code set_up_weights(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
 {
     const int64_t tp = pk_case_int(ctx->c, TP);
-    const bool built_in = ctx->c->variant == PK_PATCH_BUILT_IN;
-    enum pk_code rc = pk_weights_new(ctx->dev, built_in ? &t->bench.s.divided : &t->bench.s.tree, tp,
-                                     PK_WEIGHTS_LOCAL, ctx->seed, ctx->arena, &t->whole, err);
-    if (rc || built_in)
+    const enum pk_slicing how = (enum pk_slicing)pk_case_int(ctx->c, SLICING);
+    const enum pk_dtype type = dtype_of(ctx->c);
+    const struct pk_tree *divided = &t->bench.s.divided;
+    const bool layers = by_layer(ctx->c);
+    enum pk_code rc =
+        pk_weights_new(ctx->dev, whole_tree(ctx->c, t), tp, layers ? PK_WEIGHTS_SHARED : PK_WEIGHTS_LOCAL,
+                       type, ctx->seed, ctx->arena, &t->whole, err);
+    if (rc || ctx->c->variant == PK_PATCH_BUILT_IN)
         return rc;
-    rc = pk_weights_new(ctx->dev, &t->bench.s.divided, tp, PK_WEIGHTS_DIVIDED, ctx->seed, ctx->arena,
-                        &t->pieces, err);
+    rc = pk_weights_new(ctx->dev, divided, tp, PK_WEIGHTS_DIVIDED, type, ctx->seed, ctx->arena, &t->pieces,
+                        err);
     if (rc)
         return rc;
+    if (layers)
+        return pk_layers_new(ctx->dev, divided, &t->pieces, type, how, ctx->seed, ctx->arena, &t->layers,
+                             err);
     struct pk_copy2d *v;
     const size_t n = pk_weights_slices(&t->whole, &t->pieces, ctx->arena, &v);
-    rc = pk_slices_make(ctx->dev, (enum pk_slicing)pk_case_int(ctx->c, SLICING), v, n, &t->slices, err);
+    rc = pk_slices_make(ctx->dev, how, v, n, &t->slices, err);
     if (rc || ctx->c->variant != RESIDENT)
         return rc;
     return pk_resident_new(ctx->dev, &t->whole, &t->pieces, ctx->arena, &t->resident, err);
@@ -448,16 +523,34 @@ static enum pk_code create(struct pk_ctx *ctx, struct state *t, struct pk_err *e
     return rc;
 }
 
+/* Slices a layer, or the model. The first time, the new modules are created, too. */
+static enum pk_code slice(struct pk_ctx *ctx, struct state *t, const struct pk_slices *s, bool first,
+                          struct pk_err *err)
+{
+    pk_mark_begin(ctx->dev, TRANSFORM, PK_LANE_COMPUTE);
+    if (first)
+        pk_make_replacements(&t->bench);
+    enum pk_code rc = pk_slices_cut(ctx->dev, s, err);
+    pk_mark_end(ctx->dev, TRANSFORM, PK_LANE_COMPUTE);
+    return rc;
+}
+
 static enum pk_code transform(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
 {
     if (!has_weights(ctx->c)) {
         pk_repeat(ctx, TRANSFORM, pk_make_replacements, &t->bench);
         return PK_OK;
     }
-    pk_mark_begin(ctx->dev, TRANSFORM, PK_LANE_COMPUTE);
-    pk_make_replacements(&t->bench);
-    enum pk_code rc = pk_slices_cut(ctx->dev, &t->slices, err);
-    pk_mark_end(ctx->dev, TRANSFORM, PK_LANE_COMPUTE);
+    if (!by_layer(ctx->c))
+        return slice(ctx, t, &t->slices, true, err);
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; !rc && i < t->layers.n; i++) {
+        pk_mark_begin(ctx->dev, CREATE, PK_LANE_COMPUTE);
+        rc = pk_layer_fill(ctx->dev, &t->layers.v[i], err);
+        pk_mark_end(ctx->dev, CREATE, PK_LANE_COMPUTE);
+        if (!rc)
+            rc = slice(ctx, t, &t->layers.v[i].slices, !i, err);
+    }
     return rc;
 }
 
@@ -517,13 +610,12 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 {
     const struct state *t = ctx->state;
-    const struct pk_tree *made =
-        ctx->c->variant == PK_PATCH_BUILT_IN ? &t->bench.s.divided : &t->bench.s.tree;
     enum pk_code rc = pk_workbench_check(&t->bench, ctx->arena, err);
     if (rc || !has_weights(ctx->c))
         return rc;
-    rc = pk_weights_check(ctx->dev, made, &t->whole, full, CHECK_SAMPLES, ctx->seed, ctx->arena, err);
-    if (!rc && t->slices.copies.n)
+    rc = pk_weights_check(ctx->dev, whole_tree(ctx->c, t), &t->whole, full, CHECK_SAMPLES, ctx->seed,
+                          ctx->arena, err);
+    if (!rc && t->pieces.block)
         rc = pk_weights_check(ctx->dev, &t->bench.s.divided, &t->pieces, full, CHECK_SAMPLES, ctx->seed,
                               ctx->arena, err);
     if (!rc && ctx->c->variant == RESIDENT)
@@ -535,6 +627,7 @@ static void teardown(struct pk_ctx *ctx)
 {
     struct state *t = ctx->state;
     pk_resident_free(ctx->dev, &t->resident);
+    pk_layers_free(ctx->dev, &t->layers);
     pk_slices_free(ctx->dev, &t->slices);
     pk_weights_free(ctx->dev, &t->pieces);
     pk_weights_free(ctx->dev, &t->whole);

@@ -51,23 +51,45 @@ LEFT JOIN v_level tl ON tl.run_id = k.run_id AND tl.device = k.device AND t.byte
 -- view: tree_structure
 SELECT * FROM tree_case WHERE op = 'patch' AND weights = 'none' AND status = 'ok';
 
+-- view: tree_model
+SELECT c.run_id, c.config, max(c.leaves) AS leaves, max(c.nodes) AS nodes, c.parameters, max(c.targets) AS targets, max(c.axes ->> 'layers') AS layers,
+       max(c.axes ->> 'hidden') AS hidden, max(c.axes ->> 'intermediate') AS intermediate, max(h.heads) AS heads
+FROM tree_case c
+LEFT JOIN (SELECT 256 AS hidden, 4 AS heads UNION ALL SELECT 512, 8 UNION ALL SELECT 768, 12 UNION ALL SELECT 5120, 40) h
+     ON h.hidden = c.axes ->> 'hidden' AND c.axes ->> 'intermediate' = 4 * h.hidden
+WHERE c.leaves IS NOT NULL
+GROUP BY c.run_id, c.config, c.parameters;
+
+-- What the others are relative to: the reports' small model where the run has it, else the smallest.
+-- view: tree_smallest
+SELECT run_id, config, parameters
+FROM (SELECT *, row_number() OVER (PARTITION BY run_id ORDER BY parameters <> 52811322, parameters) AS place FROM tree_model)
+WHERE place = 1;
+
 -- table: models
 -- title: Models
 -- column: config | Config | text
 -- column: leaves | Leaves | | 0
--- column: nodes | Nodes | | 0
+-- column: nodes | Nodes | | 0 optional1
+-- column: layers | Layers | | 0 hide
+-- column: hidden | Hidden | | 0 hide
+-- column: intermediate | Intermediate | | 0 hide optional4
+-- column: heads | Heads | | 0 hide optional2
 -- column: parameters | Parameters | | 0
+-- column: parameters_ratio | Params × | x | 1
 -- column: weights_bytes | fp32 (GB) | GB | 4
--- column: weights_binary_bytes | fp32 (GiB) | GiB | 4
+-- column: weights_binary_bytes | fp32 (GiB) | GiB | 4 optional5
+-- column: narrow_bytes | bf16 (GB) | GB | 4 optional3
 -- column: targets | Patched here, at most | | 0
+-- note: SELECT 'Params ×: relative to ' || config || '.' FROM tree_smallest WHERE run_id = :run
+-- note: SELECT 'Heads: those of the reports'' models; the tree does not depend on them.' FROM tree_model WHERE run_id = :run AND heads > 0 LIMIT 1
 -- note: SELECT 'Not measured: ' || config || ' ' || variant || coalesce(', tp ' || tp, '') || ': ' || message FROM tree_case
 --   WHERE run_id = :run AND status NOT IN ('ok', 'skipped') AND message <> '' GROUP BY message ORDER BY min(ordinal)
-SELECT config, max(leaves) AS leaves, max(nodes) AS nodes, parameters, parameters * 4 AS weights_bytes,
-       parameters * 4 AS weights_binary_bytes, max(targets) AS targets
-FROM tree_case
-WHERE run_id = :run AND leaves IS NOT NULL
-GROUP BY config, parameters
-ORDER BY leaves, parameters;
+SELECT m.config, m.leaves, m.nodes, m.layers, m.hidden, m.intermediate, m.heads, m.parameters, m.parameters * 1.0 / s.parameters AS parameters_ratio,
+       m.parameters * 4 AS weights_bytes, m.parameters * 4 AS weights_binary_bytes, m.parameters * 2 AS narrow_bytes, m.targets
+FROM tree_model m JOIN tree_smallest s ON s.run_id = m.run_id
+WHERE m.run_id = :run
+ORDER BY m.leaves, m.parameters;
 
 -- table: transformations
 -- title: Cost of one patch (all modules of the plan, divided by their number; structure only)
@@ -206,7 +228,7 @@ WHERE patches = 0 AND tree_op_ns IS NOT NULL;
 
 -- view: tree_sizes
 SELECT s.run_id, s.variant, s.matcher, s.other_axes, s.config AS small, l.config AS large, s.ordinal,
-       s.leaves AS small_leaves, l.leaves AS large_leaves, s.targets AS small_targets, l.targets AS large_targets,
+       s.parameters AS small_parameters, l.parameters AS large_parameters, s.leaves AS small_leaves, l.leaves AS large_leaves, s.targets AS small_targets, l.targets AS large_targets,
        s.tree_op_ns AS small_ns, l.tree_op_ns AS large_ns, s.tree_op_low_ns AS small_low_ns, s.tree_op_high_ns AS small_high_ns,
        l.tree_op_low_ns AS large_low_ns, l.tree_op_high_ns AS large_high_ns
 FROM tree_ranked s
@@ -219,6 +241,7 @@ WHERE s.from_small = 1 AND l.from_large = 1 AND l.leaves > s.leaves;
 -- column: matcher | Matcher | text
 -- column: small | Small | text
 -- column: large | Large | text
+-- column: parameters_ratio | Params × | x | 1 optional4
 -- column: leaves_ratio | Leaves × | x | 1 optional6
 -- column: targets_ratio | Patches × | x | 1 optional5
 -- column: small_ns | Small (µs) | us | 3 optional3
@@ -233,7 +256,7 @@ WHERE s.from_small = 1 AND l.from_large = 1 AND l.leaves > s.leaves;
 --   ratio_text(n.large_ns / b.large_ns, n.large_low_ns / b.large_high_ns, n.large_high_ns / b.large_low_ns), n.large)
 --   FROM tree_sizes n JOIN tree_sizes b ON b.run_id = n.run_id AND b.matcher IS n.matcher AND b.other_axes IS n.other_axes
 --   WHERE n.run_id = :run AND n.variant = 'naive' AND b.variant = 'batched' AND n.matcher = 'compiled' GROUP BY n.other_axes
-SELECT variant, matcher, small, large, large_leaves * 1.0 / small_leaves AS leaves_ratio, large_targets * 1.0 / small_targets AS targets_ratio,
+SELECT variant, matcher, small, large, large_parameters * 1.0 / small_parameters AS parameters_ratio, large_leaves * 1.0 / small_leaves AS leaves_ratio, large_targets * 1.0 / small_targets AS targets_ratio,
        small_ns, large_ns, large_ns / small_ns AS time_ratio, large_low_ns / small_high_ns AS time_ratio_low,
        large_high_ns / small_low_ns AS time_ratio_high, small_ns / small_targets AS small_per_patch_ns,
        large_ns / large_targets AS large_per_patch_ns, other_axes
@@ -268,6 +291,87 @@ SELECT config, variant, matcher, tree_op_ns, tree_op_speedup, tree_op_speedup_lo
 FROM tree_speedup
 WHERE run_id = :run
 ORDER BY min(ordinal) OVER (PARTITION BY other_axes), parameters, config, matcher, ordinal;
+
+-- A program's own loop is its base: perfkit's is naive, a peer's the one that calls its library for each module. A peer counts no objects.
+-- view: tree_program
+SELECT *, CASE WHEN objects IS NOT NULL THEN 'perfkit' ELSE substr(variant, 1, instr(variant || '-', '-') - 1) END AS program,
+       CASE WHEN objects IS NOT NULL THEN variant = 'naive' ELSE variant GLOB '*-tree-at' OR variant GLOB '*-tree-map' OR variant GLOB '*-naive' END AS is_loop
+FROM tree_structure
+WHERE patches = 0 AND tree_op_ns IS NOT NULL;
+
+-- view: tree_own_speedup
+SELECT t.*, n.variant AS loop, n.tree_op_ns AS loop_ns, n.patch_ns AS loop_patch_ns, n.patch_low_ns AS loop_patch_low_ns,
+       n.patch_high_ns AS loop_patch_high_ns, n.tree_op_ns / t.tree_op_ns AS tree_op_speedup,
+       n.tree_op_low_ns / t.tree_op_high_ns AS tree_op_speedup_low, n.tree_op_high_ns / t.tree_op_low_ns AS tree_op_speedup_high,
+       n.patch_ns / t.patch_ns AS patch_speedup, n.patch_low_ns / t.patch_high_ns AS patch_speedup_low,
+       n.patch_high_ns / t.patch_low_ns AS patch_speedup_high
+FROM tree_program t
+JOIN tree_program n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.axes AND n.program = t.program AND n.is_loop
+WHERE NOT t.is_loop;
+
+-- table: programs
+-- title: Batching within each program (time of a call for each module / time of this)
+-- column: config | Config | text
+-- column: program | Program | text
+-- column: loop | Loop | text | optional1
+-- column: variant | Batched | text
+-- column: matcher | Matcher | text | optional2
+-- column: loop_ns | Loop (ms) | ms | 4
+-- column: batched_ns | Batched (ms) | ms | 4
+-- column: tree_op_speedup | Tree op speed-up | x | 1
+-- column: tree_op_speedup_low | 95 % interval | x | 1 interval
+-- column: patch_speedup | With matching | x | 1 optional4
+-- column: patch_speedup_low | 95 % interval | x | 1 optional4 interval
+-- column: verdict | In words | state
+-- column: other_axes | Other axes | json | hide
+-- note: SELECT 'Each program against its own loop: the programs themselves are compared in the table of speed-ups against naive.'
+-- note: SELECT speedup_note('the loop', count(tree_op_speedup_low) < count(tree_op_speedup), 'variant') FROM tree_own_speedup WHERE run_id = :run HAVING count(*) > 0
+SELECT config, program, loop, variant, matcher, loop_ns, tree_op_ns AS batched_ns, tree_op_speedup, tree_op_speedup_low, tree_op_speedup_high,
+       patch_speedup, patch_speedup_low, patch_speedup_high, in_words(tree_op_speedup_low, tree_op_speedup_high) AS verdict, other_axes
+FROM tree_own_speedup
+WHERE run_id = :run AND (program <> 'perfkit' OR variant = 'batched') AND EXISTS (SELECT 1 FROM tree_own_speedup WHERE run_id = :run AND program <> 'perfkit')
+ORDER BY min(ordinal) OVER (PARTITION BY other_axes), parameters, config, matcher, program = 'perfkit', program, ordinal;
+
+-- The ways that keep the old tree and need no second application, the simplest first; of a peer all. `best` is the fastest of them.
+-- view: tree_candidate
+SELECT *, first_value(patch_low_ns) OVER w AS best_low_ns, first_value(patch_high_ns) OVER w AS best_high_ns,
+       first_value(variant) OVER w AS best
+FROM tree_own_speedup
+WHERE program <> 'perfkit' OR variant IN ('naive-1pass', 'batched', 'path-copy', 'grouped')
+WINDOW w AS (PARTITION BY run_id, device, axes, program ORDER BY patch_ns);
+
+-- view: tree_recommended
+SELECT *, row_number() OVER (PARTITION BY run_id, device, axes, program ORDER BY ordinal) AS place
+FROM tree_candidate
+WHERE patch_speedup_low > 1 AND (variant = best OR patch_low_ns <= best_high_ns);
+
+-- table: recommendation
+-- title: Recommendation: how to patch all modules of the plan
+-- column: config | Config | text
+-- column: program | Program | text | hide
+-- column: matcher | Matcher | text
+-- column: variant | Use | text
+-- column: saved_ns | Saves (ms) | ms | 4
+-- column: saved_low_ns | 95 % interval | ms | 4 interval
+-- column: patch_speedup | Speed-up | x | 1
+-- column: patch_speedup_low | 95 % interval | x | 1 interval
+-- column: reason | Why | text
+-- column: other_axes | Other axes | json | hide
+-- note: SELECT 'Saves: per initialisation, of match, transform and tree op of the program''s own loop. In-place does not keep the old tree, cached needs a second '
+--   || 'application, and built-in other code of the model: they are in the tables above.'
+SELECT c.config, nullif(c.program, 'perfkit') AS program, c.matcher, r.variant, c.loop_patch_ns - r.patch_ns AS saved_ns,
+       c.loop_patch_low_ns - r.patch_high_ns AS saved_low_ns, c.loop_patch_high_ns - r.patch_low_ns AS saved_high_ns, r.patch_speedup,
+       r.patch_speedup_low, r.patch_speedup_high,
+       CASE WHEN max(c.patch_speedup_low) IS NULL THEN 'no recommendation: an interval needs three processes (--invocations 3)'
+            WHEN r.variant IS NULL THEN 'no recommendation: nothing is told apart from ' || c.loop
+            WHEN r.variant = r.best AND count(*) = 1 THEN 'faster than ' || c.loop
+            WHEN r.variant = r.best THEN 'the fastest of those that keep the old tree'
+            ELSE 'not told apart from ' || r.best || ', which is less simple' END AS reason, c.other_axes
+FROM tree_candidate c
+LEFT JOIN tree_recommended r ON r.run_id = c.run_id AND r.device = c.device AND r.axes = c.axes AND r.program = c.program AND r.place = 1
+WHERE c.run_id = :run
+GROUP BY c.device, c.axes, c.program
+ORDER BY min(min(c.ordinal)) OVER (PARTITION BY c.other_axes), max(c.parameters), c.config, c.matcher, c.program <> 'perfkit', c.program;
 
 -- table: exponents
 -- title: How the time of the tree operation grows: time ~ leaves^exponent, time ~ patches^exponent

@@ -65,9 +65,10 @@ struct pk_table_patch {
 /* dst[r, c] = uniform in [-1, 1) from a hash of (seed, r * columns + c), for r < rows, c < cols; dst is dense [rows, cols], a part of an
  * array with `columns` columns. pk_fill_value is the definition; results are bitwise equal on every device. */
 struct pk_fill {
-    float *dst;
+    void *dst;
     size_t rows, cols, columns;
     uint64_t seed;
+    enum pk_dtype dtype; /* bf16: the value rounded to it */
 };
 
 /* The top 24 bits of splitmix64's finaliser over seed * 0x9E3779B97F4A7C15 + index, exactly representable. */

@@ -123,7 +123,7 @@ struct pk_work pk_work_fill(const struct pk_fill *v, size_t n)
 {
     struct pk_work w = {0};
     for (size_t i = 0; i < n; i++)
-        w.bytes += FLOAT * (double)v[i].rows * (double)v[i].cols;
+        w.bytes += bytes_of(v[i].dtype) * (double)v[i].rows * (double)v[i].cols;
     return w;
 }
 

@@ -87,8 +87,8 @@ static double measure(const struct cell *c, size_t rounds, bool beside_memory)
     pk_bump_init(&b, &a, 1 << 20);
     pk_bert_make(plan, false, &b, &whole_tree);
     pk_bert_make(plan, true, &b, &divided_tree);
-    must(pk_weights_new(&dev, &whole_tree, 1, PK_WEIGHTS_LOCAL, 1, &a, &whole, &err));
-    must(pk_weights_new(&dev, &divided_tree, c->tp, PK_WEIGHTS_DIVIDED, 1, &a, &pieces, &err));
+    must(pk_weights_new(&dev, &whole_tree, 1, PK_WEIGHTS_LOCAL, PK_FP32, 1, &a, &whole, &err));
+    must(pk_weights_new(&dev, &divided_tree, c->tp, PK_WEIGHTS_DIVIDED, PK_FP32, 1, &a, &pieces, &err));
     must(pk_weights_fill(&dev, &whole, &err));
     size_t n = pk_weights_slices(&whole, &pieces, &a, &v);
     for (size_t r = 0; r < rounds; r++) {

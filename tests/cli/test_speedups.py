@@ -6,7 +6,7 @@ import pytest
 from stored import Stored, query
 
 PROBES = sorted((pathlib.Path(__file__).parents[2] / "probes").glob("*.sql"))
-COUNTED = {"leaves_ratio", "targets_ratio"}  # of numbers of nodes, which are exact
+COUNTED = {"leaves_ratio", "targets_ratio", "parameters_ratio"}  # of numbers of nodes, which are exact
 RANGED = {("extraction", "ratio"), ("extraction", "saved_ns")}  # of two phases, with the range of the processes beside it; extrapolated
 SHORT = ("--min-time", "0", "--max-time", "1ms", "--min-samples", "3", "--max-samples", "3")
 RUNS = {

@@ -1,13 +1,14 @@
 """`run tree-patch` through the front door: exact counts, every way right, users' own trees and plans, what is refused."""
 import json
 import math
+import os
 import re
 import shutil
 import sqlite3
 
 import pytest
 from conftest import Perfkit, not_sanitized
-from stored import query
+from stored import Stored, query
 from scipy import stats
 
 FEW = ("--min-samples", "2", "--min-time", "1ms", "--max-time", "5ms", "--invocations", "1")
@@ -51,6 +52,145 @@ def test_the_reports_models_to_the_unit(perfkit):
         "8L-768H": (138, 81162810, 48, 138 + 288), "12L-768H": (202, 109514298, 72, 202 + 420),
         "100L-5120H": (1610, 31649110842, 600, 4934)}
     assert r.rows("models")[0]["parameters"] == 9622074, "smallest first"
+
+
+def test_models_have_their_sizes(perfkit):
+    """The report's columns; Params × is relative to its small model (599, not 287), or to the smallest that was run."""
+    r = run(perfkit, "-a", "model=2L-256H,4L-768H,100L-5120H", "--variant", "grouped", "--format", "json")
+    rows = {m["config"]: m for m in r.rows("models")}
+    large = rows["100L-5120H"]
+    same(large, layers=100, hidden=5120, intermediate=20480, heads=40, parameters_ratio=31649110842 / 52811322, weights_bytes=4 * 31649110842,
+         narrow_bytes=2 * 31649110842)
+    assert round(large["parameters_ratio"]) == 599 and rows["4L-768H"]["parameters_ratio"] == 1 and rows["2L-256H"]["heads"] == 4
+    assert "Params ×: relative to 4L-768H." in r.json()["tables"]["models"]["notes"]
+    (sizes,) = {row["parameters_ratio"] for row in r.rows("sizes")}
+    assert sizes == pytest.approx(31649110842 / 9622074)
+    r = run(perfkit, "--layers", "2,4", "--hidden", 64, "--intermediate", 100, "--vocab", 9, "-a", "op=patch", "--variant", "grouped", "--format", "json")
+    first, second = r.rows("models")
+    assert first["parameters_ratio"] == 1 and second["parameters_ratio"] > 1.3 and first["heads"] is None
+    assert "Heads" not in " ".join(r.json()["tables"]["models"]["notes"])
+
+
+CARD = 80_000_000_000
+
+
+def large_in(perfkit, *args):
+    """The 31.6 billion parameters on the null device with the memory of one card."""
+    return run(perfkit, "--model", "100L-5120H", "--weights", "real", "--patches", 0, "-a", "op=patch", "-a", "matcher=compiled", "--variant", "grouped",
+               "--memory-limit", f"{CARD}B", *args, "--format", "json")
+
+
+def test_the_large_model_fits_a_card_in_bf16(perfkit):
+    """The tree alone in 63.3 GB; with its slices for two devices only where whole weights are made layer by layer."""
+    layer, rest = 2 * (12 * 5120**2 + 7 * 5120), 2 * 31_649_110_842 - 100 * 2 * (12 * 5120**2 + 7 * 5120)
+    for tp in (2, 8):
+        r = large_in(perfkit, "--dtype", "bf16", "--staging", "layer", "--tp", tp)
+        assert r.status == 0, r
+        (case,) = query(perfkit, "SELECT predicted_bytes, median FROM v_case JOIN v_summary USING (case_id) WHERE metric = 'peak_bytes' ORDER BY case_id DESC LIMIT 1")
+        assert case[0] == case[1] == pytest.approx(rest + 100 * layer / tp + layer, rel=1e-6) and case[1] < CARD / 2
+        (row,) = r.rows("slicing")
+        assert row["moved_bytes"] == 2 * 100 * layer / tp
+        (times,) = query(perfkit, "SELECT max(median) FILTER (WHERE metric = 'create_ns'), max(median) FILTER (WHERE metric = 'transform_ns') FROM v_summary "
+                                  "WHERE case_id = (SELECT max(case_id) FROM v_case)")
+        assert times == pytest.approx((2 * 31_649_110_842 / 1024, row["moved_bytes"] / 1024), abs=101), "1024 bytes a ns, to a rounding a layer"
+    assert large_in(perfkit, "--dtype", "bf16", "--staging", "model", "--tp", 8).status == 0, "63.3 GB and an eighth"
+    r = large_in(perfkit, "--dtype", "bf16", "--staging", "model", "--tp", 2)
+    assert r.status == 6 and "88.3 GiB" in r.error()["why"], r
+    r = large_in(perfkit, "--dtype", "fp32", "--staging", "layer", "--tp", 2, "--dry-run")
+    (plan,) = r.rows("plan")
+    assert plan["status"] == "measured" and plan["predicted_bytes"] == pytest.approx(2 * (rest + 51 * layer), rel=1e-6), "65.7 GB in fp32"
+
+
+def test_the_host_has_no_weights(perfkit):
+    """Every process of the run stays below the bytes of one layer, 629 MB."""
+    p = perfkit.start("run", "tree-patch", *FEW, "--model", "100L-5120H", "--weights", "real", "--dtype", "bf16", "--staging", "layer", "-a", "op=patch",
+                      "--patches", 0, "-a", "matcher=compiled", "--variant", "grouped", "--device", "null", "--memory-limit", "80GB")
+    out, err = p.stdout.read(), p.stderr.read()
+    _, status, usage = os.wait4(p.pid, 0)
+    p.returncode = os.waitstatus_to_exitcode(status)
+    assert p.returncode == 0, err
+    assert usage.ru_maxrss * 1024 < 2 * (12 * 5120**2 + 7 * 5120), out
+
+
+@pytest.mark.parametrize("staging, dtype", [("layer", "fp32"), ("layer", "bf16"), ("model", "bf16")])
+def test_every_way_with_weights_is_checked(perfkit, staging, dtype):
+    r = run(perfkit, "--layers", 2, "--hidden", 64, "--intermediate", 128, "--vocab", 40, "--weights", "real", "--tp", 4, "--staging", staging, "--dtype",
+            dtype, "-a", "op=patch", "-a", "matcher=compiled", "--patches", 0, "--slicing", "per-leaf,batched", device="cpu")
+    assert r.status == 0, r
+    status = dict(query(perfkit, "SELECT variant, group_concat(DISTINCT status) FROM v_case GROUP BY 1"))
+    assert status == {way: "ok" for way in WAYS} | ({} if staging == "layer" else {"resident": "ok"})
+    assert {n for n, in query(perfkit, "SELECT notes ->> 'check' FROM v_slice WHERE status = 'ok'")} == {"passed"}
+    if staging == "layer":
+        r = run(perfkit, "--layers", 2, "--weights", "real", "--staging", "layer", "-a", "op=patch", "--variant", "resident")
+        assert r.status == 6 and r.error()["why"] == "resident has a table of whole weights: -a staging=model", r
+
+
+def test_weights_of_old_runs_are_the_same_cases(perfkit):
+    """dtype and staging were born fp32 and model: nothing of them in what identifies a case."""
+    small = ("--layers", 1, "--hidden", 64, "--intermediate", 128, "--vocab", 40, "--weights", "real", "-a", "op=patch", "-a",
+             "matcher=compiled", "--patches", 0, "--variant", "grouped")
+    assert run(perfkit, *small).status == 0
+    assert all("dtype" not in i and "staging" not in i for i, in query(perfkit, "SELECT identity FROM v_case"))
+    assert run(perfkit, *small, "--dtype", "bf16", "--staging", "layer").status == 0
+    assert len({i for i, in query(perfkit, "SELECT identity FROM v_case")}) == 2
+
+
+AXES = {"tree": "bert", "layers": 100, "hidden": 5120, "intermediate": 20480, "vocab": 30522, "op": "patch", "plan": "reports", "patches": 0, "matcher": "compiled",
+        "weights": "none"}
+
+
+def patched(variant, tree_op, match=1e6, transform=1e6, peer=False, spread=0.001):
+    """A case of six processes; of a peer nobody counted objects."""
+    def times(ns):
+        return [ns * (1 + spread * i) for i in range(-3, 3)]
+    counts = {"leaves": [1610] * 6, "targets": [600] * 6, "parameters": [31649110842] * 6, **({} if peer else {"objects": [600] * 6})}
+    return variant, AXES, {"tree_op_ns": times(tree_op), "match_ns": times(match), "transform_ns": times(transform), "create_ns": times(1e9), **counts}
+
+
+PEERS = (patched("equinox-tree-at", 57.0e9, 80e6, 222e6, True), patched("equinox-batched", 112.2e6, 80e6, 222e6, True), patched("optree-batched", 9e6, peer=True))
+
+
+def test_a_peer_is_compared_with_its_own_loop(perfkit):
+    """The report's question: Equinox's loop against Equinox batched. A peer without its loop has none to be compared with."""
+    perfkit.db.unlink()
+    store = Stored(perfkit.db)
+    store.run([patched("naive", 152e6), patched("batched", 2e5), patched("grouped", 1e5), *PEERS], experiment="tree-patch")
+    shown = perfkit("show", "@", "--format", "json")
+    rows = {(row["program"], row["variant"]): row for row in shown.rows("programs")}
+    assert list(rows) == [("equinox", "equinox-batched"), ("perfkit", "batched")]
+    equinox = rows["equinox", "equinox-batched"]
+    assert equinox["loop"] == "equinox-tree-at" and equinox["verdict"] == "faster"
+    assert equinox["tree_op_speedup"] == pytest.approx(57.0e9 / 112.2e6, rel=1e-3) and round(equinox["tree_op_speedup"]) == 508
+    assert equinox["patch_speedup"] == pytest.approx((57.0e9 + 302e6) / (112.2e6 + 302e6), rel=1e-3)
+    for column in ("tree_op_speedup", "patch_speedup"):
+        assert equinox[column + "_low"] < equinox[column] < equinox[column + "_high"]
+    assert rows["perfkit", "batched"]["tree_op_speedup"] == pytest.approx(152e6 / 2e5, rel=1e-3)
+    assert {row["variant"] for row in shown.rows("speedups")} >= {"equinox-batched", "optree-batched"}, "against perfkit's naive, as before"
+    store.run([patched("naive", 152e6), patched("batched", 2e5)], experiment="tree-patch")
+    assert "programs" not in perfkit("show", "@", "--format", "json").json()["tables"], "one program"
+
+
+def test_what_is_recommended(perfkit):
+    """The simplest that is not told apart from the fastest; nothing where the intervals do not allow it."""
+    perfkit.db.unlink()
+    store = Stored(perfkit.db)
+
+    def recommended(*cases):
+        store.run(list(cases), experiment="tree-patch")
+        return {row["program"]: row for row in perfkit("show", "@", "--format", "json").rows("recommendation")}
+
+    naive, other = patched("naive", 152e6), (patched("in-place", 1e3), patched("cached", 2e3), patched("built-in", 1))
+    row = recommended(naive, patched("batched", 9e6), patched("grouped", 1e5), *other, *PEERS)
+    assert row[None]["variant"] == "grouped" and row[None]["reason"] == "the fastest of those that keep the old tree"
+    assert row[None]["saved_ns"] == pytest.approx(152e6 - 1e5, rel=1e-3) and row[None]["patch_speedup_low"] > 1
+    assert row["equinox"]["variant"] == "equinox-batched" and row["equinox"]["reason"] == "faster than equinox-tree-at" and "optree" not in row
+    row = recommended(naive, patched("batched", 2e5), patched("grouped", 199e3))[None]
+    assert (row["variant"], row["reason"]) == ("batched", "not told apart from grouped, which is less simple")
+    row = recommended(patched("naive", 1e6, spread=0.3), patched("batched", 9e5, spread=0.3))[None]
+    assert row["variant"] is None and row["saved_ns"] is None and row["reason"] == "no recommendation: nothing is told apart from naive"
+    query(perfkit, "UPDATE summary SET ci_low = NULL, ci_high = NULL")
+    (row,) = perfkit("show", "@", "--format", "json").rows("recommendation")
+    assert row["variant"] is None and row["reason"] == "no recommendation: an interval needs three processes (--invocations 3)"
 
 
 def test_a_pattern_that_is_never_used_is_warned_about_in_a_plan_of_ones_own(perfkit):

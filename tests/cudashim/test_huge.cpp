@@ -118,7 +118,7 @@ void fill(size_t cols)
 {
     const size_t rows = BEYOND / cols, columns = 3 * cols;
     sparse_output y(PK_FP32, rows * cols);
-    const pk_fill f = {static_cast<float *>(y.data()), rows, cols, columns, 7};
+    const pk_fill f = {y.data(), rows, cols, columns, 7, PK_FP32};
     expect_launched(pk_k_fill(nullptr, &f, 1), "fill", cols);
     check("fill", y, rows * cols, 0,
           [&](size_t i) { return pk_fill_value(7, i / cols * columns + i % cols); });

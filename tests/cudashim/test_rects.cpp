@@ -100,27 +100,38 @@ void several_tiles()
     }
 }
 
-void check_fills(const std::vector<pk_fill> &shapes, size_t shift)
+void set(float &to, float v)
+{
+    to = v;
+}
+
+void set(uint16_t &to, float v)
+{
+    to = pk_bf16_of_float(v);
+}
+
+template <typename T> void check_fills(const std::vector<pk_fill> &shapes, pk_dtype type, size_t shift)
 {
     std::vector<pk_fill> v = shapes;
-    size_t floats = shift;
+    size_t elements = shift;
     for (const pk_fill &f : v)
-        floats += (f.rows * f.cols + 4) / 4 * 4;
-    std::vector<line> memory(floats / 16 + 2);
+        elements += (f.rows * f.cols + 4) / 4 * 4;
+    std::vector<line> memory(elements * sizeof(T) / 64 + 2);
     std::memset(start(memory), 0xff, memory.size() * 64);
     std::vector<line> want = memory;
-    float *at = reinterpret_cast<float *>(start(memory)) + shift;
-    auto *plain = reinterpret_cast<float *>(start(want)) + shift;
+    T *at = reinterpret_cast<T *>(start(memory)) + shift;
+    T *plain = reinterpret_cast<T *>(start(want)) + shift;
     for (pk_fill &f : v) {
         f.dst = at;
+        f.dtype = type;
         for (size_t k = 0; k < f.rows * f.cols; k++)
-            plain[k] = pk_fill_value(f.seed, k / f.cols * f.columns + k % f.cols);
-        at += (f.rows * f.cols + 4) / 4 * 4; /* at least a float is left between two */
+            set(plain[k], pk_fill_value(f.seed, k / f.cols * f.columns + k % f.cols));
+        at += (f.rows * f.cols + 4) / 4 * 4; /* at least an element is left between two */
         plain += (f.rows * f.cols + 4) / 4 * 4;
     }
     expect_launched(pk_k_fill(nullptr, v.data(), v.size()), "fill", v.size());
     for (size_t i = 0; i < memory.size() * 64; i++)
-        expect(start(memory)[i], start(want)[i], 0, "fill", v.size(), i / sizeof(float));
+        expect(start(memory)[i], start(want)[i], 0, "fill", v.size(), i / sizeof(T));
 }
 
 void fills()
@@ -128,14 +139,16 @@ void fills()
     std::vector<pk_fill> v;
     for (size_t rows : {0, 1, 2, 15, 33, 100})
         for (size_t cols : {0, 1, 2, 15, 16, 17, 100}) {
-            v.push_back({nullptr, rows, cols, cols, v.size()});
-            v.push_back({nullptr, rows, cols, 2 * cols + 1, UINT64_MAX - v.size()});
+            v.push_back({nullptr, rows, cols, cols, v.size(), PK_FP32});
+            v.push_back({nullptr, rows, cols, 2 * cols + 1, UINT64_MAX - v.size(), PK_FP32});
         }
-    v.push_back({nullptr, 3, 5001, 7000, 9});
-    v.push_back({nullptr, 2500, 5, 5, 11});
-    for (size_t shift = 0; shift < 4; shift++)
-        check_fills(v, shift);
-    check_fills({}, 0);
+    v.push_back({nullptr, 3, 5001, 7000, 9, PK_FP32});
+    v.push_back({nullptr, 2500, 5, 5, 11, PK_FP32});
+    for (size_t shift = 0; shift < 4; shift++) {
+        check_fills<float>(v, PK_FP32, shift);
+        check_fills<uint16_t>(v, PK_BF16, shift);
+    }
+    check_fills<float>({}, PK_FP32, 0);
 }
 
 } // namespace

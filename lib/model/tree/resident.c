@@ -71,7 +71,7 @@ enum pk_code pk_resident_check(struct pk_device *dev, const struct pk_resident *
     uint64_t *got = pk_new_n(a, uint64_t, r->n);
     enum pk_code rc = pk_device_copy_now(dev, PK_COPY_DEVICE_TO_HOST, got, r->table, r->n * sizeof *got, err);
     for (size_t i = 0; !rc && i < r->n; i++) {
-        const float *want = pieces->leaf[i] ? pieces->leaf[i] : r->whole->leaf[i];
+        const void *want = pieces->leaf[i] ? pieces->leaf[i] : r->whole->leaf[i];
         if (got[i] == (uintptr_t)want)
             continue;
         rc = pk_fail(err, PK_E_CHECK, "the table of weights is wrong at leaf %zu", i);

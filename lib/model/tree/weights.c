@@ -20,6 +20,7 @@ struct layout {
     const struct pk_tree *t;
     size_t tp;
     enum pk_weights_part part;
+    enum pk_dtype type;
     struct pk_fill *fill;
 };
 
@@ -34,10 +35,10 @@ static void lay_out(void *arg, uint32_t leaf, enum pk_sharding how)
 {
     const struct layout *l = arg;
     const struct pk_shape *s = &l->t->shapes[leaf];
-    if (how == PK_WHOLE && l->part == PK_WEIGHTS_DIVIDED)
+    if (l->part == (how == PK_WHOLE ? PK_WEIGHTS_DIVIDED : PK_WEIGHTS_SHARED))
         return;
     size_t elements = (size_t)pk_shape_elements(s), rows = s->rank < 2 ? 1 : (size_t)s->dim[0];
-    struct pk_fill f = {.rows = rows, .cols = elements / rows, .columns = elements / rows};
+    struct pk_fill f = {.rows = rows, .cols = elements / rows, .columns = elements / rows, .dtype = l->type};
     pk_assert(how != PK_SHARD_DIM1 || s->rank == 2);
     if (how == PK_SHARD_DIM0 && s->rank > 1)
         f.rows = divided(f.rows, l->tp);
@@ -46,27 +47,28 @@ static void lay_out(void *arg, uint32_t leaf, enum pk_sharding how)
     l->fill[leaf] = f;
 }
 
-static struct pk_fill *laid_out(const struct pk_tree *t, int64_t tp, enum pk_weights_part part,
-                                struct pk_arena *a)
+struct pk_fill *pk_weights_layout(const struct pk_tree *t, int64_t tp, enum pk_weights_part part,
+                                  enum pk_dtype type, struct pk_arena *a)
 {
     pk_assert(tp >= 1);
-    struct layout l = {t, (size_t)tp, part, pk_new_n(a, struct pk_fill, t->n_leaves)};
+    struct layout l = {t, (size_t)tp, part, type, pk_new_n(a, struct pk_fill, t->n_leaves)};
     each_leaf(t->root, PK_WHOLE, lay_out, &l);
     return l.fill;
 }
 
-static size_t room(const struct pk_fill *f)
+size_t pk_weights_room(const struct pk_fill *f)
 {
-    return (f->rows * f->cols * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
+    return (f->rows * f->cols * pk_dtype_bytes(f->dtype) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-struct pk_weights_size pk_weights_size(const struct pk_tree *t, int64_t tp, enum pk_weights_part part)
+struct pk_weights_size pk_weights_size(const struct pk_tree *t, int64_t tp, enum pk_weights_part part,
+                                       enum pk_dtype type)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct pk_fill *f = laid_out(t, tp, part, &a);
+    const struct pk_fill *f = pk_weights_layout(t, tp, part, type, &a);
     struct pk_weights_size s = {0};
     for (size_t i = 0; i < t->n_leaves; i++) {
-        s.bytes += (int64_t)room(&f[i]);
+        s.bytes += (int64_t)pk_weights_room(&f[i]);
         s.elements += (int64_t)(f[i].rows * f[i].cols);
         s.leaves += f[i].rows > 0;
     }
@@ -74,13 +76,13 @@ struct pk_weights_size pk_weights_size(const struct pk_tree *t, int64_t tp, enum
 }
 
 enum pk_code pk_weights_new(struct pk_device *dev, const struct pk_tree *t, int64_t tp,
-                            enum pk_weights_part part, uint64_t seed, struct pk_arena *a,
+                            enum pk_weights_part part, enum pk_dtype type, uint64_t seed, struct pk_arena *a,
                             struct pk_weights *out, struct pk_err *err)
 {
     *out = (struct pk_weights){.n_leaves = t->n_leaves,
-                               .leaf = pk_new_n(a, float *, t->n_leaves),
-                               .fill = laid_out(t, tp, part, a),
-                               .bytes = pk_weights_size(t, tp, part).bytes};
+                               .leaf = pk_new_n(a, void *, t->n_leaves),
+                               .fill = pk_weights_layout(t, tp, part, type, a),
+                               .bytes = pk_weights_size(t, tp, part, type).bytes};
     out->block = pk_device_alloc(dev, (size_t)out->bytes, PK_TAG_PARAMETERS);
     if (!out->block)
         return pk_device_oom(dev, err);
@@ -89,8 +91,8 @@ enum pk_code pk_weights_new(struct pk_device *dev, const struct pk_tree *t, int6
         struct pk_fill *f = &out->fill[i];
         f->seed = seed + i;
         if (f->rows)
-            out->leaf[i] = f->dst = (float *)next;
-        next += room(f);
+            out->leaf[i] = f->dst = next;
+        next += pk_weights_room(f);
     }
     return PK_OK;
 }
@@ -114,15 +116,14 @@ size_t pk_weights_slices(const struct pk_weights *whole, const struct pk_weights
     for (size_t i = 0; i < pieces->n_leaves; i++) {
         const struct pk_fill *f = &pieces->fill[i];
         bool contiguous = f->cols == f->columns;
-        size_t row = f->cols * sizeof(float);
+        size_t size = pk_dtype_bytes(f->dtype), row = f->cols * size;
         if (f->rows)
-            (*out)[n++] =
-                (struct pk_copy2d){.src = whole->leaf[i],
-                                   .dst = pieces->leaf[i],
-                                   .rows = contiguous ? 1 : f->rows,
-                                   .row_bytes = contiguous ? f->rows * row : row,
-                                   .src_stride = contiguous ? f->rows * row : f->columns * sizeof(float),
-                                   .dst_stride = contiguous ? f->rows * row : row};
+            (*out)[n++] = (struct pk_copy2d){.src = whole->leaf[i],
+                                             .dst = pieces->leaf[i],
+                                             .rows = contiguous ? 1 : f->rows,
+                                             .row_bytes = contiguous ? f->rows * row : row,
+                                             .src_stride = contiguous ? f->rows * row : f->columns * size,
+                                             .dst_stride = contiguous ? f->rows * row : row};
     }
     return n;
 }
@@ -162,7 +163,7 @@ void pk_slices_free(struct pk_device *dev, struct pk_slices *s)
     *s = (struct pk_slices){0};
 }
 
-enum { STRETCH = 1 << 16 }; /* floats */
+enum { STRETCH = 1 << 16 }; /* elements */
 
 struct weights_check {
     struct pk_device *dev;
@@ -189,11 +190,16 @@ static uint32_t find_leaf(const struct pk_node *n, uint32_t leaf, uint32_t *step
 static enum pk_code check_stretch(const struct weights_check *c, size_t leaf, const struct pk_fill *f,
                                   size_t at, size_t n)
 {
-    if (pk_device_copy_now(c->dev, PK_COPY_DEVICE_TO_HOST, c->got, f->dst + at, n * sizeof *c->got, c->err))
+    const size_t size = pk_dtype_bytes(f->dtype);
+    if (pk_device_copy_now(c->dev, PK_COPY_DEVICE_TO_HOST, c->got, (char *)f->dst + at * size, n * size,
+                           c->err))
         return c->err->code;
+    if (f->dtype == PK_BF16)
+        pk_bf16_widen(c->got, n);
     for (size_t i = 0; i < n; i++) {
         size_t row = (at + i) / f->cols, col = (at + i) % f->cols;
         float want = pk_fill_value(f->seed, row * f->columns + col);
+        want = f->dtype == PK_BF16 ? pk_bf16_to_float(pk_bf16_of_float(want)) : want;
         if (!(c->got[i] == want)) {
             uint32_t step[PK_TREE_DEPTH_MAX], depth = find_leaf(c->t->root, (uint32_t)leaf, step, 0);
             pk_fail(c->err, PK_E_CHECK, "%s[%zu][%zu] is %.9g, not %.9g",

@@ -1,7 +1,7 @@
-/* Weights: a tree's parameters as real fp32 arrays on a device, whole or divided among tp devices.
+/* Weights: a tree's parameters as real arrays on a device, in fp32 or bf16, whole or divided among tp devices.
  *
  * Row-major. Element (r, c) of leaf i is the value of pk_op_fill at (seed + i, r * columns + c) of the whole array, so that a piece can
- * be checked without the whole. The local piece is always that of rank 0: for a leaf divided along dim 0 the first out/tp rows
+ * be made and checked without the whole. The local piece is always that of rank 0: for a leaf divided along dim 0 the first out/tp rows
  * (contiguous), along dim 1 (matrices only) the first in/tp elements of every row (strided). All leaves of one pk_weights live in one
  * block of device memory, each 256-byte aligned. */
 #pragma once
@@ -12,12 +12,13 @@
 
 enum pk_weights_part {
     PK_WEIGHTS_LOCAL, /* every leaf, with its local size; if none is divided, the whole model */
-    PK_WEIGHTS_DIVIDED /* only divided leaves, which slicing makes; the others are shared with the whole model */
+    PK_WEIGHTS_DIVIDED, /* only divided leaves, which slicing makes; the others are shared with the whole model */
+    PK_WEIGHTS_SHARED /* only those others */
 };
 
 struct pk_weights {
     size_t n_leaves;
-    float **leaf;         /* [n_leaves] into block; NULL for a leaf that is not in the part */
+    void **leaf;          /* [n_leaves] into block; NULL for a leaf that is not in the part */
     struct pk_fill *fill; /* [n_leaves] contents of each leaf; rows = 0 when not in the part */
     unsigned char *block; /* device memory, tag PK_TAG_PARAMETERS */
     int64_t bytes;
@@ -28,10 +29,15 @@ struct pk_weights_size {
     int64_t bytes, elements; /* device memory, including alignment; numbers in it */
     size_t leaves;
 };
-struct pk_weights_size pk_weights_size(const struct pk_tree *t, int64_t tp, enum pk_weights_part part);
+struct pk_weights_size pk_weights_size(const struct pk_tree *t, int64_t tp, enum pk_weights_part part,
+                                       enum pk_dtype type);
+/* What each leaf holds, without an address and a seed: [n_leaves] in the arena; and its device bytes, aligned. */
+struct pk_fill *pk_weights_layout(const struct pk_tree *t, int64_t tp, enum pk_weights_part part,
+                                  enum pk_dtype type, struct pk_arena *a);
+size_t pk_weights_room(const struct pk_fill *f);
 /* Tables in the arena, the block from the pool: PK_E_OOM. */
 enum pk_code pk_weights_new(struct pk_device *dev, const struct pk_tree *t, int64_t tp,
-                            enum pk_weights_part part, uint64_t seed, struct pk_arena *a,
+                            enum pk_weights_part part, enum pk_dtype type, uint64_t seed, struct pk_arena *a,
                             struct pk_weights *out, struct pk_err *err) PK_MUST_CHECK;
 void pk_weights_free(struct pk_device *dev, struct pk_weights *w); /* one that was never made is all zeros */
 /* Writes every element of the part. */

@@ -74,8 +74,8 @@ struct pk_kernels {
     void (*triad)(const float *x, const float *y, float *z, size_t n);
 
     void (*copy2d)(const struct pk_copy2d *c);
-    /* dst[i] = pk_fill_value(seed, index + i) */
-    void (*fill)(float *dst, size_t n, uint64_t seed, uint64_t index);
+    /* dst[i] = pk_fill_value(seed, index + i), rounded to the type */
+    void (*fill)(void *dst, size_t n, enum pk_dtype type, uint64_t seed, uint64_t index);
 };
 
 /* The table for an instruction set, or the next lower one that this build has. */

@@ -12,7 +12,7 @@ enum {
 struct rects_job {
     const struct pk_kernels *kernels;
     const struct pk_copy2d *copies; /* units are bytes */
-    const struct pk_fill *fills;    /* units are floats */
+    const struct pk_fill *fills;    /* units are elements */
     size_t n;
     size_t total, share; /* units */
 };
@@ -45,7 +45,8 @@ static void fill_part(const struct rects_job *j, const struct pk_fill *f, size_t
     while (from < to) {
         size_t row = from / f->cols, column = from % f->cols, left = to - from;
         size_t n = f->cols == f->columns || left < f->cols - column ? left : f->cols - column;
-        j->kernels->fill(f->dst + from, n, f->seed, row * f->columns + column);
+        j->kernels->fill((char *)f->dst + from * pk_dtype_bytes(f->dtype), n, f->dtype, f->seed,
+                         row * f->columns + column);
         from += n;
     }
 }

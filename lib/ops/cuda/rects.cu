@@ -1,6 +1,6 @@
 /* Rects: rectangles copied and filled, cut into tiles of equal numbers of units: a block of 256 threads a tile, no shared memory.
  *
- * A unit is the widest access that every row of a rectangle is aligned to: 16, 4 or 1 bytes of a copy, a float of a fill. Tiles are
+ * A unit is the widest access that every row of a rectangle is aligned to: 16, 4 or 1 bytes of a copy, an element of a fill. Tiles are
  * counted over all rectangles; a block finds its rectangle by bisection. Eight units a thread are in flight.
  * Patches of tables: entries exchanged by their index. */
 #include "ops/cuda/kernels.h"
@@ -108,22 +108,37 @@ PK_KERNEL((THREADS), copy_table, const pk_copy_piece *table, size_t n)
     copy_piece(table, n);
 }
 
-__device__ void fill_tile(const pk_fill &f, uint64_t tile)
+__device__ void set(float &to, float v)
+{
+    to = v;
+}
+
+__device__ void set(uint16_t &to, float v)
+{
+    to = pk_bf16_of_float(v);
+}
+
+/* Four elements in one store. */
+template <typename T> struct alignas(4 * sizeof(T)) quad {
+    T v[4];
+};
+
+template <typename T> __device__ void fill_tile(const pk_fill &f, uint64_t tile)
 {
     const uint64_t begin = tile * TILE, all = (uint64_t)f.rows * f.cols;
     const walk w(begin, f.cols);
-    const bool aligned = (uintptr_t)f.dst % 16 == 0;
+    const bool aligned = (uintptr_t)f.dst % sizeof(quad<T>) == 0;
     for (unsigned i = 4 * threadIdx.x; i < TILE && begin + i < all; i += 4 * THREADS) {
-        float v[4];
+        quad<T> q;
 #pragma unroll
         for (unsigned k = 0; k < 4; k++)
-            v[k] = pk_fill_value(f.seed, w.row_of(i + k) * f.columns + w.column_of(i + k));
-        float *to = f.dst + begin + i;
+            set(q.v[k], pk_fill_value(f.seed, w.row_of(i + k) * f.columns + w.column_of(i + k)));
+        T *to = static_cast<T *>(f.dst) + begin + i;
         if (aligned && begin + i + 4 <= all)
-            *reinterpret_cast<float4 *>(to) = make_float4(v[0], v[1], v[2], v[3]);
+            *reinterpret_cast<quad<T> *>(to) = q;
         else
             for (unsigned k = 0; k < 4 && begin + i + k < all; k++)
-                to[k] = v[k];
+                to[k] = q.v[k];
     }
 }
 
@@ -132,7 +147,10 @@ PK_KERNEL((THREADS), fill_few, const __grid_constant__ few<pk_fill_piece, MOST> 
 {
     pk_wait_for_previous();
     const pk_fill_piece &p = piece_of(pieces.v, n, blockIdx.x);
-    fill_tile(p.f, blockIdx.x - p.first_tile);
+    if (p.f.dtype == PK_BF16)
+        fill_tile<uint16_t>(p.f, blockIdx.x - p.first_tile);
+    else
+        fill_tile<float>(p.f, blockIdx.x - p.first_tile);
 }
 
 uint64_t tiles_of(uint64_t units)

@@ -155,7 +155,7 @@ def check(lib):
 
 
 def case_of(request):
-    case = axes_of(request, KNOWN, unused={"tp", "slicing"})
+    case = axes_of(request, KNOWN, unused={"tp", "slicing", "dtype", "staging"})
     if case["tree"] != "bert" or case["plan"] != "reports":
         raise Skip("peers support only BERT and the plan of the reports, not trees or plans from files")
     if case["op"] != "patch":

@@ -15,8 +15,13 @@ static void copy_one(const void *args)
 static void fill_one(const void *args)
 {
     const struct pk_fill *f = args;
-    for (size_t k = 0; k < f->rows * f->cols; k++)
-        f->dst[k] = pk_fill_value(f->seed, k / f->cols * f->columns + k % f->cols);
+    for (size_t k = 0; k < f->rows * f->cols; k++) {
+        const float x = pk_fill_value(f->seed, k / f->cols * f->columns + k % f->cols);
+        if (f->dtype == PK_BF16)
+            ((uint16_t *)f->dst)[k] = pk_bf16_of_float(x);
+        else
+            ((float *)f->dst)[k] = x;
+    }
 }
 
 struct table {

@@ -146,31 +146,43 @@ void check_copies(struct trial *t, enum op_size upto)
     large(t);
 }
 
-void check_fills(struct trial *t)
+/* Between two rectangles an element stays untouched. */
+static void check_fills_of(struct trial *t, enum pk_dtype type)
 {
     static const size_t sizes[SIZES] = {0, 1, 2, 15, 16, 17, 33, 100, 400};
     struct pk_fill v[2 * SIZES * SIZES];
     size_t n = 0, floats = 0;
     for (size_t i = 0; i < SIZES * SIZES; i++) {
         const size_t rows = sizes[i / SIZES], cols = sizes[i % SIZES];
-        v[n] = (struct pk_fill){NULL, rows, cols, cols, n};
-        v[n + 1] = (struct pk_fill){NULL, rows, cols, 2 * cols + 1, UINT64_MAX - n};
+        v[n] = (struct pk_fill){NULL, rows, cols, cols, n, type};
+        v[n + 1] = (struct pk_fill){NULL, rows, cols, 2 * cols + 1, UINT64_MAX - n, type};
         n += 2;
         floats += 2 * (rows * cols + 1);
     }
-    float *want = pk_new_n(&t->arena, float, floats);
-    memset(want, UNTOUCHED, floats * sizeof *want);
-    float *device = trial_input(t, want, floats);
-    size_t at = 0; /* a float is left between two */
+    const size_t size = pk_dtype_bytes(type), bytes = floats * size;
+    unsigned char *want = pk_alloc(&t->arena, bytes);
+    memset(want, UNTOUCHED, bytes);
+    unsigned char *device = trial_bytes(t, want, bytes);
+    size_t at = 0; /* an element is left between two */
     for (size_t i = 0; i < n; at += v[i].rows * v[i].cols + 1, i++) {
-        v[i].dst = device + at;
-        for (size_t k = 0; k < v[i].rows * v[i].cols; k++)
-            want[at + k] = pk_fill_value(v[i].seed, k / v[i].cols * v[i].columns + k % v[i].cols);
+        v[i].dst = device + at * size;
+        for (size_t k = 0; k < v[i].rows * v[i].cols; k++) {
+            const float x = pk_fill_value(v[i].seed, k / v[i].cols * v[i].columns + k % v[i].cols);
+            const uint16_t narrow = pk_bf16_of_float(x);
+            memcpy(want + (at + k) * size, type == PK_BF16 ? (const void *)&narrow : &x, size);
+        }
     }
     trial_ran(t, "fill", pk_op_fill(t->dev, v, n, &t->err));
-    const float *got = trial_fetch(t, device, floats * sizeof *got);
-    for (size_t i = 0; i < floats; i++)
-        if (memcmp(&got[i], &want[i], sizeof *got))
-            fail_msg("fill with %s: float %zu is %a, not %a", t->label, i, got[i], want[i]);
+    const unsigned char *got = trial_fetch(t, device, bytes);
+    for (size_t i = 0; i < bytes; i++)
+        if (got[i] != want[i])
+            fail_msg("fill of %zu bytes an element with %s: byte %zu is %02x, not %02x", size, t->label, i,
+                     got[i], want[i]);
     trial_end(t);
+}
+
+void check_fills(struct trial *t)
+{
+    check_fills_of(t, PK_FP32);
+    check_fills_of(t, PK_BF16);
 }

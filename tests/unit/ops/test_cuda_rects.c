@@ -122,14 +122,19 @@ static void refusals(void **state)
     pk_device_free(&dev, to);
 }
 
-static const struct pk_slice *measure(unsigned variant, const char *slicing, struct pk_slice *out)
+static struct pk_case case_of(unsigned variant, const char *slicing, const char *dtype, const char *staging)
 {
     struct pk_case c = {.probe = pk_probe_find("tree-patch"), .variant = variant};
-    json_t *axes = json_pack("{s:i, s:i, s:i, s:i, s:s, s:i, s:s}", "layers", 2, "hidden", 64, "intermediate",
-                             128, "vocab", 40, "weights", "real", "tp", 4, "slicing", slicing);
+    json_t *axes = json_pack("{s:i, s:i, s:i, s:i, s:s, s:i, s:s, s:s, s:s}", "layers", 2, "hidden", 64,
+                             "intermediate", 128, "vocab", 40, "weights", "real", "tp", 4, "slicing", slicing,
+                             "dtype", dtype, "staging", staging);
     assert_int_equal(pk_point_from_json(c.probe->axes, axes, &arena, &c.at, &err), PK_OK);
     json_decref(axes);
-    assert_null((c.probe->skip)(&c, PK_DEVICE_CUDA)); /* cmocka has a macro of that name */
+    return c;
+}
+
+static const struct pk_slice *measure(struct pk_case c, struct pk_slice *out)
+{
     pk_measure_case(&(struct pk_measure){.c = &c,
                                          .dev = &dev,
                                          .check = true,
@@ -142,15 +147,37 @@ static const struct pk_slice *measure(unsigned variant, const char *slicing, str
 /* Checked by the probe against what a fill defines: at its check points and at this size. */
 static void tree_patch_slices_in_every_way(void **state)
 {
-    static const char *const ways[] = {"per-leaf", "batched", "graph"};
+    static const char *const ways[] = {"per-leaf", "batched", "graph"}, *const types[] = {"fp32", "bf16"},
+                             *const stagings[] = {"model", "layer"};
     const struct pk_variant *variants = pk_probe_find("tree-patch")->variants;
     for (unsigned v = 0; variants[v].name; v++)
-        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        for (size_t i = 0; i < 3 * 2 * 2; i++) {
             struct pk_slice s;
-            if (measure(v, ways[w], &s)->status != PK_ST_OK)
-                fail_msg("%s, %s: %s", variants[v].name, ways[w], s.message);
+            const struct pk_case c = case_of(v, ways[i / 4], types[i / 2 % 2], stagings[i % 2]);
+            if ((c.probe->skip)(&c, PK_DEVICE_CUDA)) { /* cmocka has a macro of that name */
+                assert_true(!strcmp(variants[v].name, "resident") && i % 2);
+                continue;
+            }
+            if (measure(c, &s)->status != PK_ST_OK)
+                fail_msg("%s, %s %s %s: %s", variants[v].name, ways[i / 4], types[i / 2 % 2], stagings[i % 2],
+                         s.message);
             assert_int_equal(dev.pool.current, 0);
         }
+}
+
+/* Layer by layer the host only puts operations into a lane: the buffer is used again without a wait. */
+static void no_wait_between_layers(void **state)
+{
+    const struct pk_case c = case_of(0, "batched", "bf16", "layer");
+    struct pk_ctx ctx = {.c = &c, .dev = &dev, .arena = &arena};
+    assert_int_equal(c.probe->setup(&ctx, &err), PK_OK);
+    pk_marks_clear(&dev.marks);
+    fake_cuda.host_waits = 0;
+    assert_int_equal(c.probe->run(&ctx, &err), PK_OK);
+    assert_int_equal(fake_cuda.host_waits, 0);
+    assert_int_equal(pk_device_sync(&dev, &err), PK_OK);
+    assert_int_equal(c.probe->check(&ctx, true, &err), PK_OK);
+    c.probe->teardown(&ctx);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_device, close_device)
@@ -163,6 +190,7 @@ int main(void)
         TEST(nothing_to_copy),
         TEST(refusals),
         TEST(tree_patch_slices_in_every_way),
+        TEST(no_wait_between_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

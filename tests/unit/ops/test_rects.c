@@ -73,9 +73,11 @@ static void work_is_counted(void **state)
 {
     const struct pk_copy2d c[] = {
         {.rows = 3, .row_bytes = 10}, {.rows = 0, .row_bytes = 10}, {.rows = 5, .row_bytes = 1}};
-    const struct pk_fill f[] = {{.rows = 3, .cols = 7, .columns = 9}, {.rows = 0, .cols = 7}};
+    const struct pk_fill f[] = {{.rows = 3, .cols = 7, .columns = 9},
+                                {.rows = 0, .cols = 7},
+                                {.rows = 2, .cols = 5, .columns = 5, .dtype = PK_BF16}};
     assert_true(pk_work_copy2d(c, 3).bytes == 2 * 35 && pk_work_copy2d(c, 3).flops == 0);
-    assert_true(pk_work_fill(f, 2).bytes == 4 * 21);
+    assert_true(pk_work_fill(f, 2).bytes == 4 * 21 && pk_work_fill(f, 3).bytes == 4 * 21 + 2 * 10);
 }
 
 static void null_time_passes(void **state)
@@ -84,7 +86,7 @@ static void null_time_passes(void **state)
     assert_int_equal(pk_device_open(&null, "null", &(struct pk_device_options){0}, &err), PK_OK);
     char *p = pk_device_alloc(&null, 1 << 20, PK_TAG_OTHER);
     const struct pk_copy2d c = {p, p + (1 << 19), 512, 1024, 1024, 1024};
-    const struct pk_fill f = {(float *)p, 1024, 256, 256, 1};
+    const struct pk_fill f = {p, 1024, 256, 256, 1, PK_FP32};
     uint64_t begin = pk_device_now_ns(&null);
     assert_int_equal(pk_op_copy2d(&null, &c, 1, &err), PK_OK);
     assert_int_equal(pk_device_now_ns(&null) - begin, (1 << 20) / PK_NULL_BYTES_PER_NS);

@@ -30,8 +30,14 @@ void PK_ISA(pk_copy2d)(const struct pk_copy2d *c)
                  src_ahead, dst_ahead);
 }
 
-void PK_ISA(pk_fill)(float *dst, size_t n, uint64_t seed, uint64_t index)
+void PK_ISA(pk_fill)(void *dst, size_t n, enum pk_dtype type, uint64_t seed, uint64_t index)
 {
-    for (size_t i = 0; i < n; i++)
-        dst[i] = pk_fill_value(seed, index + i);
+    float *wide = dst;
+    uint16_t *narrow = dst;
+    if (type == PK_BF16)
+        for (size_t i = 0; i < n; i++)
+            narrow[i] = pk_bf16_of_float(pk_fill_value(seed, index + i));
+    else
+        for (size_t i = 0; i < n; i++)
+            wide[i] = pk_fill_value(seed, index + i);
 }

@@ -28,7 +28,7 @@ void PK_ISA(pk_norm_backward)(const struct pk_norm_backward *n, size_t row, floa
 void PK_ISA(pk_adamw)(const struct pk_adamw *a, size_t begin, size_t end);
 
 void PK_ISA(pk_copy2d)(const struct pk_copy2d *c);
-void PK_ISA(pk_fill)(float *dst, size_t n, uint64_t seed, uint64_t index);
+void PK_ISA(pk_fill)(void *dst, size_t n, enum pk_dtype type, uint64_t seed, uint64_t index);
 
 void PK_ISA(pk_sgemm)(const struct pk_sgemm *g, float *scratch);
 size_t PK_ISA(pk_sgemm_scratch_floats)(void);
