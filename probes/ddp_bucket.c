@@ -25,6 +25,7 @@ enum {
     COMPUTE,
     BUCKET_BYTES,
     FIRST_BUCKET_BYTES,
+    SPLIT,
     GRADIENTS,
     LATENCY,
     BANDWIDTH,
@@ -113,6 +114,11 @@ static const struct pk_axis axes[] = {
     [FIRST_BUCKET_BYTES] = {"first_bucket_bytes", .type = PK_AXIS_SIZE, .unit = "bytes", .min = 0,
                             .max = 1e15, .also = "first_bucket first_bucket_size", .def = "0", .born = "0",
                             .help = "maximum size of the first bucket; 0: the same as the others"},
+    [SPLIT] =
+        {"split", .type = PK_AXIS_BOOL, .min = 0, .max = 1, .def = "off", .born = "off",
+         .help =
+             "buckets are equal parts of the flat array, so that a tensor may be in several; off: tensors "
+             "are not divided"},
     [GRADIENTS] = {"gradients", .type = PK_AXIS_ENUM, .choices = (const char *const[]){"views", "copy", NULL},
                    .def = "views", .born = "views",
                    .help = "gradients are views of buckets, or are copied into them and back"},
@@ -129,7 +135,7 @@ static const struct pk_axis axes[] = {
     {0},
 };
 
-#define CAPS "bucket_bytes first_bucket_bytes"
+#define CAPS "bucket_bytes first_bucket_bytes split"
 static const struct pk_variant variants[] = {
     [PK_AVERAGE_NONE] = {"none", .summary = "no communication: the time of a step on one rank",
                          .ignores = CAPS " gradients"},
@@ -167,6 +173,7 @@ static struct pk_averaging_options options_of(const struct pk_case *c)
         .work = pk_case_int(c, WORK) == TRANSFORMER ? PK_WORK_TRANSFORMER : PK_WORK_TIMER,
         .cap = (size_t)elements_of(pk_case_int(c, BUCKET_BYTES), type),
         .first_cap = (size_t)elements_of(pk_case_int(c, FIRST_BUCKET_BYTES), type),
+        .split = c->variant == PK_AVERAGE_BUCKET && pk_case_int(c, SPLIT),
         .forward_ns = (uint64_t)llround(compute_ns / 3),
         .backward_ns = (uint64_t)llround(compute_ns) - (uint64_t)llround(compute_ns / 3),
     };
@@ -244,8 +251,10 @@ static const struct pk_preset presets[] = {
              "transport=link compute_ms=4,20 bucket_bytes=64KiB,256KiB,1MiB,4MiB,16MiB,64MiB", NULL},
      .settings = (const char *const[]){"min-samples=3", "min-time=50ms", "max-time=100ms", NULL}},
     {"seed", .summary = "the models of the reports, with the bucket sizes of their tables",
-     .blocks = (const char *const[]){"transport=link model=small compute_ms=30,300 " SEED_SIZES,
-                                     "transport=link model=large compute_ms=200,2000 " SEED_SIZES, NULL},
+     .blocks =
+         (const char *const[]){"transport=link model=small compute_ms=30,300 " SEED_SIZES,
+                               "transport=link model=large compute_ms=200,2000 " SEED_SIZES,
+                               "transport=link model=large compute_ms=200,2000 split=on " SEED_SIZES, NULL},
      .settings = (const char *const[]){"min-samples=5", NULL}},
     {"copies", .summary = "the small model of the reports, with gradients copied into buckets and back",
      .blocks =
@@ -317,7 +326,7 @@ static void doubt_caps(const struct pk_case *c, const struct pk_gradients *g, st
     size_t least = g->v[0].elements;
     for (size_t t = 1; t < g->n; t++)
         least = g->v[t].elements < least ? g->v[t].elements : least;
-    if (o.cap < least)
+    if (o.cap < least && !o.split)
         doubt_cap(c, BUCKET_BYTES,
                   "smaller than every tensor: each tensor is a separate bucket, as in overlap", a, warn,
                   user);
@@ -434,7 +443,7 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
     return rc;
 }
 
-/* Of long lists of tensors nothing is kept: every slice would have it. */
+/* Of long lists of tensors or all-reduces nothing is kept: every slice would have it. */
 enum { TIMELINE_MAX = 4096 };
 
 static uint64_t since(uint64_t ns, const struct pk_averaging *v)
@@ -446,7 +455,7 @@ static uint64_t since(uint64_t ns, const struct pk_averaging *v)
 static enum pk_code inspect(struct pk_ctx *ctx, bool last, struct pk_err *err)
 {
     const struct pk_averaging *v = &((struct state *)ctx->state)->averaging;
-    if (!last || v->gradients->n > TIMELINE_MAX)
+    if (!last || v->gradients->n > TIMELINE_MAX || v->reduces_n > TIMELINE_MAX)
         return PK_OK;
     json_t *tensors = json_array(), *reduces = json_array();
     for (size_t t = 0; t < v->gradients->n; t++) {

@@ -14,7 +14,7 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.axes, c.status, c.message,
                       || CASE c.axes ->> 'link_jitter' WHEN 0 THEN '' ELSE printf(' jitter %g', c.axes ->> 'link_jitter') END
                  ELSE c.axes ->> 'transport' END) AS setting,
        coalesce(c.axes ->> 'ranks', 1) AS ranks, c.axes ->> 'bucket_bytes' AS bucket_bytes, nullif(c.axes ->> 'first_bucket_bytes', 0) AS first_bucket_bytes,
-       c.axes ->> 'gradients' AS gradients, m.*,
+       c.axes ->> 'gradients' || iif(coalesce(c.axes ->> 'split', 0), ', split', '') AS gradients, m.*,
        m.forward_ns + m.backward_ns AS compute_ns, m.forward_low_ns + m.backward_low_ns AS compute_low_ns, m.forward_high_ns + m.backward_high_ns AS compute_high_ns
 FROM v_case c
 LEFT JOIN (SELECT case_id AS of_case,
@@ -195,7 +195,7 @@ FROM (SELECT *, CASE WHEN produced_bytes_per_s < link_bytes_per_s THEN launch_ns
 -- view: ddp_measured
 -- What the model says of each size that was measured: its buckets, played through. Sizes compete where the first bucket has the same cap.
 SELECT c.run_id, c.case_id, c.setting, min(c.ordinal) OVER (PARTITION BY c.run_id, c.setting) AS setting_ordinal, c.gradients,
-       coalesce(c.first_bucket_bytes, 0) AS first_bytes, c.bucket_bytes, c.tensors, c.step_ns, c.step_low_ns, c.step_high_ns, c.exposed_ns, w.predicted AS predicted_exposed_ns,
+       coalesce(c.first_bucket_bytes, 0) AS first_bytes, c.bucket_bytes, c.tensors, c.all_reduces, c.step_ns, c.step_low_ns, c.step_high_ns, c.exposed_ns, w.predicted AS predicted_exposed_ns,
        first_value(c.step_ns) OVER b AS best_ns, first_value(c.step_low_ns) OVER b AS best_low_ns, first_value(c.step_high_ns) OVER b AS best_high_ns, row_number() OVER (s ORDER BY c.step_ns, c.bucket_bytes DESC) AS place,
        row_number() OVER (s ORDER BY w.predicted IS NULL, w.predicted, c.bucket_bytes DESC) AS predicted_place
 FROM ddp_case c LEFT JOIN v_work w ON w.case_id = c.case_id AND w.metric = 'exposed_ns'
@@ -240,9 +240,9 @@ FROM ddp_choice h JOIN ddp_measured m USING (run_id, setting, gradients, first_b
 --   || 'o / (1/g - 1/w). Formula of reports: sqrt(s o w), correct only for g = w.' FROM ddp_model WHERE run_id = :run LIMIT 1
 -- note: SELECT 'Not told apart from the best measured size: every choice whose interval of Loses contains 0.' FROM ddp_nearest
 --   WHERE run_id = :run AND distance = 1 AND regret_low <= 0 LIMIT 1
--- note: SELECT 'Where the rows of the model are missing' || CASE WHEN tensors > 4096 THEN ', there are more than 4096 tensors: their timelines are not kept.'
+-- note: SELECT 'Where the rows of the model are missing' || CASE WHEN max(tensors, all_reduces) > 4096 THEN ', there are more than 4096 tensors or buckets: their timelines are not kept.'
 --   ELSE ', o and w are not known: this needs all-reduces of three or more sizes between the smallest and the largest cap, of which larger ones take longer: '
---   || '--bucket-bytes 64KiB:64MiB:*4' END FROM ddp_measured WHERE run_id = :run AND predicted_exposed_ns IS NULL GROUP BY tensors > 4096
+--   || '--bucket-bytes 64KiB:64MiB:*4' END FROM ddp_measured WHERE run_id = :run AND predicted_exposed_ns IS NULL GROUP BY max(tensors, all_reduces) > 4096
 SELECT setting, gradients, nullif(first_bytes, 0) AS first_bucket_bytes, choice, chosen_bytes, bucket_bytes, step_ns AS total_ns, exposed_ns, predicted_exposed_ns, step_ns - best_ns AS regret_ns,
        step_ns / best_ns - 1 AS regret, regret_low, regret_high
 FROM ddp_nearest
@@ -251,7 +251,7 @@ ORDER BY setting_ordinal, gradients, first_bytes, place;
 
 -- view: ddp_best
 -- The first process that measured the best size.
-SELECT run_id, setting || CASE gradients WHEN 'copy' THEN ', copied' ELSE '' END || CASE first_bytes WHEN 0 THEN ''
+SELECT run_id, setting || CASE WHEN gradients LIKE 'copy%' THEN ', copied' ELSE '' END || iif(gradients LIKE '%split', ', split', '') || CASE first_bytes WHEN 0 THEN ''
        ELSE printf(', first bucket %g MB', first_bytes / 1e6) END AS setting, setting_ordinal, gradients, first_bytes, bucket_bytes, case_id,
        (SELECT min(invocation) FROM v_slice l WHERE l.case_id = m.case_id AND l.pass = 'timing' AND l.status = 'ok') AS invocation
 FROM ddp_measured m WHERE place = 1;

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { CASE, EXPERIMENT, DEVICE, FIXED, CAP, FIRST, TIMELINE }; /* columns */
-enum { T_BYTES, T_READY };                                      /* of a tensor's row */
-enum { R_BYTES, R_READY, R_STARTED, R_ENDED, R_LEAST };         /* of an all-reduce's */
+enum { CASE, EXPERIMENT, DEVICE, FIXED, CAP, FIRST, SPLIT, TIMELINE }; /* columns */
+enum { T_BYTES, T_READY };                                             /* of a tensor's row */
+enum { R_BYTES, R_READY, R_STARTED, R_ENDED, R_LEAST };                /* of an all-reduce's */
 
 /* Slices of one setting, ordered by case. */
 struct setting {
@@ -20,6 +20,7 @@ struct setting {
     json_t **timeline; /* [n] */
     struct pk_link_fit cost;
     double least_bytes, most_bytes; /* the candidates */
+    bool split;                     /* their buckets cut tensors */
     size_t n_tensors;
     size_t *bytes;    /* [tensors] */
     double *ready_ns; /* [tensors] median over the slices, not falling */
@@ -139,7 +140,7 @@ static enum pk_code store_fits(struct pk_store *s, int64_t run_id, const struct 
 static double exposed_ns(const struct setting *v, size_t cap, size_t first, struct pk_arena *a)
 {
     struct pk_buckets b;
-    pk_buckets_plan(v->bytes, v->n_tensors, cap, first, a, &b);
+    (v->split ? pk_buckets_split : pk_buckets_plan)(v->bytes, v->n_tensors, cap, first, a, &b);
     const double end = pk_buckets_end_ns(&b, 1, v->ready_ns, v->cost.launch_ns, v->cost.link_bytes_per_s);
     return fmax(end - v->backward_ns, 0);
 }
@@ -175,6 +176,7 @@ static enum pk_code record_setting(struct pk_store *s, int64_t run_id, const str
                   !strcmp(cell(&v, 0, DEVICE)->s, cell(&v, v.n, DEVICE)->s);)
         v.n++;
     *n = v.n;
+    v.split = cell(&v, 0, SPLIT)->i != 0;
     v.timeline = pk_new_n(&a, json_t *, v.n);
     for (size_t i = 0; i < v.n; i++) {
         v.timeline[i] = json_loads(cell(&v, i, TIMELINE)->s, 0, NULL);

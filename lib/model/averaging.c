@@ -12,9 +12,13 @@ static enum pk_code copy(struct pk_averaging *v, char *dst, const char *src, siz
 
 static enum pk_code start_bucket(struct pk_averaging *v, size_t i, struct pk_err *err)
 {
-    /* A training's own array has the first gradient at its end; other buckets without an array are of one gradient. */
+    /* A training's own array begins with the last gradient; other buckets without an array are of one gradient. */
     const struct pk_bucket *b = &v->buckets.v[i];
-    char *data = v->flat ? pk_averaging_slot(v, b->first) : v->grad[b->first + b->n - 1];
+    const size_t size = pk_dtype_bytes(v->o.type), last = v->gradients->n - 1;
+    char *data = v->flat ? v->flat + b->start * size
+                 : pk_averaging_contiguous(v->o.way)
+                     ? v->grad[last] + (v->gradients->elements - b->start - b->elements) * size
+                     : v->grad[b->first];
     return pk_comm_start(v->comm, &v->reduces[i], data, b->elements, v->o.type, err);
 }
 

@@ -7,7 +7,7 @@
  * On a device whose lanes are queues (device/lane.h) the timer is a kernel that leaves the rest of the chip free; a whole step is
  * enqueued without waiting, and the host waits once, after it. Times come from the device's events.
  *
- * Contiguous ways use one array in the order of readiness; a bucket is a part of it. Gradients are views of it, or separate arrays that
+ * Contiguous ways use one array in the order of readiness; a bucket is a part of it, of whole gradients or cut anywhere (split). Gradients are views of it, or separate arrays that
  * are copied in and back. The device makes the copies, and compute continues after them. A transformer's fp32 gradients already are such
  * an array, from its end to its beginning. In bf16 each gradient is narrowed when it is complete, into the array if gradients are views,
  * and stays there: an optimizer reads it as it is. */
@@ -48,6 +48,7 @@ struct pk_averaging_options {
     enum pk_dtype type;
     bool copy;             /* contiguous ways: gradients are not views */
     size_t cap, first_cap; /* BUCKET: elements, as in pk_buckets_plan */
+    bool split;            /* BUCKET: as in pk_buckets_split */
     enum pk_averaging_work work;
     uint64_t forward_ns, backward_ns; /* TIMER */
     struct pk_training *training;     /* TRANSFORMER: outlives the averaging, which sets its hook */

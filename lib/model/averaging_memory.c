@@ -92,10 +92,8 @@ enum pk_code pk_averaging_new(struct pk_device *dev, struct pk_comm *comm,
 {
     *out = (struct pk_averaging){.dev = dev, .comm = comm, .o = *o, .gradients = g};
     out->grad = pk_new_n(a, char *, g->n);
-    out->reduces = pk_new_n(a, struct pk_reduce, g->n);
     out->parts = pk_new_n(a, struct pk_part, g->n);
     out->made_ns = pk_new_n(a, uint64_t, g->n);
-    out->least_ns = pk_new_n(a, uint64_t, g->n);
     const size_t cap = o->way == PK_AVERAGE_BUCKET ? o->cap : o->way == PK_AVERAGE_FLAT ? g->elements : 1;
     size_t *elements = pk_new_n(a, size_t, g->n), *before = pk_new_n(a, size_t, g->n);
     for (size_t t = 0; t < g->n; t++) {
@@ -103,7 +101,10 @@ enum pk_code pk_averaging_new(struct pk_device *dev, struct pk_comm *comm,
         before[t] = t ? before[t - 1] + elements[t - 1] : 0;
     }
     out->before = before;
-    pk_buckets_plan(elements, g->n, cap, o->way == PK_AVERAGE_BUCKET ? o->first_cap : 0, a, &out->buckets);
+    (o->split ? pk_buckets_split : pk_buckets_plan)(
+        elements, g->n, cap, o->way == PK_AVERAGE_BUCKET ? o->first_cap : 0, a, &out->buckets);
+    out->reduces = pk_new_n(a, struct pk_reduce, out->buckets.n);
+    out->least_ns = pk_new_n(a, uint64_t, out->buckets.n);
     pk_filling_init(&out->filling, &out->buckets, a);
     uint64_t *ready_ns = pk_new_n(a, uint64_t, g->n);
     double share = 0;

@@ -3,6 +3,7 @@ import math
 import re
 
 import pytest
+from stored import query
 
 FEW = ("--min-samples", "2", "--min-time", "1ms", "--max-time", "5ms", "--invocations", "1")
 WAYS = ["none", "naive", "coalesced", "flat", "overlap", "bucket"]
@@ -52,6 +53,34 @@ def test_buckets_are_counted(perfkit):
     assert rows[1e6, None]["oversize"] == 2 + 4 * 3  # head, embedding, and the wide matrices of four layers
     assert rows[12e6, None]["oversize"] == 0 and rows[12e6, None]["most_bucket_bytes"] <= 12e6
     assert rows[12e6, 1e6]["oversize"] == 1  # the head, in the first bucket
+
+
+def test_the_flat_array_is_cut_at_the_cap(perfkit):
+    """The report's 388 all-reduces of 10 MB: 3.88 GB in equal parts. Whole tensors make 255 buckets."""
+    r = run(perfkit, "-v", "bucket,flat", "--model", "large", "--compute-ms", "200", "--bucket-bytes", "10MB,200MB,1GB", "--split", "off,on")
+    rows = {(b["bucket_bytes"], b["gradients"]): b for b in r.rows("buckets")}
+    bytes_ = 4 * 969_411_840
+    assert (rows[10e6, "views"]["buckets"], rows[10e6, "views, split"]["buckets"]) == (255, 388)
+    assert rows[200e6, "views, split"]["buckets"] == 20 and rows[1e9, "views, split"]["buckets"] == 4
+    for (cap, gradients), b in rows.items():
+        assert b["mean_bucket_bytes"] * b["buckets"] == pytest.approx(bytes_, rel=1e-5)
+        if gradients == "views, split":
+            assert b["oversize"] == 0 and b["most_bucket_bytes"] == cap and b["least_bucket_bytes"] == bytes_ - cap * (b["buckets"] - 1)
+        assert b["comm_ns"] == pytest.approx(link_ns(b["buckets"], bytes_), abs=b["buckets"])  # whole ns each
+        assert b["predicted_exposed_ns"] == pytest.approx(b["exposed_ns"], abs=2 * b["buckets"])
+    assert {x["range"] for x in r.rows("ranges")} >= {"Wait for All Buckets (388 handles)", "Wait for All Buckets (20 handles)"}
+    assert [f["variant"] for f in r.rows("methods")].count("flat") == 1, "it has no buckets to cut"
+    assert {(x["gradients"], x["n"]) for x in r.rows("link")} >= {("views, split", 3)}
+    assert len(r.rows("choice")) == 2 * 4 and any(t["setting"].endswith(", split") for t in r.rows("timeline"))
+
+
+def test_what_is_not_split_is_the_case_it_was(perfkit):
+    """A stored case without the axis is the one with split=off."""
+    run(perfkit, "-v", "bucket", "--bucket-bytes", "1MB", "--compute-ms", "4")
+    (identity,), = query(perfkit, "SELECT DISTINCT identity FROM v_case")
+    assert "split" not in identity
+    run(perfkit, "-v", "bucket", "--bucket-bytes", "1MB", "--compute-ms", "4", "--split", "on")
+    assert len(query(perfkit, "SELECT DISTINCT identity FROM v_case")) == 2
 
 
 def test_the_fit_finds_the_link(perfkit):

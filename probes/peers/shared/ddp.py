@@ -21,7 +21,8 @@ from shared.wire import Refused, Skip, axes_of, timed
 
 MODELS = {"tiny": (4, 256, 4, 1024), "small": (12, 768, 12, 3072), "large": (36, 1280, 20, 5120)}
 KNOWN = {"work": "timer", "model": "small", "transport": "link", "ranks": 2, "dtype": "fp32", "compute_ms": 20, "bucket_bytes": 25_000_000,
-         "first_bucket_bytes": 0, "gradients": "views", "batch": 1, "seq_len": 128, "tensors": "model"}
+         "first_bucket_bytes": 0, "gradients": "views", "batch": 1, "seq_len": 128, "tensors": "model",
+         "split": False}
 UNUSED = {"link_latency_us", "link_bytes_per_s", "link_jitter"}
 REGIONS = ("forward_ns", "backward_ns", "exposed_ns")
 GIVE_UP = timedelta(seconds=60)
@@ -45,6 +46,8 @@ def case_of(request):
         raise Skip("this peer supports models, not lists of tensors: -a tensors=model")
     if case["dtype"] != "fp32":
         raise Skip("this peer supports only fp32 gradients: -a dtype=fp32")
+    if case["split"]:
+        raise Skip("PyTorch does not divide a gradient among buckets: -a split=off")
     case["layers"], case["d_model"], case["heads"], case["d_ff"] = MODELS[case["model"]]
     return {**case, "vocab": 10000, "mode": "forward+backward", "attention": "flash", "recompute": "none"}
 

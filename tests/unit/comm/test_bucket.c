@@ -20,19 +20,58 @@ static void test_greedy(void **state)
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_buckets b;
     pk_buckets_plan(five, 5, 7, 0, &a, &b); /* 3 4 | 10 | 1 1 */
-    const size_t first[] = {0, 2, 3}, elements[] = {7, 10, 2}, offset[] = {0, 3, 0, 0, 1};
+    const size_t first[] = {0, 2, 3}, elements[] = {7, 10, 2}, start[] = {0, 7, 17};
     assert_int_equal(b.n, 3);
     assert_int_equal(b.oversize, 1);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(b.v[i].first, first[i]);
         assert_int_equal(b.v[i].elements, elements[i]);
+        assert_int_equal(b.v[i].start, start[i]);
     }
-    for (size_t t = 0; t < 5; t++)
-        assert_int_equal(b.offset[t], offset[t]);
     const struct pk_bucket_sizes s = pk_buckets_sizes(&b);
     assert_int_equal(s.least, 2);
     assert_int_equal(s.most, 10);
     assert_true(fabs(s.mean - 19.0 / 3) < 1e-12);
+}
+
+/* 3 4 10 1 1 cut at every cap: each element is in one bucket, and a bucket is full with its last tensor. */
+static void test_split(void **state)
+{
+    static const struct {
+        size_t cap, first, n, firsts[8], counts[8], elements[8];
+    } rows[] = {
+        {5, 0, 4, {0, 1, 2, 2}, {2, 2, 1, 3}, {5, 5, 5, 4}},
+        {7, 0, 3, {0, 2, 2}, {2, 1, 3}, {7, 7, 5}},
+        {5, 3, 5, {0, 1, 2, 2, 4}, {1, 2, 1, 2, 1}, {3, 5, 5, 5, 1}},
+        {100, 0, 1, {0}, {5}, {19}},
+        {100, 100, 1, {0}, {5}, {19}},
+        {19, 0, 1, {0}, {5}, {19}},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        PK_ARENA_CLEANUP struct pk_arena a = {0};
+        struct pk_buckets b;
+        struct pk_filling f;
+        size_t start = 0, from, to, started = 0;
+        pk_buckets_split(five, 5, rows[r].cap, rows[r].first, &a, &b);
+        assert_int_equal(b.n, rows[r].n);
+        assert_int_equal(b.oversize, 0);
+        for (size_t i = 0; i < b.n; start += b.v[i++].elements) {
+            assert_int_equal(b.v[i].first, rows[r].firsts[i]);
+            assert_int_equal(b.v[i].n, rows[r].counts[i]);
+            assert_int_equal(b.v[i].elements, rows[r].elements[i]);
+            assert_int_equal(b.v[i].start, start);
+        }
+        assert_int_equal(start, 19);
+        pk_filling_init(&f, &b, &a);
+        for (size_t t = 0; t < 5; t++) {
+            pk_filling_ready(&f, t, &from, &to);
+            assert_int_equal(from, started);
+            for (; started < to; started++)
+                assert_true(b.v[started].first + b.v[started].n - 1 <= t);
+            assert_true(started == b.n || b.v[started].first + b.v[started].n - 1 > t);
+        }
+        assert_int_equal(started, b.n);
+    }
 }
 
 static void test_caps(void **state)
@@ -295,6 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_greedy),
+        cmocka_unit_test(test_split),
         cmocka_unit_test(test_caps),
         cmocka_unit_test(test_filling),
         cmocka_unit_test(test_known_optima),

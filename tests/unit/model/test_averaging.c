@@ -162,6 +162,39 @@ static void gradients_of_a_transformer(void **state)
     }
 }
 
+/* The flat array cut at 3001 elements, inside of tensors: as right as whole tensors, in as much memory. */
+static void split_is_right(void **state)
+{
+    for (int kind = 0; kind < 8; kind++) {
+        PK_ARENA_CLEANUP struct pk_arena a = {0};
+        struct pk_averaging_options o = options(PK_AVERAGE_BUCKET, kind & 1 ? PK_BF16 : PK_FP32, kind & 2);
+        struct pk_err err = {0};
+        o.split = true;
+        o.cap = 3001;
+        o.first_cap = kind & 4 ? 17 : 0;
+        struct trial t;
+        open_trial(&t, "cpu", &o, &model, &a);
+        assert_int_equal(t.dev.pool.current, pk_averaging_bytes(&o, &model));
+        for (int step = 0; step < 3; step++) {
+            pk_marks_clear(&t.dev.marks);
+            assert_int_equal(pk_averaging_step(&t.v, &err), PK_OK);
+            assert_int_equal(t.v.reduces_n, kind & 4 ? 1 + 9 : 9); /* 25300, 25283 / 3001 */
+            assert_int_equal(pk_averaging_check(&t.v, true, 1, &a, &err), PK_OK);
+        }
+        close_trial(&t);
+        struct trained x;
+        o.forward_ns = o.backward_ns = 0;
+        open_trained(&x, o, &a);
+        for (int step = 0; step < 2; step++) {
+            pk_marks_clear(&x.dev.marks);
+            assert_int_equal(pk_averaging_step(&x.v, &err), PK_OK);
+            if (pk_averaging_check(&x.v, true, 1, &a, &err))
+                fail_msg("kind %d: %s: %s", kind, err.what, err.why);
+        }
+        close_trained(&x);
+    }
+}
+
 /* Every gradient is told of once, the last layer's first, and when. */
 static void gradients_are_told_in_order(void **state)
 {
@@ -210,6 +243,24 @@ static void times_are_exact(void **state)
         assert_int_equal(pk_device_now_ns(&t.dev), 30000 + known[i].exposed_ns);
         close_trial(&t);
     }
+}
+
+/* Parts of 5000 elements: c alone at 10000, then b and a, in five, at 20000. The link is busy until 31000. */
+static void times_of_a_cut_array_are_exact(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_averaging_options o = options(PK_AVERAGE_BUCKET, PK_FP32, false);
+    struct pk_err err = {0};
+    struct trial t;
+    o.split = true;
+    o.cap = 5000;
+    open_trial(&t, "null", &o, &model, &a);
+    assert_int_equal(pk_averaging_step(&t.v, &err), PK_OK);
+    assert_int_equal(t.v.reduces_n, 6);
+    assert_int_equal(t.v.comm_ns, 6 * 1000 + 4 * 25300);
+    assert_int_equal(t.v.exposed_ns, 31000 + 5 * 1000 + 4 * 20300 - 20000);
+    assert_int_equal(pk_device_now_ns(&t.dev), 30000 + t.v.exposed_ns);
+    close_trial(&t);
 }
 
 /* Copies are the device's work: compute goes on behind them, so the step is longer by all of them. */
@@ -328,6 +379,8 @@ int main(void)
         cmocka_unit_test(every_way_is_right),
         cmocka_unit_test(wrong_is_noticed),
         cmocka_unit_test(times_are_exact),
+        cmocka_unit_test(times_of_a_cut_array_are_exact),
+        cmocka_unit_test(split_is_right),
         cmocka_unit_test(copies_take_time),
         cmocka_unit_test(models_of_the_reports),
         cmocka_unit_test(lists),

@@ -136,6 +136,27 @@ static void times_are_those_of_the_link(void **state)
     }
 }
 
+/* The flat array cut at 5000 elements: right over every transport, and as on the null device. */
+static void split_is_right_and_takes_its_time(void **state)
+{
+    static const enum pk_comm_kind kinds[] = {PK_COMM_LINK, PK_COMM_NCCL, PK_COMM_SELF, PK_COMM_MPI};
+    for (int i = 0; i < 4 * 4; i++) {
+        PK_ARENA_CLEANUP struct pk_arena a = {0};
+        struct pk_averaging_options o = options(PK_AVERAGE_BUCKET, i & 1 ? PK_BF16 : PK_FP32, i & 2);
+        o.split = true;
+        o.cap = 5000;
+        open_trial(kinds[i / 4], &o, &a);
+        step();
+        assert_int_equal(v.reduces_n, 6);
+        assert_int_equal(pk_averaging_check(&v, true, 1, &a, &err), PK_OK);
+        if (i / 4 < 2 && i % 4 == 0) {
+            assert_true(fake_cuda_agrees(v.comm_ns, 6 * 1000 + 4 * 25300, 6));
+            assert_true(fake_cuda_agrees(v.exposed_ns, 31000 + 5 * 1000 + 4 * 20300 - 20000, 1));
+        }
+        close_trial();
+    }
+}
+
 static uint64_t host_ns(struct pk_device *d)
 {
     return fake_cuda.host_ns;
@@ -248,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_way_is_right),
         TEST(times_are_those_of_the_link),
+        TEST(split_is_right_and_takes_its_time),
         TEST(timelines_are_on_the_hosts_clock),
         TEST(wrong_is_noticed),
         TEST(a_hang_ends),

@@ -52,9 +52,10 @@ static void right_on_the_cpu(void **state)
         "{\"compute_ms\":0.5,\"bucket_bytes\":4000000,\"gradients\":\"views\",\"model\":\"tiny\"}",
         "{\"compute_ms\":0.5,\"bucket_bytes\":999,\"gradients\":\"copy\",\"dtype\":\"bf16\",\"model\":"
         "\"tiny\"}",
+        "{\"compute_ms\":0.5,\"bucket_bytes\":1000001,\"split\":true,\"model\":\"tiny\"}",
         "{\"work\":\"transformer\",\"batch\":1,\"seq_len\":16,\"bucket_bytes\":4000000,\"gradients\":"
         "\"copy\",\"model\":\"tiny\"}"};
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
         for (unsigned v = 0; pk_probe_find("ddp-bucket")->variants[v].name; v++) {
             PK_ARENA_CLEANUP struct pk_arena a = {0};
             const struct pk_case c = case_of(v, points[i]);
