@@ -142,8 +142,12 @@ def test_a_message_is_as_wide_as_the_terminal(recorded, columns):
         message = lines[next(at for at, line in enumerate(lines) if line.startswith("perfkit: ") and not line.startswith("perfkit: gate: ")):]
         assert status and max(map(len, message)) <= columns, message
         joined = re.sub(r"\n {7,9}(?! )", " ", "\n".join(message)).splitlines()
-        assert joined == recorded(*args).stderr.splitlines()[-3:], message
-        wide += sum(len(line) > columns for line in joined)
+        whole = recorded(*args).stderr.splitlines()[-3:]
+        if max(map(len, " ".join(whole).split())) <= columns - 9:
+            assert joined == whole, message
+        else:  # the path of a store is longer than a line, and is cut
+            assert "".join(message).replace(" ", "") == "".join(whole).replace(" ", ""), message
+        wide += sum(len(line) > columns for line in whole)
     assert wide
 
 
