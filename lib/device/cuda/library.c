@@ -2,6 +2,7 @@
 #include "device/cuda/library.h"
 
 #include "base/err.h"
+#include "base/text/units.h"
 #include "build_config.h"
 
 #include <dlfcn.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 /* How a library reports its version: all but NVML as 10000 major + 100 minor + patch. */
@@ -295,6 +297,19 @@ static const char *try_file(const struct library_row *r, const char *path, const
     return why;
 }
 
+/* NVIDIA's libraries end the process where they get no memory (std::bad_alloc in their constructors). */
+static enum pk_code check_address_space(const struct library_row *r, struct pk_err *err)
+{
+    struct rlimit limit;
+    char text[32];
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur >= PK_LIBRARY_ADDRESS_SPACE)
+        return PK_OK;
+    pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be used", r->name);
+    pk_why(err, "the address space is limited to %s, which may be too little for it",
+           pk_format_bytes((int64_t)limit.rlim_cur, text, sizeof text));
+    return pk_fix(err, "raise the limit: `ulimit -v unlimited`");
+}
+
 enum pk_code pk_library_open(enum pk_cuda_library which, const struct pk_symbol *symbols, struct pk_arena *a,
                              struct pk_library *out, struct pk_err *err)
 {
@@ -308,6 +323,8 @@ enum pk_code pk_library_open(enum pk_cuda_library which, const struct pk_symbol 
         pk_why(err, "perfkit was built without its headers");
         return pk_fix(err, "add them to the CUDA Toolkit and build perfkit again");
     }
+    if (check_address_space(r, err))
+        return err->code;
     search_library(r->stem, r->major, a, &files);
     for (size_t i = 0; i < files.n; i++) {
         const char *why = try_file(r, files.v[i], symbols, a, out);

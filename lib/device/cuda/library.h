@@ -34,7 +34,11 @@ struct pk_symbol {
     void (**at)(void);
 };
 
-/* PK_E_UNAVAILABLE: not found (with the searched folders), refused (with both versions), or a symbol is missing. */
+/* With a smaller RLIMIT_AS no library is opened: where one gets no memory it may end the process. */
+#define PK_LIBRARY_ADDRESS_SPACE (8ull << 30)
+
+/* PK_E_UNAVAILABLE: not found (with the searched folders), refused (with both versions), a symbol is missing, or the address space is too
+ * small. */
 enum pk_code pk_library_open(enum pk_cuda_library which, const struct pk_symbol *symbols, struct pk_arena *a,
                              struct pk_library *out, struct pk_err *err) PK_MUST_CHECK;
 void pk_library_close(struct pk_library *l);

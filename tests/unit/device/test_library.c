@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,7 +114,6 @@ static void missing_functions_are_said(void **state)
     assert_non_null(there);
 }
 
-/* As pip lays them out below a virtual environment; NVML's versions are the driver's. */
 /* cuDNN's function of the version ends the process without it. */
 static void what_the_version_needs_is_opened_first(void **state)
 {
@@ -122,6 +122,24 @@ static void what_the_version_needs_is_opened_first(void **state)
                                            soname("libcudnn_graph", PK_CUDNN_MAJOR)));
 }
 
+static void a_small_address_space_is_said(void **state)
+{
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* it could not go on itself */
+#endif
+    struct rlimit all, few;
+    assert_int_equal(getrlimit(RLIMIT_AS, &all), 0);
+    few = (struct rlimit){PK_LIBRARY_ADDRESS_SPACE - 1, all.rlim_max};
+    setenv("PERFKIT_CUDA_LIBS", lay("right", soname("libcublasLt", PK_CUBLASLT_MAJOR), "right"), 1);
+    assert_int_equal(setrlimit(RLIMIT_AS, &few), 0);
+    const enum pk_code rc = pk_library_open(PK_LIB_CUBLASLT, NULL, &arena, &lib, &err);
+    assert_int_equal(setrlimit(RLIMIT_AS, &all), 0);
+    assert_int_equal(rc, PK_E_UNAVAILABLE);
+    assert_non_null(strstr(err.why, "address space"));
+    assert_non_null(strstr(err.fix, "ulimit -v"));
+}
+
+/* As pip lays them out below a virtual environment; NVML's versions are the driver's. */
 static void environments_are_looked_through(void **state)
 {
     unsetenv("PERFKIT_CUDA_LIBS");
@@ -154,6 +172,7 @@ int main(void)
         cmocka_unit_test(what_is_no_library_is_said),
         cmocka_unit_test(missing_functions_are_said),
         cmocka_unit_test(what_the_version_needs_is_opened_first),
+        cmocka_unit_test(a_small_address_space_is_said),
         cmocka_unit_test(environments_are_looked_through),
         cmocka_unit_test(folders_that_were_looked_in_are_said),
     };
