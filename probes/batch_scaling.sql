@@ -233,9 +233,13 @@ WHERE run_id = :run AND best = 1 ORDER BY min(ordinal) OVER (PARTITION BY settin
 -- column: micro_step_ns | Micro-step (ms) | ms | 3
 -- column: tokens_per_s | Tokens/s | | 0
 -- column: speedup | vs slowest | x | 2
+-- column: speedup_low | 95 % interval | x | 2 interval
 -- column: family | Setting | text | machine
-SELECT batch, variant, micro_step_ns, tokens_per_s, max(micro_step_ns) OVER (PARTITION BY family, batch) / micro_step_ns AS speedup, family
+SELECT batch, variant, micro_step_ns, tokens_per_s, first_value(micro_step_ns) OVER w / micro_step_ns AS speedup,
+       iif(row_number() OVER w = 1, NULL, first_value(training_low_ns / micro_steps) OVER w / training_high_ns * micro_steps) AS speedup_low,
+       iif(row_number() OVER w = 1, NULL, first_value(training_high_ns / micro_steps) OVER w / training_low_ns * micro_steps) AS speedup_high, family
 FROM (SELECT *, substr(setting, length(variant) + 3) AS family FROM batch_derived WHERE run_id = :run)
+WINDOW w AS (PARTITION BY family, batch ORDER BY micro_step_ns DESC, ordinal)
 ORDER BY min(ordinal) OVER (PARTITION BY family, batch), ordinal;
 
 -- view: batch_region

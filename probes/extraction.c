@@ -107,7 +107,7 @@ static const struct pk_axis axes[] = {
                .help = "of weights in products, activations, and what is stored"},
     [CODEC] = {"codec", .type = PK_AXIS_ENUM, .choices = codecs, .also = "compression", .def = "zstd-1",
                .born = "zstd-1", .help = "compression of the shards; zlib-6 is the report's gzip"},
-    [FILTER] = {"filter", .type = PK_AXIS_ENUM, .choices = pk_byte_filter_names, .def = "exponent",
+    [FILTER] = {"byte_filter", .type = PK_AXIS_ENUM, .choices = pk_byte_filter_names, .def = "exponent",
                 .born = "exponent",
                 .help = "order of the bytes before compression: byte planes, or the exponents first"},
     [THREADS] = {"threads", .type = PK_AXIS_INT, .unit = "threads", .min = 1, .max = 256, .also = "workers",
@@ -191,9 +191,9 @@ static const struct pk_preset presets[] = {
                                        "warmup=0", NULL}},
     {"seed", .summary = "the report's shape, its gzip and a filter with zstd",
      .blocks =
-         (const char *const[]){"model=qwen2.5-0.5b codec=zlib-6 filter=none",
-                               "model=qwen2.5-0.5b dtype=fp32,bf16 codec=zstd-1 filter=exponent threads=4",
-                               NULL},
+         (const char *const[]){
+             "model=qwen2.5-0.5b codec=zlib-6 byte_filter=none",
+             "model=qwen2.5-0.5b dtype=fp32,bf16 codec=zstd-1 byte_filter=exponent threads=4", NULL},
      .settings = (const char *const[]){"min-samples=3", NULL}},
     {0},
 };

@@ -5,7 +5,7 @@
 SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.status, c.message,
        printf('%s, layers %s to %s of %s, batch %d x %d, %s %s, %s', c.axes ->> 'dtype', c.axes ->> 'extract_from', c.axes ->> 'extract_to',
               c.axes ->> 'layers', c.axes ->> 'batch', c.axes ->> 'seq_len', plural(c.axes ->> 'samples', 'sample'), c.axes ->> 'codec' ||
-              CASE c.axes ->> 'filter' WHEN 'none' THEN '' ELSE ' after ' || (c.axes ->> 'filter') END,
+              CASE c.axes ->> 'byte_filter' WHEN 'none' THEN '' ELSE ' after ' || (c.axes ->> 'byte_filter') END,
               CASE WHEN c.axes ->> 'sink' = 'null' THEN 'no folder' ELSE 'a folder' END)
        || printf(', %s, %s', plural(c.axes ->> 'threads', 'thread'), plural(c.axes ->> 'slots', 'slot'))
        || CASE WHEN c.axes ->> 'ranks' > 1 THEN printf(', %d ranks', c.axes ->> 'ranks') ELSE '' END

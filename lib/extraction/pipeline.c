@@ -37,9 +37,11 @@ static size_t layer_bytes(const struct pk_extraction *x)
     return (size_t)(x->o.shards.batch * x->o.shards.length * x->o.shards.width) * element(x);
 }
 
+/* The padding of the last batch is token 0. */
 static void draw_tokens(struct pk_extraction *x)
 {
     const struct pk_transformer_config *m = &x->o.model;
+    memset(x->tokens, 0, x->batches * pk_transformer_tokens(m) * sizeof *x->tokens);
     for (size_t i = 0; i < x->o.shards.samples; i++) {
         struct pk_rng rng = {pk_rng_mix(x->o.seed + x->o.first_sample + i + 1)};
         for (size_t k = 0; k < m->seq; k++)

@@ -35,12 +35,12 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """.ci/run sets PERFKIT_REST_SANITIZED for its plain build: there, files of which the sanitized build runs the rest keep what it leaves out."""
+    """.ci/run sets PK_REST_SANITIZED for its plain build: there, files of which the sanitized build runs the rest keep what it leaves out."""
     if "PERFKIT_SANITIZED" in os.environ:
         for item in items:
             if item.get_closest_marker("not_sanitized"):
                 item.add_marker(pytest.mark.skip(reason="sanitizers see its calls in other tests, which are shorter"))
-    elif "PERFKIT_REST_SANITIZED" in os.environ and "PERFKIT_HAS_SANITIZED_TESTS" in os.environ:
+    elif "PK_REST_SANITIZED" in os.environ and "PERFKIT_HAS_SANITIZED_TESTS" in os.environ:
         rest = [item for item in items if not item.get_closest_marker("not_sanitized")]
         items[:] = [item for item in items if item.get_closest_marker("not_sanitized")]
         config.hook.pytest_deselected(items=rest)

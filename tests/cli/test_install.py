@@ -22,7 +22,7 @@ def installed(tmp_path_factory):
 
 def commands():
     text = subprocess.run([BINARY, "help"], capture_output=True, text=True, timeout=60, check=True).stdout
-    return re.findall(r"^  ([a-z]+) ", text, re.M)
+    return re.findall(r"^  ([a-z-]+) ", text, re.M)
 
 
 def test_each_command_has_a_man_page(installed):

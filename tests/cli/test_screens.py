@@ -115,7 +115,7 @@ def test_doctor_shows_what_is_ready_and_what_mends_the_rest(perfkit, size):
     whole = perfkit("doctor").stdout
     for name in re.findall(r"^([a-z0-9-]+) +(?:ok|warn|no|unavailable|degraded) ", whole, re.M):  # its state may be another by now
         assert re.search(rf"^{name} +(warn|no|unavailable|degraded) |[:, \n]{name}[,.]", text, re.M), (name, text)
-    assert "cpu" in ready and "rusage" in counted and lines[-1].startswith("Everything: perfkit doctor --details"), text
+    assert "cpu" in ready and "memory" in counted and lines[-1].startswith("Everything: perfkit doctor --details"), text
     assert "What to do" in lines[1] or "What to do" in lines[2], text
 
 
