@@ -110,8 +110,8 @@ static const struct pk_axis axes[] = {
     [FILTER] = {"byte_filter", .type = PK_AXIS_ENUM, .choices = pk_byte_filter_names, .def = "exponent",
                 .born = "exponent",
                 .help = "order of the bytes before compression: byte planes, or the exponents first"},
-    [THREADS] = {"threads", .type = PK_AXIS_INT, .unit = "threads", .min = 1, .max = 256, .also = "workers",
-                 .def = "1", .born = "1", .help = "threads that filter and compress"},
+    [THREADS] = {"compress_threads", .type = PK_AXIS_INT, .unit = "threads", .min = 1, .max = 256,
+                 .also = "workers", .def = "1", .born = "1", .help = "threads that filter and compress"},
     [SLOTS] = {"slots", .type = PK_AXIS_INT, .unit = "batches", .min = 1, .max = PK_SIMULATED_SLOTS_MAX,
                .also = "buffers queue", .def = "3", .born = "3",
                .help = "batches in host memory; the pipeline waits when all are in use"},
@@ -193,7 +193,7 @@ static const struct pk_preset presets[] = {
      .blocks =
          (const char *const[]){
              "model=qwen2.5-0.5b codec=zlib-6 byte_filter=none",
-             "model=qwen2.5-0.5b dtype=fp32,bf16 codec=zstd-1 byte_filter=exponent threads=4", NULL},
+             "model=qwen2.5-0.5b dtype=fp32,bf16 codec=zstd-1 byte_filter=exponent compress_threads=4", NULL},
      .settings = (const char *const[]){"min-samples=3", NULL}},
     {0},
 };

@@ -7,12 +7,12 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.status, c.message,
               c.axes ->> 'layers', c.axes ->> 'batch', c.axes ->> 'seq_len', plural(c.axes ->> 'samples', 'sample'), c.axes ->> 'codec' ||
               CASE c.axes ->> 'byte_filter' WHEN 'none' THEN '' ELSE ' after ' || (c.axes ->> 'byte_filter') END,
               CASE WHEN c.axes ->> 'sink' = 'null' THEN 'no folder' ELSE 'a folder' END)
-       || printf(', %s, %s', plural(c.axes ->> 'threads', 'thread'), plural(c.axes ->> 'slots', 'slot'))
+       || printf(', %s, %s', plural(c.axes ->> 'compress_threads', 'thread'), plural(c.axes ->> 'slots', 'slot'))
        || CASE WHEN c.axes ->> 'ranks' > 1 THEN printf(', %d ranks', c.axes ->> 'ranks') ELSE '' END
        || CASE WHEN c.axes ->> 'pad' THEN '' ELSE ', not padded' END AS setting,
        CAST(c.axes ->> 'batch' AS INTEGER) AS batch, CAST(c.axes ->> 'samples' AS INTEGER) AS samples, CAST(c.axes ->> 'seq_len' AS INTEGER) AS seq_len,
        (c.axes ->> 'samples' + (c.axes ->> 'batch') * coalesce(c.axes ->> 'ranks', 1) - 1) / ((c.axes ->> 'batch') * coalesce(c.axes ->> 'ranks', 1)) AS batches,
-       iif(c.variant = 'pipelined', CAST(c.axes ->> 'threads' AS INTEGER), 1) AS threads, m.*
+       iif(c.variant = 'pipelined', CAST(c.axes ->> 'compress_threads' AS INTEGER), 1) AS threads, m.*
 FROM v_case c
 LEFT JOIN (SELECT case_id AS of_case,
                   max(median) FILTER (WHERE metric = 'extract_ns') AS extract_ns,

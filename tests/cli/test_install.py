@@ -34,7 +34,7 @@ def test_each_command_has_a_man_page(installed):
         page = (folder / f"perfkit-{command}.1").read_text().replace("\\-", "-").replace("\\(aq", "'").replace("\\(ga", "`")
         options = re.findall(r"^ {2,6}(-.*?)(?: {2,}.*)?$", help_text, re.M)
         assert options and not [o for o in options if f"\n.B {o}\n" not in page], command
-        assert f"perfkit-{command} \\- " in (folder / f"perfkit-{command}.1").read_text().replace("\\-" + command, "-" + command)
+        assert f"perfkit-{command}".replace("-", "\\-") + " \\- " in (folder / f"perfkit-{command}.1").read_text()
 
 
 SCRIPTS = [("bash", "bash-completion/completions/perfkit"), ("zsh", "zsh/site-functions/_perfkit"), ("fish", "fish/vendor_completions.d/perfkit.fish")]

@@ -2,7 +2,7 @@
 
 how="hooks": a forward hook on each chosen layer copies its output to the host, and when all batches are done everything is pickled and
 compressed with gzip, as in the report. how="hidden-states": the model returns the states of all layers, as with output_hidden_states, the
-chosen ones are copied, and one safetensors file is written. Neither overlaps anything. codec, filter, threads and slots are not used."""
+chosen ones are copied, and one safetensors file is written. Neither overlaps anything. codec, byte_filter, compress_threads and slots are not used."""
 import gzip
 import io
 import json
@@ -16,7 +16,7 @@ from shared.torch_run import device_of
 from shared.wire import Skip, axes_of
 
 KNOWN = {"layers": 4, "d_model": 128, "heads": 4, "kv_heads": 2, "d_ff": 384, "vocab": 1000, "extract_from": 1, "extract_to": 3, "batch": 4,
-         "seq_len": 64, "samples": 61, "pad": True, "dtype": "fp32", "codec": "zstd-1", "byte_filter": "exponent", "threads": 1, "slots": 3,
+         "seq_len": 64, "samples": 61, "pad": True, "dtype": "fp32", "codec": "zstd-1", "byte_filter": "exponent", "compress_threads": 1, "slots": 3,
          "sink": "null", "ranks": 1}
 GOLDEN, MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
 
