@@ -166,6 +166,27 @@ def test_a_second_signal(perfkit):
     assert gone(token, SOON)
 
 
+BORN_STOPPED = """#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int setpgid(pid_t pid, pid_t group)
+{
+    raise(SIGSTOP);
+    return (int)syscall(SYS_setpgid, pid, group);
+}
+"""
+
+
+@pytest.mark.skipif("PERFKIT_SANITIZED" in os.environ or not shutil.which("cc"), reason="the library would come before the sanitizers'; or no cc")
+def test_a_keeper_that_is_stopped_at_birth(perfkit):
+    """Before it could start the program: perfkit waits 5 s for it, twice."""
+    (perfkit.cwd / "stop.c").write_text(BORN_STOPPED)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "stop.so", "stop.c"], cwd=perfkit.cwd, check=True, timeout=60)
+    p = perfkit.start("exec", "--no-save", "-r", "1", "--", "true", env={"LD_PRELOAD": str(perfkit.cwd / "stop.so")})
+    assert p.wait(timeout=30) == 1
+
+
 @pytest.mark.parametrize("signum", (None, *SIGNALS[1:]))
 @pytest.mark.parametrize("args", (("--", "./heed"), ("--prepare", "exec ./heed", "--", "touch", "started")))
 def test_a_command_that_heeds(perfkit, args, signum):

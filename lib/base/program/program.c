@@ -225,8 +225,17 @@ int pk_program_start(struct pk_program *p, const struct pk_program_setup *setup)
     struct started r = {.error = errno};
     sigprocmask(SIG_SETMASK, &old, NULL);
     close(fd[1]);
-    if (keeper > 0 && !receive(fd[0], &r, sizeof r))
+    struct pollfd told = {fd[0], POLLIN, 0};
+    const uint64_t deadline_ns = pk_clock_ns() + PK_PROGRAM_PATIENCE_NS;
+    int ready = 1;
+    while (keeper > 0 && (ready = pk_poll_until(&told, 1, deadline_ns, NULL)) < 0)
+        ;
+    if (!ready) { /* somebody stopped it, or the program before its exec */
+        r.error = ETIMEDOUT;
+        kill(keeper, SIGKILL);
+    } else if (keeper > 0 && !receive(fd[0], &r, sizeof r)) {
         r.error = ECHILD; /* somebody killed the keeper */
+    }
     if (r.error) {
         close(fd[0]);
         while (keeper > 0 && waitpid(keeper, NULL, 0) < 0 && errno == EINTR)
