@@ -6,6 +6,7 @@
 #include "bench/transport.h"
 
 #include "model/epoch/epoch.h"
+#include "model/shape/axes.h"
 #include "model/transformer/check.h"
 #include "model/transformer/forecast.h"
 
@@ -80,21 +81,12 @@ static const struct pk_axis axes[] = {
                                          NULL},
                .def = "tiny", .born = "tiny",
                .help = "tiny, or a model of the reports; sets layers, d_model, heads, d_ff, vocab, seq_len"},
-    [LAYERS] = {"layers", .type = PK_AXIS_INT, .unit = "layers", .min = 1, .max = 1024,
-                .also = "depth n_layer n_layers num_layers num_hidden_layers", .def = "2", .born = "2",
-                .help = "blocks"},
-    [D_MODEL] = {"d_model", .type = PK_AXIS_INT, .unit = "features", .min = 8, .max = 65536,
-                 .also = "width hidden hidden_size embed_dim n_embd", .def = "64", .born = "64",
-                 .help = "width of the residual stream, a multiple of 8"},
-    [HEADS] = {"heads", .type = PK_AXIS_INT, .unit = "heads", .min = 1, .max = 1024,
-               .also = "n_head n_heads num_heads num_attention_heads", .def = "4", .born = "4",
-               .help = "number of attention heads; must divide d_model"},
-    [D_FF] = {"d_ff", .type = PK_AXIS_INT, .unit = "features", .min = 8, .max = 262144,
-              .also = "ff ffn ff_dim d_ffn intermediate intermediate_size", .def = "256", .born = "256",
-              .help = "width inside the gated unit, a multiple of 8"},
-    [VOCAB] = {"vocab", .type = PK_AXIS_INT, .unit = "tokens", .min = 2, .max = 1048576,
-               .also = "vocabulary vocab_size", .def = "256", .born = "256",
-               .help = "rows of the embedding and of the head; 256 for the bytes of `perfkit make-tokens`"},
+    [LAYERS] = PK_AXIS_LAYERS("2", "blocks"),
+    [D_MODEL] = PK_AXIS_D_MODEL("64", "width of the residual stream, a multiple of 8"),
+    [HEADS] = PK_AXIS_HEADS("4"),
+    [D_FF] = PK_AXIS_D_FF("256"),
+    [VOCAB] = PK_AXIS_VOCAB(
+        "256", "rows of the embedding and of the head; 256 for the bytes of `perfkit make-tokens`"),
     [SEQ_LEN] = {"seq_len", .type = PK_AXIS_INT, .unit = "tokens", .min = 1, .max = PK_CONTEXT_MAX,
                  .also = "context context_length context_len sequence sequence_length length max_seq_len",
                  .def = "32", .born = "32", .help = "tokens per sample"},
@@ -135,23 +127,14 @@ static const struct pk_axis axes[] = {
     [BUCKET_BYTES] = {"bucket_bytes", .type = PK_AXIS_SIZE, .unit = "bytes", .min = 4, .max = 1e15,
                       .also = "bucket bucket_size bucket_cap bucket_cap_mb", .def = "25MB", .born = "25MB",
                       .help = "gradients of one all-reduce at most"},
-    [TRANSPORT] = {"transport", .type = PK_AXIS_ENUM, .choices = PK_TRANSPORTS, .def = "link", .born = "link",
-                   .help = "kind of ranks: link: virtual ranks on a link of given speed; self: a single "
-                           "rank; mpi: processes over MPI; nccl: processes with a GPU each, over NCCL"},
+    [TRANSPORT] = PK_AXIS_TRANSPORT,
     [RANKS] = {"ranks", .type = PK_AXIS_INT, .unit = "ranks", .min = 1, .max = 1048576,
                .also = "world_size nproc nproc_per_node processes", .def = "2", .born = "2",
                .applies = has_ranks, .implies = "transport=mpi",
                .help = "number of ranks that train together"},
-    [LATENCY] = {"link_latency_us", .type = PK_AXIS_FLOAT, .unit = "us", .min = 0, .max = 1e9,
-                 .also = "latency launch", .def = "20", .born = "20", .applies = on_link,
-                 .implies = "transport=link", .help = "fixed time of an all-reduce on the virtual link"},
-    [BANDWIDTH] = {"link_bytes_per_s", .type = PK_AXIS_RATE, .unit = "bytes/s", .min = 1, .max = 1e15,
-                   .also = "bandwidth link_bandwidth", .def = "10GB", .born = "10GB", .applies = on_link,
-                   .implies = "transport=link",
-                   .help = "bandwidth of the virtual link per second (busbw): 25GB is 200 Gbit/s"},
-    [JITTER] = {"link_jitter", .type = PK_AXIS_FLOAT, .min = 0, .max = 1, .also = "jitter", .def = "0",
-                .born = "0", .applies = on_link, .implies = "transport=link",
-                .help = "standard deviation of the logarithm of all-reduce times on the virtual link"},
+    [LATENCY] = PK_AXIS_LINK_LATENCY(on_link),
+    [BANDWIDTH] = PK_AXIS_LINK_BANDWIDTH(on_link),
+    [JITTER] = PK_AXIS_LINK_JITTER(on_link),
     {0},
 };
 

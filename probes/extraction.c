@@ -7,6 +7,7 @@
 
 #include "base/text/units.h"
 #include "extraction/pipeline.h"
+#include "model/shape/axes.h"
 #include "model/transformer/forecast.h"
 #include "shard/entropy.h"
 
@@ -66,24 +67,14 @@ static const struct pk_axis axes[] = {
                                          NULL},
                .def = "tiny", .born = "tiny",
                .help = "tiny, or the report's; sets the shape, the layers to extract, and samples"},
-    [LAYERS] = {"layers", .type = PK_AXIS_INT, .unit = "layers", .min = 1, .max = 1024,
-                .also = "depth n_layer n_layers num_layers num_hidden_layers", .def = "4", .born = "4",
-                .help = "blocks of the model; all of them run"},
-    [D_MODEL] = {"d_model", .type = PK_AXIS_INT, .unit = "features", .min = 8, .max = 65536,
-                 .also = "width hidden hidden_size embed_dim n_embd", .def = "128", .born = "128",
-                 .help = "width of the hidden states, a multiple of 8"},
-    [HEADS] = {"heads", .type = PK_AXIS_INT, .unit = "heads", .min = 1, .max = 1024,
-               .also = "n_head n_heads num_heads num_attention_heads", .def = "4", .born = "4",
-               .help = "number of attention heads; must divide d_model"},
+    [LAYERS] = PK_AXIS_LAYERS("4", "blocks of the model; all of them run"),
+    [D_MODEL] = PK_AXIS_D_MODEL("128", "width of the hidden states, a multiple of 8"),
+    [HEADS] = PK_AXIS_HEADS("4"),
     [KV_HEADS] = {"kv_heads", .type = PK_AXIS_INT, .unit = "heads", .min = 1, .max = 1024,
                   .also = "n_kv_heads num_key_value_heads", .def = "2", .born = "2",
                   .help = "heads of keys and values, each shared by heads / kv_heads heads"},
-    [D_FF] = {"d_ff", .type = PK_AXIS_INT, .unit = "features", .min = 8, .max = 262144,
-              .also = "ff ffn ff_dim d_ffn intermediate intermediate_size", .def = "384", .born = "384",
-              .help = "width inside the gated unit, a multiple of 8"},
-    [VOCAB] = {"vocab", .type = PK_AXIS_INT, .unit = "tokens", .min = 2, .max = 1048576,
-               .also = "vocabulary vocab_size", .def = "1000", .born = "1000",
-               .help = "rows of the embedding; there is no head"},
+    [D_FF] = PK_AXIS_D_FF("384"),
+    [VOCAB] = PK_AXIS_VOCAB("1000", "rows of the embedding; there is no head"),
     [EXTRACT_FROM] = {"extract_from", .type = PK_AXIS_INT, .unit = "layer", .min = 0, .max = 1023,
                       .also = "first_layer", .def = "1", .born = "1",
                       .help = "first layer whose hidden states are extracted, from 0"},

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "base/text/units.h"
+#include "model/shape/axes.h"
 #include "model/transformer/check.h"
 #include "model/transformer/forecast.h"
 
@@ -41,21 +42,11 @@ static const struct pk_axis axes[] = {
                                              NULL},
                .def = "tiny", .born = "tiny",
                .help = "tiny, or a model of the report; sets layers, d_model, heads, d_ff, batch, seq_len"},
-    [LAYERS] = {"layers", .type = PK_AXIS_INT, .unit = "layers", .min = 1, .max = 1024,
-                .also = "depth n_layer n_layers num_layers num_hidden_layers", .def = "2", .born = "2",
-                .help = "blocks"},
-    [D_MODEL] = {"d_model", .type = PK_AXIS_INT, .unit = "features", .min = 8, .max = 65536,
-                 .also = "width hidden hidden_size embed_dim n_embd", .def = "256", .born = "256",
-                 .help = "width of the residual stream, a multiple of 8"},
-    [HEADS] = {"heads", .type = PK_AXIS_INT, .unit = "heads", .min = 1, .max = 1024,
-               .also = "n_head n_heads num_heads num_attention_heads", .def = "4", .born = "4",
-               .help = "number of attention heads; must divide d_model"},
-    [D_FF] = {"d_ff", .type = PK_AXIS_INT, .unit = "features", .min = 8, .max = 262144,
-              .also = "ff ffn ff_dim d_ffn intermediate intermediate_size", .def = "1024", .born = "1024",
-              .help = "width inside the gated unit, a multiple of 8"},
-    [VOCAB] = {"vocab", .type = PK_AXIS_INT, .unit = "tokens", .min = 2, .max = 1048576,
-               .also = "vocabulary vocab_size", .def = "10000", .born = "10000",
-               .help = "rows of the embedding and of the head"},
+    [LAYERS] = PK_AXIS_LAYERS("2", "blocks"),
+    [D_MODEL] = PK_AXIS_D_MODEL("256", "width of the residual stream, a multiple of 8"),
+    [HEADS] = PK_AXIS_HEADS("4"),
+    [D_FF] = PK_AXIS_D_FF("1024"),
+    [VOCAB] = PK_AXIS_VOCAB("10000", "rows of the embedding and of the head"),
     [BATCH] = {"batch", .type = PK_AXIS_INT, .unit = "sequences", .min = 1, .max = 65536,
                .also = "batch_size micro_batch bs", .def = "4", .born = "4", .help = "sequences per step"},
     [SEQ_LEN] = {"seq_len", .type = PK_AXIS_INT, .unit = "tokens", .min = 1, .max = PK_CONTEXT_MAX,
