@@ -233,13 +233,14 @@ static void describe(const struct pk_case *c, uint64_t first, struct pk_shard_co
     s->n_attributes = N + 2;
 }
 
-/* Of one rank: whole batches, shared evenly. */
+/* Of one rank: whole batches, shared evenly. A check point is of one rank, and every process runs it. */
 static enum pk_code options_of(const struct pk_case *c, enum pk_device_kind kind, unsigned rank,
                                struct pk_arena *a, struct pk_extraction_options *o, struct pk_err *err)
 {
     const struct pk_transformer_config m = config_of(c, kind);
     const uint64_t ranks = (uint64_t)pk_case_int(c, RANKS), all = (uint64_t)pk_case_int(c, SAMPLES);
     const uint64_t batches = (all + m.batch - 1) / m.batch;
+    rank %= (unsigned)ranks;
     const uint64_t first = batches * rank / ranks * m.batch, end = batches * (rank + 1) / ranks * m.batch;
     const unsigned from = (unsigned)pk_case_int(c, EXTRACT_FROM), to = (unsigned)pk_case_int(c, EXTRACT_TO);
     unsigned *layers = pk_new_n(a, unsigned, to >= from ? to - from + 1 : 1);

@@ -11,6 +11,7 @@ import time
 
 import pytest
 from stored import query
+from test_ranks import real
 
 HERE = pathlib.Path(__file__).parent
 REPORT = str(HERE / "report_extraction.py")
@@ -180,3 +181,12 @@ def test_kills_leave_no_broken_shard_and_the_next_run_continues(measured, perfki
     (note,) = query(perfkit, "SELECT notes ->> '$.extraction.resumed_from' FROM slice WHERE pass = 'timing' ORDER BY id DESC LIMIT 1")[0]
     assert note == max(seen, default=0)
     assert contents(folder) == good and samples_of(folder) == 400
+
+
+@real
+def test_two_ranks_extract_a_part_each(measured, perfkit, tmp_path):
+    """Whole batches each; every process runs the check points, which are of one rank."""
+    r = run(perfkit, "-v", "pipelined", "-a", "codec=none", "-a", "byte_filter=none", "--samples", "9", "-a", f"sink={tmp_path}", "--ranks", "2", device="cpu")
+    assert by_variant(r, "throughput")["pipelined"]["real_samples"] == 9
+    for k, n in ((0, 4), (1, 5)):
+        assert {row["samples"] for row in perfkit("verify", tmp_path / f"rank-{k}", "--format", "json").rows("layers")} == {n}
