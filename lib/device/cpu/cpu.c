@@ -36,6 +36,17 @@ const struct pk_cpus *pk_cpu_cpus(const struct pk_device *dev)
     return cpus->n ? cpus : NULL;
 }
 
+void pk_cpu_spare(const struct pk_device *dev, struct pk_cpus *out)
+{
+    const struct pk_cpus *all = dev->kind == PK_DEVICE_CPU ? pk_cpu_cpus(dev) : NULL;
+    out->n = 0;
+    if (!all)
+        return;
+    const unsigned used = pk_cpu_threads(dev) < all->n ? pk_cpu_threads(dev) : 0;
+    out->n = all->n - used;
+    memcpy(out->v, all->v + used, out->n * sizeof *out->v);
+}
+
 static const char *cpu_unavailable(void)
 {
     return NULL;

@@ -20,6 +20,9 @@ void pk_cpu_parallel_for(struct pk_device *dev, pk_task_fn *fn, void *arg, size_
 unsigned pk_cpu_threads(const struct pk_device *dev);
 /* The CPUs that its threads may be bound to, for other threads of this process; NULL when none is bound. */
 const struct pk_cpus *pk_cpu_cpus(const struct pk_device *dev);
+/* The same without those of its own threads, or all when these have every one. n = 0 on other devices, and when no thread is bound: then a
+ * new thread runs where its creator may. */
+void pk_cpu_spare(const struct pk_device *dev, struct pk_cpus *out);
 
 /* PK_E_USAGE when `threads` exceeds the number of CPUs that this process may use (affinity, control group's quota), or the number in
  * `cpus` (as in pk_device_options); 0 means all of them. For the user's options; opening a device does not check them again. */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "device/cpu/cpu.h"
 
 #include <string.h>
 
@@ -75,6 +76,8 @@ static void *work(void *arg)
     const struct pk_loader_thread *me = arg;
     struct pk_loader *l = me->l;
     uint64_t seen = 0;
+    if (l->cpus.n)
+        pk_bind_thread(&l->cpus); /* refused: it runs beside the thread that measures */
     while (wait_for_epoch(l, &seen))
         for (size_t k = me->number; k < l->steps; k += l->workers) {
             if (!wait_for_room(l, k))
@@ -115,6 +118,7 @@ enum pk_code pk_loader_open(struct pk_loader *l, struct pk_device *dev, const st
                             .n_slots = AHEAD + workers};
     if (make_slots(l, a, err))
         return err->code;
+    pk_cpu_spare(dev, &l->cpus);
     l->threads = pk_new_n(a, struct pk_loader_thread, workers);
     pthread_mutex_init(&l->lock, NULL);
     pthread_condattr_t monotonic;

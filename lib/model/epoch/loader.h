@@ -5,6 +5,7 @@
 #pragma once
 
 #include "device/lane.h"
+#include "machine/bind.h"
 #include "model/epoch/tokens.h"
 
 #include <pthread.h>
@@ -41,6 +42,7 @@ struct pk_loader {
     unsigned workers, started;       /* threads */
     uint64_t epoch;
     bool quit;
+    struct pk_cpus cpus; /* of the threads: those that the device's threads leave (pk_cpu_spare) */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct pk_loader_thread {

@@ -7,6 +7,10 @@
 #include <stdarg.h>
 #include <cmocka.h>
 // clang-format on
+#include "device/cpu/cpu.h"
+#include "machine/machine.h"
+
+#include <sched.h>
 #include <string.h>
 
 static struct pk_err err;
@@ -29,11 +33,11 @@ static void ok(enum pk_code rc)
         fail_msg("%s; %s", err.what, err.why);
 }
 
-static void open_trial(struct trial *t, const char *device, struct pk_schedule s, struct pk_epoch_options o,
-                       unsigned workers)
+static void open_trial_on(struct trial *t, const char *device, const struct pk_device_options *d,
+                          struct pk_schedule s, struct pk_epoch_options o, unsigned workers)
 {
     *t = (struct trial){0};
-    ok(pk_device_open(&t->dev, device, &(struct pk_device_options){.threads = 1, .no_bind = true}, &err));
+    ok(pk_device_open(&t->dev, device, d, &err));
     ok(pk_comm_open(&t->comm, PK_COMM_LINK, &t->dev,
                     &(struct pk_comm_options){.ranks = s.ranks, .link = slow}, &err));
     ok(pk_tokens_open(&t->tokens, NULL, 5, 50, 3, &err));
@@ -44,6 +48,12 @@ static void open_trial(struct trial *t, const char *device, struct pk_schedule s
     t->input.targets = pk_device_alloc(&t->dev, 1024, PK_TAG_INPUT);
     const struct pk_epoch_model m = model_of_delays(&t->model);
     ok(pk_epoch_open(&t->epoch, &t->dev, &t->comm, &t->loader, &m, &o, &t->input, &t->arena, &err));
+}
+
+static void open_trial(struct trial *t, const char *device, struct pk_schedule s, struct pk_epoch_options o,
+                       unsigned workers)
+{
+    open_trial_on(t, device, &(struct pk_device_options){.threads = 1, .no_bind = true}, s, o, workers);
 }
 
 static void close_trial(struct trial *t)
@@ -204,6 +214,34 @@ static void threads_make_what_the_caller_makes(void **state)
     close_trial(&more);
 }
 
+/* The CPU device's own threads keep their CPUs as long as there are others; the device unbinds its caller when it is closed. */
+static void threads_leave_the_cpus_that_measure(void **state)
+{
+    struct pk_cpus all;
+    all.n = pk_machine_cpus(all.v, PK_CPUS_MAX);
+    for (int row = 0; row < 3; row++) {
+        const bool every = row == 1, free_to_move = row == 2;
+        const struct pk_device_options d = {.threads = every ? all.n : 1, .no_bind = free_to_move};
+        struct trial t;
+        cpu_set_t before, on;
+        assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+        open_trial_on(&t, "cpu", &d, (struct pk_schedule){.samples = 4, .batch = 2, .ranks = 1},
+                      (struct pk_epoch_options){.accum = 1, .bucket = 1000}, 2);
+        pk_loader_begin(&t.loader);
+        for (size_t k = 0; k < 2; k++) { /* one of each thread: both are bound by then */
+            assert_non_null(pk_loader_take(&t.loader, k));
+            pk_loader_release(&t.loader);
+        }
+        for (unsigned i = 0; i < 2; i++) {
+            assert_int_equal(pthread_getaffinity_np(t.loader.threads[i].id, sizeof on, &on), 0);
+            assert_true(free_to_move ? CPU_EQUAL(&on, &before) : CPU_COUNT(&on) > 0);
+            for (unsigned c = 0; c < all.n && !free_to_move; c++)
+                assert_int_equal(!!CPU_ISSET(all.v[c], &on), every || all.n == 1 || c > 0);
+        }
+        close_trial(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +249,7 @@ int main(void)
         cmocka_unit_test(a_rank_without_samples_takes_part),
         cmocka_unit_test(counts_add_up_to_the_samples),
         cmocka_unit_test(threads_make_what_the_caller_makes),
+        cmocka_unit_test(threads_leave_the_cpus_that_measure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
