@@ -190,6 +190,22 @@ def test_more_shards_never_need_more_memory(perfkit, data):
         before = m
 
 
+def test_a_plan_without_a_number_of_chips(perfkit):
+    """One chip where a step fits there, else the meshes of 8; and what no 8 chips hold is printed with what it needs. An axis is a mesh."""
+    meshes = plan(perfkit)["meshes"]
+    assert meshes[0]["status"] == "best" and {r["chips"] for r in meshes} == {8}
+    assert plan(perfkit, "--chips", "8")["meshes"] == meshes
+    (one,) = plan(perfkit, "--batch", "4", "--seq", "512")["meshes"]
+    assert one["chips"] == 1 and one["status"] == "best"
+    (given,) = plan(perfkit, "--dp", "1")["meshes"]
+    assert given["chips"] == 1 and given["status"] == "does not fit"
+    r = perfkit("plan", "parallel", "--model", "llama-3-405b", "--format", "json")
+    (row,), notes = r.rows("meshes"), " ".join(r.json()["tables"]["meshes"]["notes"])
+    assert r.status == 0 and row["chips"] == 1 and row["status"] == "does not fit" and r.rows("memory_terms") and r.rows("time_terms")
+    refusal = perfkit("plan", "parallel", "--model", "llama-3-405b", "--chips", "8").error()
+    assert all(refusal[part] in notes for part in ("what", "why", "try"))
+
+
 def test_search_finds_what_brute_force_finds(perfkit):
     """Every mesh one by one, from its options, against the ranking of the search."""
     base = ("--model", "transformer:layers=4,width=512,ff=2048,heads=4,kv_heads=2,vocab=8192", "--batch", "8", "--seq", "256",

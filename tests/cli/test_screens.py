@@ -134,6 +134,20 @@ def test_a_first_screen_does_not_scroll(perfkit, recorded, args, size):
         assert any(line.startswith("perfkit: gate: ") for line in lines), lines
 
 
+@pytest.mark.parametrize("size", SCREENS)
+@pytest.mark.parametrize("args", [(), ("--model", "llama-3-70b", "--chips", "512"), ("--model", "llama-3-405b")], ids=" ".join)
+def test_a_plan_shows_its_meshes_and_the_memory_of_the_best(perfkit, args, size):
+    status, lines = on_screen(perfkit, "plan", "parallel", *args, size=size)
+    text = "\n".join(lines)
+    assert status == 0 and re.match("Nothing fits: " if "llama-3-405b" in args else "Best mesh: ", lines[0]), text
+    assert re.search(r"Memory of a chip: weights [0-9.]+ \+ .* = [0-9.]+ GB of 80\.00 GB\.", " ".join(text.split())), text
+    fits(lines, size)
+    assert any(re.match("(Rank)? *1 ", line) for line in lines) and "Terms" not in text, text
+    assert re.sub(r"\s+", " ", text).split("Everything: ")[1].startswith(" ".join(("perfkit plan parallel", *args, "--details"))), text
+    for option, last in (("--details", "Terms of the time of a step"), ("--explain", "Every value, from top to bottom")):
+        assert last in on_screen(perfkit, "plan", "parallel", *args, option, size=size)[1], option
+
+
 @pytest.mark.parametrize("columns", [60, 80])
 def test_a_message_is_as_wide_as_the_terminal(recorded, columns):
     wide = 0

@@ -18,7 +18,8 @@ const struct pk_opt pk_plan_parallel_rows[] = {
     {"chips", 0, PK_OPT_INT, O(chips), "N", 0, PK_PLAN_CHIPS_MAX, .def = "0",
      .group = "plan parallel: the mesh",
      .help =
-         "search all meshes of this number of chips; 0: only the axes that are given, the others being 1"},
+         "search all meshes of this number of chips; 0: the axes that are given, the others being 1; without "
+         "any axis one chip, or 8 if a step does not fit there"},
     PK_MESH_AXES(AXIS_OPTION){
         "chip", 0, PK_OPT_TEXT, O(chip), "NAME", .def = "h100-sxm", .group = "plan parallel: a chip",
         .help = "data sheet of h100-sxm, h200-sxm, a100-80gb or tpu-v5p, for what is not given or measured"},

@@ -1,6 +1,8 @@
 /* Report: rows of the tables of a plan, from evaluated values. */
 #include "model/parallel/report.h"
 
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "model/parallel/limits.h"
 #include "model/parallel/rates.h"
 
@@ -326,6 +328,34 @@ static void print_devices(const struct view *w)
 
 /* --- meshes --- */
 
+/* Who asks for an explanation wants all of it. */
+static bool is_short(const struct view *w)
+{
+    return pk_out_short(w->out) && !w->r->explain;
+}
+
+/* The answer in two lines, above the tables. */
+static void print_summary(const struct view *w)
+{
+    const struct pk_plan_values *v = &w->memory;
+    char step[32];
+    if (!is_short(w))
+        return;
+    pk_out_note(w->out,
+                pk_printf(w->a, "%s: %s, %s, %s a step, %.0f tokens a second.",
+                          w->r->ranking->fitting ? "Best mesh" : "Nothing fits",
+                          pk_plural((size_t)pk_mesh_chips(w->best), "chip", w->a),
+                          pk_mesh_text(w->best, w->a), pk_format_ns(w->time.step_ns, step, sizeof step),
+                          1e9 * (double)w->s->batch * (double)w->s->seq / w->time.step_ns));
+    pk_out_note(w->out,
+                pk_printf(w->a,
+                          "Memory of a chip: weights %.2f + gradients %.2f + optimizer %.2f + activations "
+                          "%.2f + gathered %.2f = %.2f GB of %.2f GB.",
+                          v->weights_sum / 1e9, v->gradients_sum / 1e9, v->optimizer_sum / 1e9,
+                          v->activations_sum / 1e9, v->gathered_sum / 1e9, v->memory_bytes / 1e9,
+                          w->s->memory_bytes / 1e9));
+}
+
 static const char *compared(const struct pk_interval *ratio, bool fits, size_t i)
 {
     const bool equal = ratio->lo == 1 && ratio->hi == 1;
@@ -364,8 +394,12 @@ static void print_meshes(const struct view *w)
 {
     static const struct pk_column columns[] = {
         COUNT("rank", "Rank"),
-        COUNT("chips", "Chips"),
-#define MESH_COLUMN(name, ...) {.key = #name, .heading = #name, .decimals = -1},
+        {.key = "chips", .heading = "Chips", .decimals = -1, .optional = 4},
+#define MESH_COLUMN(name, ...)                                                                               \
+    {.key = #name,                                                                                           \
+     .heading = #name,                                                                                       \
+     .decimals = -1,                                                                                         \
+     .optional = PK_MESH_##name == PK_MESH_interleave ? 5 : 0},
         PK_MESH_AXES(MESH_COLUMN) MS("step_ns", "Step"),
         {.key = "tokens_per_s", .heading = "Tokens/s", .optional = 2},
         {.key = "ratio_low", .heading = "Of best, low", .decimals = 3, .optional = 3},
@@ -375,10 +409,14 @@ static void print_meshes(const struct view *w)
     const struct pk_plan_ranking *k = w->r->ranking;
     const size_t n = w->r->top && w->r->top < k->n ? w->r->top : k->n;
     pk_out_table(w->out, "meshes", "Meshes by the time of a step", PK_COLUMNS(columns));
+    if (is_short(w))
+        pk_out_fit(w->out);
     for (size_t i = 0; i < n && !pk_out_broken(w->out); i++)
         put_mesh(w, i);
     pk_out_note(w->out, pk_printf(w->a, "%zu of %zu meshes fit in memory; %zu are printed (--top 0: all).",
                                   k->fitting, k->n, n));
+    if (k->note)
+        pk_out_note(w->out, k->note);
 }
 
 static void print_totals(const struct view *w)
@@ -415,7 +453,9 @@ void pk_plan_print(struct pk_out *out, const struct pk_plan_report *r, struct pk
     pk_plan_mesh(w->s, w->best, &w->time, &w->memory);
     for (unsigned c = 0; c < PK_PLAN_CORNERS; c++)
         pk_plan_corner(w->s, w->best, c, &w->corner[c]);
+    print_summary(w);
     print_meshes(w);
+    pk_out_detail(out, is_short(w));
     print_memory(w);
     print_balance(w);
     print_devices(w);

@@ -21,5 +21,5 @@ struct pk_plan_report {
  *   model, rates  what it was computed from, with the source of each rate
  *   memory_terms, time_terms   what is not 0, with formula and assumption; with `explain` the table
  *   explain       every value instead, from top to bottom, with its numbers
- * Texts in `a`. */
+ * In a short output only `meshes`, below two lines with the best mesh and its memory, unless it is to be explained. Texts in `a`. */
 void pk_plan_print(struct pk_out *out, const struct pk_plan_report *r, struct pk_arena *a);

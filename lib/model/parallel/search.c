@@ -169,7 +169,7 @@ static int by_rank(const void *a, const void *b)
 
 static void rank(struct walk *w, struct pk_plan_ranking *out)
 {
-    *out = (struct pk_plan_ranking){w->found, w->n, 0};
+    *out = (struct pk_plan_ranking){.v = w->found, .n = w->n};
     for (size_t i = 0; i < w->n; i++) {
         if (w->found[i].memory_bytes > w->s->memory_bytes)
             w->found[i].step_ns *= -1;
@@ -226,8 +226,8 @@ static enum pk_code nothing_fits(struct walk *w, struct pk_err *err)
                   pk_mesh_text(&more.found[0].mesh, w->a));
 }
 
-enum pk_code pk_plan_search(const struct pk_plan_setup *s, const struct pk_mesh_request *r,
-                            struct pk_arena *a, struct pk_plan_ranking *out, struct pk_err *err)
+static enum pk_code search(const struct pk_plan_setup *s, const struct pk_mesh_request *r, struct pk_arena *a,
+                           struct pk_plan_ranking *out, struct pk_err *err)
 {
     struct walk w = {.s = s, .r = r, .a = a};
     w.divisors[OF_BATCH] = divisors_of(s->batch, a);
@@ -237,6 +237,35 @@ enum pk_code pk_plan_search(const struct pk_plan_setup *s, const struct pk_mesh_
         return no_mesh(&w, err);
     rank(&w, out);
     return r->chips && !out->fitting ? nothing_fits(&w, err) : PK_OK;
+}
+
+static bool is_open(const struct pk_mesh_request *r)
+{
+    size_t given = r->chips > 0;
+    for (size_t i = 0; i < PK_MESH_AXES_N; i++)
+        given += r->axis[i].n;
+    return !given;
+}
+
+enum pk_code pk_plan_search(const struct pk_plan_setup *s, const struct pk_mesh_request *r,
+                            struct pk_arena *a, struct pk_plan_ranking *out, struct pk_err *err)
+{
+    const struct pk_mesh_request more = {.chips = PK_PLAN_CHIPS_DEFAULT};
+    struct pk_plan_ranking of_more;
+    struct pk_err none;
+    enum pk_code rc = search(s, r, a, out, err);
+    if (rc || out->fitting || !is_open(r))
+        return rc;
+    if (search(s, &more, a, &of_more, &none)) {
+        out->note = pk_printf(a, "A step does not fit on one chip, and %s: %s. Try %s.", none.what, none.why,
+                              none.fix);
+        return PK_OK;
+    }
+    *out = of_more;
+    out->note = pk_printf(
+        a, "A step does not fit on one chip: these are the meshes of %d (--chips N: of another number).",
+        PK_PLAN_CHIPS_DEFAULT);
+    return PK_OK;
 }
 
 struct pk_interval pk_plan_ratio(const struct pk_plan_setup *s, const struct pk_mesh *m,

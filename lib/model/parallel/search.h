@@ -3,12 +3,15 @@
  * Axes that the request leaves open take every value that suits the model and the batch: all factorisations of the chips into dp, fsdp,
  * tp, cp and pp; every number of micro-batches that divides a data shard's sequences; every interleaving that divides the blocks of a
  * stage; ZeRO-1 to 3; sequence parallelism wherever there is tp; each kind of recomputation. Without a number of chips, axes that are
- * left open are 1 (zero 3, sp wherever there is tp, recompute none). */
+ * left open are 1 (zero 3, sp wherever there is tp, recompute none).
+ *
+ * A request with neither a number of chips nor an axis is one chip. If the step does not fit there, it is PK_PLAN_CHIPS_DEFAULT chips; if no
+ * mesh of these fits either, it is one chip again, and a note says what is needed. */
 #pragma once
 
 #include "model/parallel/mesh.h"
 
-enum { PK_PLAN_CANDIDATES_MAX = 1 << 22 };
+enum { PK_PLAN_CANDIDATES_MAX = 1 << 22, PK_PLAN_CHIPS_DEFAULT = 8 };
 
 struct pk_mesh_request {
     int64_t chips;                        /* 0: what the axes multiply to */
@@ -24,6 +27,8 @@ struct pk_plan_candidate {
 struct pk_plan_ranking {
     struct pk_plan_candidate *v;
     size_t n, fitting;
+    const char *
+        note; /* how many chips were chosen and why, or what is needed; NULL: the request says it. In the arena */
 };
 
 /* PK_E_USAGE when no mesh has these axes, with the reason of one; PK_E_NOTHING when none fits the memory limit, with the least number of
