@@ -142,9 +142,7 @@ static const struct pk_variant variants[] = {
     [EAGER] = {"eager", .summary = "one kernel per operation; the host makes and copies each micro-batch",
                .ignores = "workers"},
     [COMPILED] = {"compiled",
-                  .summary =
-                      "fused kernels and products, one pass of AdamW; an epoch is not captured, because "
-                      "its data come from the host",
+                  .summary = "fused kernels and products, one pass of AdamW; not captured in a graph",
                   .ignores = "workers"},
     [OVERLAPPED] = {"overlapped",
                     .summary = "compiled; threads make micro-batches ahead, and the copy lane copies them"},
@@ -383,7 +381,7 @@ static struct pk_work times(struct pk_work w, double n)
         .flops = w.flops * n, .tensor_flops = w.tensor_flops * n, .bytes = w.bytes * n, .exps = w.exps * n};
 }
 
-/* As if every micro-step were full. That of the loss is in forward. */
+/* As if every micro-step were full. */
 static struct pk_work work(const struct pk_case *c, unsigned region)
 {
     const struct pk_transformer_config m = config_of(c);
@@ -391,13 +389,15 @@ static struct pk_work work(const struct pk_case *c, unsigned region)
     const double n = (double)pk_schedule_training(&s), v = (double)pk_schedule_validation(&s);
     struct pk_forecast f;
     pk_transformer_forecast(&m, PK_STEP_WHOLE, PK_DEVICE_CPU, c->threads, &f);
-    const struct pk_work forward = times(f.forward.work, n), backward = times(f.backward.work, n),
+    const struct pk_work forward = times(f.forward.work, n), loss = times(f.loss, n),
+                         backward = times(f.backward.work, n),
                          update = times(f.update.work, (double)windows_of(c)),
                          validation = times(f.forward.work, v),
                          training = pk_work_add(forward, pk_work_add(backward, update));
     const struct pk_work of[PK_EPOCH_REGIONS] = {[PK_EPOCH] = pk_work_add(training, validation),
                                                  [PK_EPOCH_TRAINING] = training,
-                                                 [PK_EPOCH_FORWARD] = forward,
+                                                 [PK_EPOCH_FORWARD] = pk_work_add(forward, times(loss, -1)),
+                                                 [PK_EPOCH_LOSS] = loss,
                                                  [PK_EPOCH_BACKWARD] = backward,
                                                  [PK_EPOCH_OPTIMIZER] = update,
                                                  [PK_EPOCH_VALIDATION] = validation};

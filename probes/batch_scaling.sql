@@ -93,17 +93,17 @@ WINDOW w AS (PARTITION BY run_id, setting ORDER BY batch);
 -- column: accum | Accum. steps
 -- column: micro_steps | Micro-steps
 -- column: total_ns | Total ({unit}) | ms s | 2
--- column: worker_ns | Worker ({unit}) | ms s | 2 optional4
+-- column: worker_ns | Worker ({unit}) | ms s | 2 optional2
 -- column: epoch_ns | Epoch ({unit}) | ms s | 2
--- column: epoch_uncertainty | ± % | ± | 1 optional8
+-- column: epoch_uncertainty | ± % | ± | 1 optional3
 -- column: training_ns | Training ({unit}) | ms s | 2
--- column: validation_ns | Validation ({unit}) | ms s | 2 optional3
+-- column: validation_ns | Validation ({unit}) | ms s | 2 optional4
 -- column: backward_ns | Backward ({unit}) | ms s | 2 optional7
--- column: backward_mean_ns | each (ms) | ms | 3 optional2
--- column: loss_ns | Loss ({unit}) | ms s | 2 optional6
--- column: loss_mean_ns | each (ms) | ms | 3 optional2
--- column: forward_ns | Forward ({unit}) | ms s | 2 optional5
--- column: forward_mean_ns | each (ms) | ms | 3 optional2
+-- column: backward_mean_ns | each (ms) | ms | 3 optional8
+-- column: loss_ns | Loss ({unit}) | ms s | 2 optional5
+-- column: loss_mean_ns | each (ms) | ms | 3 optional8
+-- column: forward_ns | Forward ({unit}) | ms s | 2 optional6
+-- column: forward_mean_ns | each (ms) | ms | 3 optional8
 -- column: tokens_per_s | Tokens/s | | 0
 -- column: rank_tokens_per_s | per rank | | 0 optional1
 -- column: padding_tokens | Padding (tokens) | | 0 optional1
@@ -187,7 +187,7 @@ SELECT setting, rule, batch, by_ns, low_ns, high_ns,
 FROM batch_place p WHERE run_id = :run AND rank = 1 ORDER BY min(ordinal) OVER (PARTITION BY setting), place;
 
 -- view: batch_point
-SELECT run_id, setting, ordinal, batch * 1.0 AS x, micro_step_ns AS y, row_number() OVER (PARTITION BY run_id, setting ORDER BY batch) AS place
+SELECT run_id, setting, case_id, ordinal, micro_steps, batch * 1.0 AS x, micro_step_ns AS y, row_number() OVER (PARTITION BY run_id, setting ORDER BY batch) AS place
 FROM batch_derived WHERE micro_step_ns IS NOT NULL;
 
 -- view: batch_split
@@ -207,6 +207,28 @@ SELECT l.run_id, l.setting, l.k, l.floor_ns, l.a, l.b, count(*) AS points, min(p
          / nullif(sum(p.y * p.y) - sum(p.y) * sum(p.y) / count(*), 0) AS r2
 FROM batch_line l JOIN batch_point p USING (run_id, setting) GROUP BY l.run_id, l.setting, l.k;
 
+-- view: batch_chosen
+-- The best line and the best hinge of a setting.
+SELECT *, CASE WHEN k = 0 OR a / b >= knee THEN a / b ELSE floor_ns / (2 * b) END AS half
+FROM (SELECT *, (floor_ns - a) / b AS knee, row_number() OVER (PARTITION BY run_id, setting, k = 0 ORDER BY r2 DESC) AS best
+      FROM batch_fit WHERE b > 0 AND (k = 0 OR (floor_ns - a) / b > least))
+WHERE best = 1;
+
+-- view: batch_process
+-- The same fit through the first process of every batch size, the second, ...: the same sizes are on the floor.
+SELECT run_id, setting, k, b, (floor_ns - a) / b AS knee, CASE WHEN k = 0 OR a / b >= (floor_ns - a) / b THEN a / b ELSE floor_ns / (2 * b) END AS half
+FROM (SELECT *, my - b * mx AS a
+      FROM (SELECT *, (mxy - mx * my) / (mxx - mx * mx) AS b
+            FROM (SELECT f.run_id, f.setting, f.k, avg(iif(p.place <= f.k, v.figure / p.micro_steps, NULL)) AS floor_ns,
+                         avg(iif(p.place > f.k, p.x, NULL)) AS mx, avg(iif(p.place > f.k, v.figure / p.micro_steps, NULL)) AS my,
+                         avg(iif(p.place > f.k, p.x * p.x, NULL)) AS mxx, avg(iif(p.place > f.k, p.x * v.figure / p.micro_steps, NULL)) AS mxy
+                  FROM batch_chosen f JOIN batch_point p USING (run_id, setting) JOIN v_invocation v ON v.case_id = p.case_id AND v.metric = 'training_ns'
+                  GROUP BY f.run_id, f.setting, f.k, v.invocation HAVING count(*) = max(f.points))));
+
+-- view: batch_margin
+SELECT run_id, setting, k, margin_of_mean(count(*), avg(knee), avg(knee * knee)) AS knee, margin_of_mean(count(*), avg(half), avg(half * half)) AS half
+FROM batch_process GROUP BY run_id, setting, k HAVING min(b) > 0;
+
 -- table: step
 -- title: Time of a micro-step: the larger of a launch floor and a + b * batch
 -- column: setting | Setting | text | clip
@@ -215,15 +237,20 @@ FROM batch_line l JOIN batch_point p USING (run_id, setting) GROUP BY l.run_id, 
 -- column: a_ns | a (ms) | ms | 3
 -- column: b_ns | b (ms) | ms | 4
 -- column: knee | Knee (batch size) | | 1
+-- column: knee_low | 95 % interval | | 1 interval
 -- column: half | Half-saturation | | 1
+-- column: half_low | 95 % interval | | 1 interval
 -- column: r2 | R² | | 4
 -- column: points | Points
 -- note: SELECT 'Half-saturation: the batch size with half of the throughput that large ones approach (a / b, or floor / 2b below the knee). Hinge: of all hinges with three points '
 --   || 'or more on the line and a knee above the smallest batch size, the one with the least squares.' FROM batch_fit WHERE run_id = :run LIMIT 1
-SELECT setting, iif(k = 0, 'line', 'hinge') AS shape, floor_ns, a AS a_ns, b AS b_ns, (floor_ns - a) / b AS knee,
-       CASE WHEN k = 0 OR a / b >= (floor_ns - a) / b THEN a / b ELSE floor_ns / (2 * b) END AS half, r2, points
-FROM (SELECT *, row_number() OVER (PARTITION BY run_id, setting, k = 0 ORDER BY r2 DESC) AS best FROM batch_fit WHERE b > 0 AND (k = 0 OR (floor_ns - a) / b > least))
-WHERE run_id = :run AND best = 1 ORDER BY min(ordinal) OVER (PARTITION BY setting), k;
+-- note: SELECT 'The intervals follow from the same fit through each process alone. They do not contain that the curve may be neither a line nor a hinge.'
+--   FROM batch_margin WHERE run_id = :run AND half IS NOT NULL LIMIT 1
+-- note: SELECT 'No interval: it needs three or more processes of every batch size (--invocations 3).' FROM batch_chosen c LEFT JOIN batch_margin m USING (run_id, setting, k)
+--   WHERE run_id = :run AND m.half IS NULL LIMIT 1
+SELECT setting, iif(k = 0, 'line', 'hinge') AS shape, floor_ns, a AS a_ns, b AS b_ns, c.knee, c.knee - m.knee AS knee_low, c.knee + m.knee AS knee_high,
+       c.half, c.half - m.half AS half_low, c.half + m.half AS half_high, r2, points
+FROM batch_chosen c LEFT JOIN batch_margin m USING (run_id, setting, k) WHERE run_id = :run ORDER BY min(ordinal) OVER (PARTITION BY setting), k;
 
 -- table: variants
 -- title: A micro-step of each variant

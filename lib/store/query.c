@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/text/words.h"
+#include "stats/dist.h"
 #include "stats/stats.h"
 #include "store/table.h"
 
@@ -87,6 +88,15 @@ static void speedup_note(sqlite3_context *to, int n, sqlite3_value **v)
         -1, SQLITE_TRANSIENT);
 }
 
+/* margin_of_mean(n, mean, mean of squares): half of the 95 % interval of the mean of n >= 3 values, else NULL */
+static void margin_of_mean(sqlite3_context *to, int n, sqlite3_value **v)
+{
+    const double values = real_of(v[0]), mean = real_of(v[1]), squares = real_of(v[2]);
+    if (values >= 3)
+        sqlite3_result_double(to, pk_t_quantile(0.975, values - 1) *
+                                      sqrt(fmax(0, squares - mean * mean) / (values - 1)));
+}
+
 enum pk_code pk_db_functions(struct pk_store *s, struct pk_err *err)
 {
     const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
@@ -94,9 +104,13 @@ enum pk_code pk_db_functions(struct pk_store *s, struct pk_err *err)
         const char *name;
         int arguments;
         void (*call)(sqlite3_context *to, int n, sqlite3_value **v);
-    } functions[] = {{"plural", 2, plural},         {"plural_noun", 2, plural_noun},
-                     {"predicate", 2, predicate},   {"in_words", 2, in_words},
-                     {"ratio_text", 3, ratio_text}, {"speedup_note", 3, speedup_note}};
+    } functions[] = {{"plural", 2, plural},
+                     {"plural_noun", 2, plural_noun},
+                     {"predicate", 2, predicate},
+                     {"in_words", 2, in_words},
+                     {"ratio_text", 3, ratio_text},
+                     {"speedup_note", 3, speedup_note},
+                     {"margin_of_mean", 3, margin_of_mean}};
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (sqlite3_create_function(s->db, functions[i].name, functions[i].arguments, flags, NULL,
                                     functions[i].call, NULL, NULL) != SQLITE_OK)

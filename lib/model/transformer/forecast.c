@@ -13,6 +13,7 @@
 struct dry {
     struct pk_device dev;
     struct pk_transformer t;
+    struct pk_null_counts at_loss; /* what was counted when the loss began */
 };
 
 typedef enum pk_code phase_fn(struct pk_transformer *t, bool keep, struct pk_err *err);
@@ -27,10 +28,24 @@ static enum pk_code update(struct pk_transformer *t, bool keep, struct pk_err *e
     return pk_transformer_update(t, err);
 }
 
+static void loss_begins(void *user)
+{
+    struct dry *d = user;
+    d->at_loss = pk_null_counted(&d->dev);
+}
+
 /* What is counted is products: in tf32 or bf16 all of it is of tensor cores. */
-static struct pk_step_phase run(struct dry *d, phase_fn *phase, bool keep)
+static struct pk_work work_between(const struct dry *d, struct pk_null_counts from, struct pk_null_counts to)
 {
     const bool tensor = d->t.c.dtype == PK_BF16 || d->t.c.math != PK_MATH_IEEE;
+    return (struct pk_work){.flops = to.flops - from.flops,
+                            .tensor_flops = tensor ? to.flops - from.flops : 0,
+                            .bytes = to.bytes - from.bytes,
+                            .exps = to.exps - from.exps};
+}
+
+static struct pk_step_phase run(struct dry *d, phase_fn *phase, bool keep)
+{
     struct pk_err err;
     const struct pk_null_counts before = pk_null_counted(&d->dev);
     pk_pool_reset_peak(&d->dev.pool);
@@ -38,12 +53,8 @@ static struct pk_step_phase run(struct dry *d, phase_fn *phase, bool keep)
         pk_transformer_forget(&d->t);
         return (struct pk_step_phase){.peak_bytes = BEYOND};
     }
-    const struct pk_null_counts after = pk_null_counted(&d->dev);
     return (struct pk_step_phase){
-        .work = {.flops = after.flops - before.flops,
-                 .tensor_flops = tensor ? after.flops - before.flops : 0,
-                 .bytes = after.bytes - before.bytes,
-                 .exps = after.exps - before.exps},
+        .work = work_between(d, before, pk_null_counted(&d->dev)),
         .peak_bytes = d->dev.pool.peak,
         .after_bytes = d->dev.pool.current,
     };
@@ -65,7 +76,10 @@ void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step
                                                                : pk_machine_cpus(cpus, PK_CPUS_MAX)});
     if (!pk_transformer_open(&d.t, &d.dev, c, pk_step_needs(mode), &a, &err)) {
         out->state_bytes = d.dev.pool.current;
+        d.t.loss_hook = (struct pk_loss_hook){loss_begins, &d};
         out->forward = run(&d, pk_transformer_forward, mode != PK_STEP_FORWARD);
+        if (!c->headless)
+            out->loss = work_between(&d, d.at_loss, pk_null_counted(&d.dev));
         if (mode >= PK_STEP_BACKWARD && out->forward.peak_bytes < BEYOND)
             out->backward = run(&d, backward, true);
         if (mode == PK_STEP_WHOLE && out->backward.peak_bytes && out->backward.peak_bytes < BEYOND)
@@ -78,7 +92,7 @@ void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step
     if (out->peak_bytes == BEYOND) {
         /* A step that ended early has declared only a part of its work. */
         const struct pk_work unknown = {NAN, NAN, NAN, NAN, 0};
-        out->forward.work = out->backward.work = out->update.work = unknown;
+        out->forward.work = out->loss = out->backward.work = out->update.work = unknown;
     }
     pk_transformer_close(&d.t);
     pk_device_close(&d.dev);

@@ -22,6 +22,7 @@ struct pk_step_phase {
 struct pk_forecast {
     size_t state_bytes;                             /* weights, gradients, optimizer, inputs */
     struct pk_step_phase forward, backward, update; /* phases that the mode does not have are 0 */
+    struct pk_work loss;                            /* of forward: what follows the logits */
     size_t peak_bytes;
 };
 
