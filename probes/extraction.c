@@ -96,8 +96,9 @@ static const struct pk_axis axes[] = {
                .choices_also = (const char *const[]){"float32 float", "bfloat16", NULL},
                .also = "precision type data_type", .def = "fp32", .born = "fp32",
                .help = "of weights in products, activations, and what is stored"},
-    [CODEC] = {"codec", .type = PK_AXIS_ENUM, .choices = codecs, .also = "compression", .def = "zstd-1",
-               .born = "zstd-1", .help = "compression of the shards; zlib-6 is the report's gzip"},
+    [CODEC] = {"codec", .type = PK_AXIS_ENUM, .choices = codecs, .also = "compression",
+               .def = PK_DEFAULT_CODEC, .born = "zstd-1",
+               .help = "compression of the shards; zlib-6 is the report's gzip"},
     [FILTER] = {"byte_filter", .type = PK_AXIS_ENUM, .choices = pk_byte_filter_names, .def = "exponent",
                 .born = "exponent",
                 .help = "order of the bytes before compression: byte planes, or the exponents first"},
@@ -181,10 +182,8 @@ static const struct pk_preset presets[] = {
      .settings = (const char *const[]){"invocations=1", "min-samples=1", "min-time=0ms", "max-time=1ms",
                                        "warmup=0", NULL}},
     {"seed", .summary = "the report's shape, its gzip and a filter with zstd",
-     .blocks =
-         (const char *const[]){
-             "model=qwen2.5-0.5b codec=zlib-6 byte_filter=none",
-             "model=qwen2.5-0.5b dtype=fp32,bf16 codec=zstd-1 byte_filter=exponent compress_threads=4", NULL},
+     .blocks = (const char *const[]){"model=qwen2.5-0.5b codec=zlib-6 byte_filter=none",
+                                     "model=qwen2.5-0.5b dtype=fp32,bf16 compress_threads=4", NULL},
      .settings = (const char *const[]){"min-samples=3", NULL}},
     {0},
 };

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "build_config.h" /* PK_DEFAULT_CODEC: zstd-huffman, or none where zstd is not built in */
 
 #include <stdint.h>
 
