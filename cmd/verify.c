@@ -1,6 +1,7 @@
 /* Verify: checks a folder of shards, as `perfkit run extraction` writes it. */
 #include "cmd/cmd.h"
 
+#include "shard/file/folders.h"
 #include "shard/verify.h"
 
 static const struct pk_column layer_columns[] = {
@@ -13,6 +14,7 @@ static const struct pk_column layer_columns[] = {
     {.key = "exponent_bits", .heading = "Exponent entropy (bits)", .decimals = 3},
     {.key = "exponent_bound", .heading = "Bound by exponents", .decimals = 3},
     {.key = "plane_bound", .heading = "Bound by planes", .decimals = 3, .optional = 2},
+    {.key = "folder", .heading = "Folder", .left = true, .machine = true},
 };
 
 static const struct pk_column broken_columns[] = {
@@ -21,11 +23,13 @@ static const struct pk_column broken_columns[] = {
     {.key = "chunk", .heading = "Chunk", .decimals = -1},
     {.key = "at_bytes", .heading = "At byte", .decimals = -1},
     {.key = "why", .heading = "Why", .left = true},
+    {.key = "folder", .heading = "Folder", .left = true, .machine = true},
 };
 
-static void print_layers(struct pk_app *app, const struct pk_verified *v)
+static void print_layers(struct pk_app *app, const char *folder, const struct pk_verified *v)
 {
-    pk_out_table(app->out, "layers", "Layers in whole shards", PK_COLUMNS(layer_columns));
+    const char *title = pk_printf(app->arena, "Layers in whole shards of %s", folder);
+    pk_out_table(app->out, "layers", title, PK_COLUMNS(layer_columns));
     for (size_t i = 0; i < v->config->n_layers; i++) {
         const struct pk_verified_layer *l = &v->layers[i];
         struct pk_row *row = pk_row_begin(app->out);
@@ -38,6 +42,7 @@ static void print_layers(struct pk_app *app, const struct pk_verified *v)
         pk_put_real(row, "exponent_bits", l->bounds.exponent_bits);
         pk_put_real(row, "exponent_bound", l->bounds.exponent_bound);
         pk_put_real(row, "plane_bound", l->bounds.plane_bound);
+        pk_put_text(row, "folder", folder);
         pk_row_end(row);
     }
 }
@@ -48,10 +53,8 @@ static void put_known(struct pk_row *row, const char *key, int64_t x)
         pk_put_int(row, key, x);
 }
 
-static void print_broken(struct pk_app *app, const struct pk_verified *v)
+static void print_broken_of(struct pk_app *app, const char *folder, const struct pk_verified *v)
 {
-    if (v->n_broken)
-        pk_out_table(app->out, "broken", NULL, PK_COLUMNS(broken_columns));
     for (size_t i = 0; i < v->n_broken; i++) {
         struct pk_row *row = pk_row_begin(app->out);
         pk_put_text(row, "file", v->broken[i].file);
@@ -59,19 +62,41 @@ static void print_broken(struct pk_app *app, const struct pk_verified *v)
         put_known(row, "chunk", v->broken[i].chunk);
         put_known(row, "at_bytes", v->broken[i].at);
         pk_put_text(row, "why", v->broken[i].why);
+        pk_put_text(row, "folder", folder);
         pk_row_end(row);
     }
 }
 
+static void print_broken(struct pk_app *app, const struct pk_shard_folders *f, const struct pk_verified *v)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++)
+        n += v[i].n_broken;
+    if (n)
+        pk_out_table(app->out, "broken", NULL, PK_COLUMNS(broken_columns));
+    for (size_t i = 0; i < f->n; i++)
+        print_broken_of(app, f->v[i], &v[i]);
+}
+
+/* All folders, also behind a broken one; the error is the first one's. */
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    struct pk_verified v;
-    if (pk_verify(app->args.v[0], &pk_stop_flag, app->arena, &v, err))
-        return err->code;
-    print_layers(app, &v);
-    pk_out_note(app->out, pk_verified_text(&v, app->arena));
-    print_broken(app, &v);
-    return pk_verified_outcome(&v, app->args.v[0], err);
+    const struct pk_shard_folders f = pk_shard_folders(app->args.v[0], app->arena);
+    struct pk_verified *v = pk_new_n(app->arena, struct pk_verified, f.n);
+    enum pk_code first = PK_OK;
+    for (size_t i = 0; i < f.n; i++) {
+        struct pk_err next;
+        enum pk_code rc = pk_verify(f.v[i], &pk_stop_flag, app->arena, &v[i], &next);
+        if (!rc) {
+            print_layers(app, f.v[i], &v[i]);
+            pk_out_note(app->out, pk_verified_text(&v[i], app->arena));
+            rc = pk_verified_outcome(&v[i], f.v[i], &next);
+        }
+        if (rc && !first)
+            first = rc, *err = next;
+    }
+    print_broken(app, &f, v);
+    return first;
 }
 
 const struct pk_cmd pk_cmd_verify = {

@@ -10,6 +10,7 @@
 #include "model/shape/axes.h"
 #include "model/transformer/forecast.h"
 #include "shard/entropy.h"
+#include "shard/file/folders.h"
 
 #include <string.h>
 
@@ -366,6 +367,9 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
     if (options_of(ctx->c, ctx->dev->kind, ctx->comm ? ctx->comm->rank : 0, ctx->arena, &o, err))
         return err->code;
     o.dry = ctx->dry;
+    const char *root = pk_axis_file_path(ctx->c->at.v[SINK], ctx->arena);
+    if (root && !o.dry && pk_shard_own_folder(root, o.folder, &o.shards, ctx->arena, &o.folder, err))
+        return err->code;
     enum pk_code rc = pk_extraction_open(&s->x, ctx->dev, &o, ctx->arena, err);
     if (!rc)
         rc = pk_extraction_complete(&s->x, &s->resumed_from, err);

@@ -20,19 +20,18 @@ enum pk_code pk_extraction_complete(struct pk_extraction *x, uint64_t *from, str
         rc = pk_extraction_pass(x, err);
     if (!rc)
         rc = pk_extraction_end(x, err);
-    x->o.folder = pk_printf(x->arena, "%s/" TIMING, x->o.folder);
+    x->o.folder = x->timing = pk_printf(x->arena, "%s/" TIMING, x->o.folder);
     return rc;
 }
 
 /* Files and nothing else: the writer makes no folders in it. */
 void pk_extraction_clean(const struct pk_extraction *x)
 {
-    const char *path = x->dev && !x->o.dry ? x->o.folder : NULL;
-    DIR *d = path ? opendir(path) : NULL;
+    DIR *d = x->timing ? opendir(x->timing) : NULL;
     if (!d)
         return;
     for (const struct dirent *e; (e = readdir(d));)
         unlinkat(dirfd(d), e->d_name, 0);
     closedir(d);
-    rmdir(path);
+    rmdir(x->timing);
 }

@@ -80,6 +80,7 @@ struct pk_extraction {
     uint64_t *batch_ns;                     /* [batches] of the last pass */
     struct pk_extraction_warm_up warm_up;
     struct pk_extraction_facts facts; /* of the last pass */
+    const char *timing;               /* the folder of timed passes; NULL = none */
     struct pk_err broken;             /* of begin, where its caller cannot return it; code 0 = none */
 };
 

@@ -117,28 +117,69 @@ def test_every_variant_is_measured_and_checked(measured, perfkit):
 
 # --- a folder ---
 
+def manifests(folder):
+    """By the configuration's hash, which names its subfolder."""
+    found = {f.parent.name: json.loads(f.read_text()) for f in folder.glob("*/manifest.json")}
+    assert all(m["hash"] == name for name, m in found.items())
+    return found
+
+
 def samples_of(folder):
-    return sum(s["samples"] for s in json.loads((folder / "manifest.json").read_text())["shards"])
+    (m,) = manifests(folder).values()
+    return sum(s["samples"] for s in m["shards"])
 
 
 def contents(folder):
-    return {f.name: f.read_bytes() for f in sorted(folder.glob("*.safetensors"))}
+    return {f.name: f.read_bytes() for f in sorted(folder.glob("*/*.safetensors"))}
 
 
 def test_a_folder_is_complete_and_untouched(measured, perfkit, tmp_path):
     folder = tmp_path / "out"
     run(perfkit, "-v", "pipelined", "-a", f"sink={folder}", device="cpu")
-    assert samples_of(folder) == 61 and not (folder / "timing").exists()
+    assert samples_of(folder) == 61 and not list(folder.glob("*/timing"))
     before = contents(folder)
     run(perfkit, "-v", "sequential,pipelined", "-a", f"sink={folder}", device="cpu")
     assert contents(folder) == before
 
 
-def test_a_folder_of_another_configuration_is_refused(measured, perfkit, tmp_path):
-    run(perfkit, "-v", "pipelined", "-a", f"sink={tmp_path}/out", "--samples", "4", device="cpu")
-    for args, word in ((("--codec", "none", "--samples", "4"), "codec"), (("--samples", "5"), "samples"), (("--d-ff", "392", "--samples", "4"), "d_ff")):
+def test_each_configuration_has_a_subfolder(measured, perfkit, tmp_path):
+    """The presets have two types; one folder takes both, and one verification checks both."""
+    folder = tmp_path / "out"
+    run(perfkit, "-v", "pipelined", "-a", f"sink={folder}", "-a", "dtype=fp32,bf16", "--samples", "9", device="cpu")
+    types = {name: m["config"]["dtype"] for name, m in manifests(folder).items()}
+    assert sorted(types.values()) == ["BF16", "F32"]
+    r = perfkit("verify", folder, "--format", "json")
+    assert r.status == 0 and {row["folder"] for row in r.rows("layers")} == {f"{folder}/{name}" for name in types}
+    assert [row["samples"] for row in r.rows("layers")] == 6 * [9]
+    broken = next(folder.glob("*/*.safetensors"))
+    broken.write_bytes(broken.read_bytes()[:-1])
+    r = perfkit("verify", folder, "--format", "json")
+    assert r.status != 0 and [row["folder"] for row in r.rows("broken")] == [str(broken.parent)], r
+    assert len({row["folder"] for row in r.rows("layers")}) == 2
+
+
+def test_beside_a_configuration_that_is_not_complete_no_other_begins(measured, perfkit, tmp_path):
+    """What continues with other options by mistake is no second extraction."""
+    run(perfkit, "-v", "pipelined", "-a", f"sink={tmp_path}/out", "-a", "codec=none", "--samples", "20", device="cpu")
+    (file,) = (tmp_path / "out").glob("*/manifest.json")
+    m = json.loads(file.read_text())
+    (file.parent / m["shards"].pop()["file"]).unlink()
+    file.write_text(json.dumps(m))
+    for args, word in ((("--codec", "lz4", "--samples", "20"), 'codec is "none" there and "lz4" here'), (("--codec", "none", "--samples", "5"), "samples"),
+                       (("--codec", "none", "--d-ff", "392", "--samples", "20"), "d_ff")):
         r = perfkit("run", "extraction", "-d", "cpu", *ONE, "-v", "pipelined", "-a", f"sink={tmp_path}/out", *args)
-        assert r.status == 1 and "shards of another configuration" in r.stderr and word in r.stderr, r
+        assert r.status == 1 and "shards of another configuration" in r.stderr and "16 of 20 samples" in r.stderr and word in r.stderr, r
+    run(perfkit, "-v", "pipelined", "-a", f"sink={tmp_path}/out", "-a", "codec=none", "--samples", "20", device="cpu")
+    assert samples_of(tmp_path / "out") == 20
+    run(perfkit, "-v", "pipelined", "-a", f"sink={tmp_path}/out", "-a", "codec=none", "--samples", "5", device="cpu")
+    assert len(manifests(tmp_path / "out")) == 2
+
+
+def test_the_subfolder_itself_is_of_one_configuration(measured, perfkit, tmp_path):
+    run(perfkit, "-v", "pipelined", "-a", f"sink={tmp_path}/out", "-a", "codec=none", "--samples", "4", device="cpu")
+    (file,) = (tmp_path / "out").glob("*/manifest.json")
+    r = perfkit("run", "extraction", "-d", "cpu", *ONE, "-v", "pipelined", "-a", f"sink={file.parent}", "-a", "codec=none", "--samples", "5")
+    assert r.status == 1 and "shards of another configuration" in r.stderr and "samples" in r.stderr, r
 
 
 @pytest.mark.parametrize("args, words", [
@@ -176,10 +217,10 @@ def test_kills_leave_no_broken_shard_and_the_next_run_continues(measured, perfki
     good, rng, seen = contents(whole), random.Random(1), set()
     for _ in range(KILLS):
         kill_at(perfkit, folder, rng.uniform(0.1, 2), args)
-        if (folder / "manifest.json").exists():
+        for name, m in manifests(folder).items():
             seen.add(samples_of(folder))
-            for shard in json.loads((folder / "manifest.json").read_text())["shards"]:
-                assert (folder / shard["file"]).read_bytes() == good[shard["file"]], shard
+            for shard in m["shards"]:
+                assert (folder / name / shard["file"]).read_bytes() == good[shard["file"]], shard
     run(perfkit, "-v", "pipelined", "-a", f"sink={folder}", *args, device="cpu")
     (note,) = query(perfkit, "SELECT notes ->> '$.extraction.resumed_from' FROM slice WHERE pass = 'timing' ORDER BY id DESC LIMIT 1")[0]
     assert note == max(seen, default=0)

@@ -119,7 +119,7 @@ def test_verify_names_what_is_broken(tmp_path):
         file.write_bytes(good[:begin + 4 * 480 + 9] + bytes([good[begin + 4 * 480 + 9] ^ 1]) + good[begin + 4 * 480 + 10:])
         status, tables, messages = shards.verify(folder)
         assert status == 1
-        assert tables["broken"]["rows"] == [{"file": file.name, "layer": 5, "chunk": 4, "at_bytes": begin + 4 * 480, "why": "its checksum differs"}]
+        assert tables["broken"]["rows"] == [{"file": file.name, "layer": 5, "chunk": 4, "at_bytes": begin + 4 * 480, "why": "its checksum differs", "folder": str(folder)}]
         assert all(r["samples"] == 14 for r in tables["layers"]["rows"])
         text = parts(messages)
         for word in ("1 of 3 shards", file.name, "layer 5", "chunk 4", f"byte {begin + 4 * 480}", "checksum"):

@@ -89,8 +89,9 @@ def sink_of(case, how, program):
     folder = case["sink"].rpartition("#")[0]  # behind it is a digest
     if not folder:
         return Nothing
-    os.makedirs(os.path.join(folder, program), exist_ok=True)
-    name = os.path.join(folder, program, "shard_0001" + (".pkl.gz" if how == "hooks" else ".safetensors"))
+    folder = os.path.join(folder, program, case["dtype"])
+    os.makedirs(folder, exist_ok=True)
+    name = os.path.join(folder, "shard_0001" + (".pkl.gz" if how == "hooks" else ".safetensors"))
     return lambda: open(name, "wb")
 
 

@@ -252,6 +252,14 @@ static void a_folder_continues(void **state)
     assert_int_equal(v.n_broken, 0);
     assert_int_equal(v.layers[0].samples, 16);
     close_all();
+    /* what does not fit removes nothing that is there */
+    ok(pk_device_open(&dev, "cpu", &(struct pk_device_options){.no_bind = true, .limit_bytes = 1 << 12},
+                      &err));
+    assert_int_equal(pk_extraction_open(&x, &dev, &o, &arena, &err), PK_E_OOM);
+    pk_extraction_clean(&x);
+    close_all();
+    ok(pk_verify(folder, NULL, &arena, &v, &err));
+    assert_int_equal(v.n_broken, 0);
     o.shards.filter = PK_FILTER_SHUFFLE; /* another configuration */
     open_on("cpu", o);
     assert_int_equal(pk_extraction_complete(&x, &from, &err), PK_E_USAGE);
