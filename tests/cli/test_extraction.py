@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from conftest import BINARY
 from stored import query
 from test_ranks import real
+from test_torch_peers import HAS_TORCH
 
 HERE = pathlib.Path(__file__).parent
 HAS_ZSTD = b"libzstd" in subprocess.run(["ldd", BINARY], capture_output=True, check=False).stdout
@@ -227,10 +229,89 @@ def test_kills_leave_no_broken_shard_and_the_next_run_continues(measured, perfki
     assert contents(folder) == good and samples_of(folder) == 400
 
 
+FULL = """mount -t tmpfs -o size=3m none "$1" || exit 99
+shift
+"$@" >/dev/null; echo "status $?"
+find "$0" -name '.*' | wc -l
+"$1" verify "$0" --format json >/dev/null; echo "status $?"
+mount -o remount,size=30m "$0" && "$@" >/dev/null; echo "status $?"
+"$1" verify "$0" --format json
+"""
+
+
+def test_a_full_disk(measured, perfkit, tmp_path):
+    """The message names the disk, what is there is whole, and with room the same command continues."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    args = ("run", "extraction", "-d", "cpu", *ONE, "-v", "pipelined", "-a", f"sink={folder}", "-a", "codec=none", "--samples", "61")
+    p = subprocess.run(["unshare", "-rm", "sh", "-c", FULL, folder, folder, BINARY, *args], capture_output=True, text=True, check=False,
+                       env=perfkit.environment(), cwd=perfkit.cwd, timeout=120)
+    if p.returncode == 99 or "unshare" in p.stderr:
+        pytest.skip("this user may not mount a tmpfs")
+    lines = p.stdout.split("\n", 5)
+    assert lines[:4] == ["status 1", "0", "status 0", "status 0"], p
+    assert "No space left on device" in p.stderr and "free space, or choose another folder" in p.stderr, p.stderr
+    assert [row["samples"] for row in json.loads("\n".join(lines[4:]))["tables"]["layers"]["rows"]] == 3 * [61]
+    (note,) = query(perfkit, "SELECT notes ->> '$.extraction.resumed_from' FROM slice WHERE status = 'ok' AND pass = 'timing'")[0]
+    assert 0 < note < 61 and note % 16 == 0
+
+
 @real
 def test_two_ranks_extract_a_part_each(measured, perfkit, tmp_path):
-    """Whole batches each; every process runs the check points, which are of one rank."""
-    r = run(perfkit, "-v", "pipelined", "-a", "codec=none", "-a", "byte_filter=none", "--samples", "9", "-a", f"sink={tmp_path}", "--ranks", "2", device="cpu")
+    """Whole batches each; both parts together are what one process extracts. Every process runs the check points, which are of one rank."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    args = ("-v", "pipelined", "-a", "codec=none", "-a", "byte_filter=none", "--samples", "9")
+    run(perfkit, *args, "-a", f"sink={whole}", device="cpu")
+    r = run(perfkit, *args, "-a", f"sink={parts}", "--ranks", "2", device="cpu")
     assert by_variant(r, "throughput")["pipelined"]["real_samples"] == 9
-    for k, n in ((0, 4), (1, 5)):
-        assert {row["samples"] for row in perfkit("verify", tmp_path / f"rank-{k}", "--format", "json").rows("layers")} == {n}
+    samples = [m["config"]["samples"] for k in (0, 1) for m in manifests(parts / f"rank-{k}").values()]
+    assert samples == [4, 5]
+    rows = perfkit("verify", parts, "--format", "json").rows("layers")
+    assert sorted((row["layer"], row["samples"]) for row in rows) == sorted((layer, n) for layer in (1, 2, 3) for n in samples)
+    assert data(whole) == [a + b for a, b in zip(data(parts / "rank-0"), data(parts / "rank-1"))]
+
+
+def data(folder):
+    """The bytes of each layer in plain shards."""
+    layers = {}
+    for f in sorted(folder.glob("*/*.safetensors")):
+        raw = f.read_bytes()
+        end = 8 + int.from_bytes(raw[:8], "little")
+        for name, t in json.loads(raw[8:end]).items():
+            if name != "__metadata__":
+                begin, stop = t["data_offsets"]
+                layers[name] = layers.get(name, b"") + raw[end + begin:end + stop]
+    return [layers[name] for name in sorted(layers)]
+
+
+def peers(perfkit, *args):
+    return run(perfkit, "-v", "pipelined", "--peer", "torch-eager", "--peer", "torch-sdpa", "--python", sys.executable, "--samples", "9", *args, device="cpu")
+
+
+@pytest.mark.skipif(HAS_TORCH, reason="torch is installed here")
+def test_without_torch_the_peers_say_so(measured, perfkit):
+    peers(perfkit)
+    rows = query(perfkit, "SELECT variant, s.status, s.message FROM slice s JOIN run_case c ON c.id = s.case_id WHERE variant LIKE 'torch-%'")
+    assert sorted(row[0] for row in rows) == ["torch-eager", "torch-sdpa"]
+    assert all(status == "skipped" and "torch is not installed for this Python" in message for _, status, message in rows)
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed here")
+def test_the_peers_extract_the_same(measured, perfkit, tmp_path):
+    """The hidden states in both peers' files are perfkit's."""
+    import gzip
+    import pickle
+    import numpy as np
+    folder = tmp_path / "out"
+    r = peers(perfkit, "-a", f"sink={folder}", "-a", "codec=none", "-a", "byte_filter=none")
+    rows = by_variant(r, "batches")
+    assert {"pipelined", "torch-eager", "torch-sdpa"} == set(rows) and all(row["steady_ns"] > 0 for row in rows.values())
+    assert {row["raw_bytes_per_s"] > 0 for row in r.rows("throughput")} == {True}
+    ours = [np.frombuffer(x, "<f4") for x in data(folder)]
+    with gzip.open(folder / "torch-eager" / "fp32" / "shard_0001.pkl.gz") as f:
+        hooks = pickle.load(f)
+    raw = (folder / "torch-sdpa" / "fp32" / "shard_0001.safetensors").read_bytes()
+    end = 8 + int.from_bytes(raw[:8], "little")
+    states = [np.frombuffer(raw[end + t["data_offsets"][0]:end + t["data_offsets"][1]], "<f4") for _, t in sorted(json.loads(raw[8:end]).items())]
+    for a, layer, b in zip(ours, (1, 2, 3), states):
+        assert np.abs(a - hooks[layer].ravel()).max() < 1e-4 and np.abs(a - b).max() < 1e-4
