@@ -453,13 +453,14 @@ static enum pk_code inspect(struct pk_ctx *ctx, bool last, struct pk_err *err)
     json_t *stages = json_object();
     note_stages(x, stages);
     pk_ctx_note(ctx, "extraction",
-                json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "allocation_ns",
-                          (json_int_t)w->allocation_ns, "weights_ns", (json_int_t)w->weights_ns, "plan_ns",
-                          (json_int_t)w->plan_ns, "steady_ns", (json_int_t)steady.median_ns, "steady_first",
-                          (json_int_t)steady.first, "steady_n", (json_int_t)steady.n, "batches",
-                          (json_int_t)x->batches, "resumed_from", (json_int_t)s->resumed_from, "shards",
-                          (json_int_t)x->facts.stored.shards, "stages", stages, "layers",
-                          ctx->dry ? json_array() : layers_note(x)));
+                json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "module_ns",
+                          (json_int_t)w->module_ns, "plan_warm_ns", (json_int_t)w->plan_warm_ns,
+                          "allocation_ns", (json_int_t)w->allocation_ns, "weights_ns",
+                          (json_int_t)w->weights_ns, "plan_ns", (json_int_t)w->plan_ns, "steady_ns",
+                          (json_int_t)steady.median_ns, "steady_first", (json_int_t)steady.first, "steady_n",
+                          (json_int_t)steady.n, "batches", (json_int_t)x->batches, "resumed_from",
+                          (json_int_t)s->resumed_from, "shards", (json_int_t)x->facts.stored.shards, "stages",
+                          stages, "layers", ctx->dry ? json_array() : layers_note(x)));
     return PK_OK;
 }
 

@@ -45,6 +45,7 @@ SELECT b.run_id, b.case_id, b.invocation, max(b.value) FILTER (WHERE b.phase = '
        coalesce(max(json_extract(l.notes, '$.extraction.steady_ns')), avg(b.value) FILTER (WHERE b.phase <> 'first' AND b.place IN ((b.n + 1) / 2, (b.n + 2) / 2))) AS steady_ns,
        max(json_extract(l.notes, '$.extraction.steady_first')) AS steady_first, max(json_extract(l.notes, '$.extraction.allocation_ns')) AS allocation_ns,
        max(json_extract(l.notes, '$.extraction.weights_ns')) AS weights_ns, max(json_extract(l.notes, '$.extraction.plan_ns')) AS plan_ns,
+       max(json_extract(l.notes, '$.extraction.module_ns')) AS module_ns, max(json_extract(l.notes, '$.extraction.plan_warm_ns')) AS plan_warm_ns,
        max(json_extract(l.notes, '$.extraction.resumed_from')) AS resumed_from
 FROM (SELECT s.*, row_number() OVER (PARTITION BY case_id, invocation, phase = 'first' ORDER BY value) AS place,
              count(*) OVER (PARTITION BY case_id, invocation, phase = 'first') AS n
@@ -53,9 +54,11 @@ LEFT JOIN v_slice l ON l.case_id = b.case_id AND l.invocation = b.invocation AND
 GROUP BY b.run_id, b.case_id, b.invocation;
 
 -- view: extraction_batch
--- The median process of each case.
+-- The median process of each case, with intervals where there are three.
 SELECT run_id, case_id, max(n) AS processes, avg(first_ns) FILTER (WHERE first_place IN ((n + 1) / 2, (n + 2) / 2)) AS first_ns,
        avg(steady_ns) FILTER (WHERE steady_place IN ((n + 1) / 2, (n + 2) / 2)) AS steady_ns, min(steady_ns) AS steady_min_ns, max(steady_ns) AS steady_max_ns,
+       processes_low(first_ns) AS first_low_ns, processes_high(first_ns) AS first_high_ns, processes_low(steady_ns) AS steady_low_ns, processes_high(steady_ns) AS steady_high_ns,
+       avg(module_ns) AS module_ns, avg(plan_warm_ns) AS plan_warm_ns,
        avg(allocation_ns) AS allocation_ns, avg(weights_ns) AS weights_ns, avg(plan_ns) AS plan_ns, max(steady_first) AS steady_first, max(resumed_from) AS resumed_from
 FROM (SELECT *, count(*) OVER c AS n, row_number() OVER (c ORDER BY first_ns) AS first_place, row_number() OVER (c ORDER BY steady_ns) AS steady_place
       FROM extraction_process WINDOW c AS (PARTITION BY case_id))
@@ -71,17 +74,20 @@ UNION ALL SELECT run_id, case_id, setting, ordinal, variant, batches, 5, 'checks
 UNION ALL SELECT run_id, case_id, setting, ordinal, variant, batches, 6, 'write, sync', 1, write_ns + sync_ns, stored_bytes FROM extraction_case;
 
 -- view: extraction_bound
--- The slowest stage, the bound of a pipeline.
-SELECT run_id, case_id, stage AS slowest, bound_ns FROM (
-  SELECT *, total_ns / batches / parallel AS bound_ns, row_number() OVER (PARTITION BY case_id ORDER BY total_ns / batches / parallel DESC) AS place
+-- The slowest stage, the bound of a pipeline. others_ns: of one batch in the other stages, which is the time of filling and draining.
+SELECT run_id, case_id, stage AS slowest, bound_ns, sum_ns - bound_ns AS others_ns FROM (
+  SELECT *, total_ns / batches / parallel AS bound_ns, row_number() OVER (PARTITION BY case_id ORDER BY total_ns / batches / parallel DESC) AS place,
+         sum(total_ns / batches / parallel) OVER (PARTITION BY case_id) AS sum_ns
   FROM extraction_stage WHERE parallel IS NOT NULL AND total_ns IS NOT NULL)
 WHERE place = 1;
 
 -- view: extraction_all
-SELECT c.*, b.processes, b.first_ns, b.steady_ns, b.steady_min_ns, b.steady_max_ns, b.allocation_ns, b.weights_ns, b.plan_ns AS first_plan_ns, b.steady_first,
-       b.resumed_from, s.slowest, s.bound_ns,
+SELECT c.*, b.processes, b.first_ns, b.first_low_ns, b.first_high_ns, b.steady_ns, b.steady_low_ns, b.steady_high_ns, b.steady_min_ns, b.steady_max_ns, b.module_ns, b.plan_warm_ns, b.allocation_ns, b.weights_ns, b.plan_ns AS first_plan_ns, b.steady_first,
+       b.resumed_from, s.slowest, s.bound_ns, s.others_ns,
        first_value(c.extract_ns) OVER w AS base_ns, first_value(c.extract_low_ns) OVER w AS base_low_ns, first_value(c.extract_high_ns) OVER w AS base_high_ns,
-       first_value(b.first_ns) OVER w AS base_first_ns, first_value(b.steady_ns) OVER w AS base_steady_ns, first_value(c.variant) OVER w = 'sequential' AS has_base
+       first_value(b.first_ns) OVER w AS base_first_ns, first_value(b.first_low_ns) OVER w AS base_first_low_ns, first_value(b.first_high_ns) OVER w AS base_first_high_ns,
+       first_value(b.steady_ns) OVER w AS base_steady_ns, first_value(b.steady_low_ns) OVER w AS base_steady_low_ns, first_value(b.steady_high_ns) OVER w AS base_steady_high_ns,
+       first_value(c.variant) OVER w = 'sequential' AS has_base
 FROM extraction_case c LEFT JOIN extraction_batch b USING (run_id, case_id) LEFT JOIN extraction_bound s USING (run_id, case_id)
 WINDOW w AS (PARTITION BY c.run_id, c.setting ORDER BY c.variant <> 'sequential', c.ordinal);
 
@@ -97,15 +103,37 @@ WINDOW w AS (PARTITION BY c.run_id, c.setting ORDER BY c.variant <> 'sequential'
 -- column: steady_min_ns | Processes from | ms | 3 optional1
 -- column: steady_max_ns | to (ms) | ms | 3 optional1
 -- column: first_steady | First / steady | x | 2
+-- column: first_steady_low | 95 % interval | x | 2 interval
+-- column: verdict | In words | state | optional2
 -- column: warm_up_ns | Warm-up (ms) | ms | 3
 -- column: steady_first | Steady from batch | | hide
 -- column: setting | Setting | text | machine
--- note: SELECT 'Steady: the median of the batches after the first detected change of a pass, of the median process. Warm-up: allocation, weights, plan, and what the first batch takes longer than a steady one. Checks at small shapes ran before in one process.'
+-- note: SELECT 'Steady: the median of the batches after the first detected change of a pass, of the median process. In words: the first batch beside a steady one, where three processes give an interval.'
 --   FROM extraction_all WHERE run_id = :run AND setting = :each AND allocation_ns IS NOT NULL LIMIT 1
 -- note: SELECT printf('Continued: %d samples were in the folder when the run began.', max(resumed_from)) FROM extraction_all WHERE run_id = :run AND setting = :each AND resumed_from > 0 HAVING count(*) > 0
 SELECT variant, allocation_ns, weights_ns, first_plan_ns, first_ns, steady_ns, steady_min_ns, steady_max_ns, first_ns / steady_ns AS first_steady,
-       coalesce(allocation_ns, 0) + coalesce(weights_ns, 0) + coalesce(first_plan_ns, 0) + max(first_ns - steady_ns, 0) AS warm_up_ns, steady_first, setting
+       first_low_ns / steady_high_ns AS first_steady_low, first_high_ns / steady_low_ns AS first_steady_high,
+       in_words(steady_low_ns / first_high_ns, steady_high_ns / first_low_ns) AS verdict,
+       coalesce(module_ns, 0) + coalesce(allocation_ns, 0) + coalesce(weights_ns, 0) + coalesce(first_plan_ns, 0) + max(first_ns - steady_ns, 0) AS warm_up_ns, steady_first, setting
 FROM extraction_all WHERE run_id = :run AND setting = :each AND status = 'ok' ORDER BY ordinal;
+
+-- table: warm_up
+-- title: Warm-up of a process: {each}
+-- each: SELECT setting FROM extraction_case WHERE run_id = :run AND status = 'ok' GROUP BY setting ORDER BY min(ordinal)
+-- column: variant | Variant | text
+-- column: module_ns | Modules (ms) | ms | 3
+-- column: allocation_ns | Allocation (ms) | ms | 3
+-- column: weights_ns | Weights (ms) | ms | 3
+-- column: plan_ns | Plan, cold (ms) | ms | 3
+-- column: plan_warm_ns | Plan, warm (ms) | ms | 3
+-- column: first_extra_ns | First batch (ms) | ms | 3
+-- column: warm_up_ns | Sum (ms) | ms | 3
+-- column: setting | Setting | text | machine
+-- note: SELECT 'Modules: the first use of libraries and kernels, one block of one sequence. Plan, warm: the same plan once more, from the cache; not in the sum. First batch: what it takes longer than a steady one. One process checked small shapes before: its modules were there.'
+--   FROM extraction_all WHERE run_id = :run AND setting = :each AND allocation_ns IS NOT NULL LIMIT 1
+SELECT variant, module_ns, allocation_ns, weights_ns, first_plan_ns AS plan_ns, plan_warm_ns, max(first_ns - steady_ns, 0) AS first_extra_ns,
+       coalesce(module_ns, 0) + coalesce(allocation_ns, 0) + coalesce(weights_ns, 0) + coalesce(first_plan_ns, 0) + max(first_ns - steady_ns, 0) AS warm_up_ns, setting
+FROM extraction_all WHERE run_id = :run AND setting = :each AND status = 'ok' AND allocation_ns IS NOT NULL ORDER BY ordinal;
 
 -- table: stages
 -- title: Stages of a batch: {each}
@@ -118,7 +146,7 @@ FROM extraction_all WHERE run_id = :run AND setting = :each AND status = 'ok' OR
 -- column: share | Share of a batch | % | 1
 -- column: binds | Binds | text
 -- column: setting | Setting | text | machine
--- note: SELECT printf('%s: %s binds, %.3f ms a batch; overlap efficiency (bound / mean batch of a pass) %.1f %%.', variant, slowest, bound_ns / 1e6, 100 * bound_ns * batches / extract_ns)
+-- note: SELECT printf('%s: %s binds, %.3f ms a batch; overlap efficiency (bound / mean batch of a pass) %.1f %%, of %.1f %% that filling and draining leave.', variant, slowest, bound_ns / 1e6, 100 * bound_ns * batches / extract_ns, 100 * bound_ns * batches / (bound_ns * batches + others_ns))
 --   FROM extraction_all WHERE run_id = :run AND setting = :each AND variant = 'pipelined' AND bound_ns > 0 AND extract_ns > 0
 -- note: SELECT 'Times of threads are elapsed time: where forward and compression share the CPUs, each makes the other slower.' FROM v_case WHERE run_id = :run AND device = 'cpu' LIMIT 1
 SELECT s.variant, s.stage, s.parallel, s.total_ns / s.batches AS batch_ns, s.bytes * 1e9 / s.total_ns AS bytes_per_s,
@@ -182,6 +210,15 @@ SELECT variant, extract_ns, extract_uncertainty, iif(has_base, base_ns / extract
        iif(has_base, 1 - extract_ns / base_ns, NULL) AS saved, CASE status WHEN 'ok' THEN 'OK' WHEN 'oom' THEN 'OOM' ELSE status END AS status, setting
 FROM extraction_all WHERE run_id = :run AND setting = :each ORDER BY ordinal;
 
+-- view: extraction_projection
+-- To 8,000 samples on one host or four: the first batch and `more` steady ones, and the same of sequential.
+SELECT run_id, setting, ordinal, variant, hosts, more + 1 AS host_batches, first_ns + more * steady_ns AS projected_ns, first_low_ns + more * steady_low_ns AS projected_low_ns,
+       first_high_ns + more * steady_high_ns AS projected_high_ns, first_ns + (8000 / batch - 1) * steady_ns AS one_ns,
+       iif(other, base_first_ns + more * base_steady_ns, NULL) AS sequential_ns, iif(other, base_first_low_ns + more * base_steady_low_ns, NULL) AS sequential_low_ns,
+       iif(other, base_first_high_ns + more * base_steady_high_ns, NULL) AS sequential_high_ns
+FROM (SELECT a.*, h.hosts, (8000 / a.batch + h.hosts - 1) / h.hosts - 1 AS more, a.has_base AND a.variant <> 'sequential' AS other
+      FROM extraction_all a JOIN (SELECT 1 AS hosts UNION ALL SELECT 4) h WHERE a.status = 'ok' AND a.steady_ns > 0);
+
 -- table: projection
 -- title: Projection to 8,000 samples (1,000 tasks of 8 prompts), extrapolated: {each}
 -- each: SELECT setting FROM extraction_case WHERE run_id = :run AND status = 'ok' GROUP BY setting ORDER BY min(ordinal)
@@ -189,16 +226,19 @@ FROM extraction_all WHERE run_id = :run AND setting = :each ORDER BY ordinal;
 -- column: hosts | Hosts
 -- column: host_batches | Batches a host
 -- column: projected_ns | Time (s) | s | 1
--- column: against_one | Against one host | x | 2
+-- column: projected_low_ns | 95 % interval | s | 1 optional1 interval
+-- column: against_one | Against one host | x | 2 optional2
 -- column: saved_ns | Saved against sequential (s) | s | 1
+-- column: saved_low_ns | 95 % interval | s | 1 interval
+-- column: verdict | In words | state
 -- column: setting | Setting | text | machine
 -- note: SELECT 'First batch and (n - 1) steady ones; each host pays its own first batch, so hosts do not divide the time by their number.' FROM extraction_all WHERE run_id = :run AND setting = :each AND steady_ns > 0 LIMIT 1
-SELECT a.variant, h.hosts, (8000 / a.batch + h.hosts - 1) / h.hosts AS host_batches,
-       a.first_ns + ((8000 / a.batch + h.hosts - 1) / h.hosts - 1) * a.steady_ns AS projected_ns,
-       (a.first_ns + (8000 / a.batch - 1) * a.steady_ns) / (a.first_ns + ((8000 / a.batch + h.hosts - 1) / h.hosts - 1) * a.steady_ns) AS against_one,
-       iif(a.has_base AND a.variant <> 'sequential', a.base_first_ns - a.first_ns + ((8000 / a.batch + h.hosts - 1) / h.hosts - 1) * (a.base_steady_ns - a.steady_ns), NULL) AS saved_ns, a.setting
-FROM extraction_all a JOIN (SELECT 1 AS hosts UNION ALL SELECT 4) h
-WHERE a.run_id = :run AND a.setting = :each AND a.status = 'ok' AND a.steady_ns > 0 ORDER BY a.ordinal, h.hosts;
+-- note: SELECT 'Intervals follow from the ends of those of both batches, over processes' || iif(count(projected_low_ns) < count(*), '; they need three (--invocations 3).', '. Nothing is concluded where that of the difference contains 0 (not told apart).')
+--   FROM extraction_projection WHERE run_id = :run AND setting = :each HAVING count(*) > 0
+SELECT variant, hosts, host_batches, projected_ns, projected_low_ns, projected_high_ns, one_ns / projected_ns AS against_one, sequential_ns - projected_ns AS saved_ns,
+       sequential_low_ns - projected_high_ns AS saved_low_ns, sequential_high_ns - projected_low_ns AS saved_high_ns,
+       in_words(sequential_low_ns / projected_high_ns, sequential_high_ns / projected_low_ns) AS verdict, setting
+FROM extraction_projection WHERE run_id = :run AND setting = :each ORDER BY ordinal, hosts;
 
 -- view: extraction_layer
 SELECT l.run_id, l.case_id, l.invocation, json_extract(b.value, '$.layer') AS layer, json_extract(b.value, '$.samples') AS samples,

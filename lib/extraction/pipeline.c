@@ -37,6 +37,28 @@ static size_t layer_bytes(const struct pk_extraction *x)
     return (size_t)(x->o.shards.batch * x->o.shards.length * x->o.shards.width) * element(x);
 }
 
+/* The first use of the libraries and kernels that a forward pass needs, so that no later time has it. */
+static enum pk_code load_modules(struct pk_extraction *x, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_transformer_config c = x->o.model;
+    struct pk_transformer t = {0};
+    c.layers = 1, c.batch = 1, c.vocab = 2;
+    const int32_t *tokens = pk_new_n(&a, int32_t, c.seq);
+    enum pk_code rc = pk_transformer_open(&t, x->dev, &c, PK_NEEDS_WEIGHTS, &a, err);
+    if (!rc && !x->o.dry)
+        rc = pk_transformer_fill(&t, &(struct pk_origin){.seed = x->o.seed}, err);
+    if (!rc)
+        rc = pk_transformer_batch(&t, tokens, NULL, err);
+    if (!rc)
+        rc = pk_transformer_forward(&t, false, err);
+    if (!rc)
+        rc = pk_device_sync(x->dev, err);
+    pk_transformer_close(&t);
+    pk_pool_trim(&x->dev->pool);
+    return rc;
+}
+
 /* The padding of the last batch is token 0. */
 static void draw_tokens(struct pk_extraction *x)
 {
@@ -265,6 +287,9 @@ enum pk_code pk_extraction_pass(struct pk_extraction *x, struct pk_err *err)
         x->facts.slot_samples = x->facts.samples;
     if (x->writer && !rc)
         pk_shard_writer_facts(x->writer, &x->facts.stored);
+    if (x->o.dry)
+        x->facts.stored.stage[PK_STAGE_COMPRESS] = (struct pk_stage_time){
+            .count = x->store.n, .elapsed_ns = x->store.n * x->store.store_ns * x->o.threads};
     return rc;
 }
 
@@ -346,7 +371,10 @@ enum pk_code pk_extraction_open(struct pk_extraction *x, struct pk_device *dev,
     x->batch_ns = pk_new_n(a, uint64_t, x->batches);
     x->tickets = pk_new_n(a, struct pk_extraction_ticket, x->batches);
     choose_layers(x);
-    enum pk_code rc = pk_transformer_open(&x->t, dev, &o->model, PK_NEEDS_WEIGHTS, a, err);
+    enum pk_code rc = load_modules(x, err);
+    x->warm_up.module_ns = since(x, &at);
+    if (!rc)
+        rc = pk_transformer_open(&x->t, dev, &o->model, PK_NEEDS_WEIGHTS, a, err);
     if (rc || (rc = take_memory(x, err)))
         return rc;
     x->warm_up.allocation_ns = since(x, &at);
@@ -358,6 +386,9 @@ enum pk_code pk_extraction_open(struct pk_extraction *x, struct pk_device *dev,
     if (!rc)
         rc = pk_device_sync(dev, err);
     x->warm_up.plan_ns = since(x, &at);
+    if (!rc)
+        rc = plan(x, o->model.batch, err);
+    x->warm_up.plan_warm_ns = since(x, &at);
     return rc;
 }
 

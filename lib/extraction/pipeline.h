@@ -49,13 +49,15 @@ struct pk_extraction_options {
 
 /* What happens once per process, before the first batch. */
 struct pk_extraction_warm_up {
-    uint64_t allocation_ns, weights_ns, plan_ns;
+    uint64_t module_ns; /* first use of libraries and kernels: one block of one sequence */
+    uint64_t allocation_ns, weights_ns;
+    uint64_t plan_ns, plan_warm_ns; /* plan_warm_ns: the same plan once more, which is there */
 };
 
 struct pk_extraction_facts {
     uint64_t batches, samples, slot_samples; /* slot_samples: with padding */
     uint64_t plans, replans;                 /* replans: made after the first batch */
-    struct pk_shard_writer_facts stored;
+    struct pk_shard_writer_facts stored; /* dry: only the time of compression, which stands for all storing */
 };
 
 enum { PK_STAGINGS = 2 };

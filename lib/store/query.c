@@ -97,6 +97,46 @@ static void margin_of_mean(sqlite3_context *to, int n, sqlite3_value **v)
                                       sqrt(fmax(0, squares - mean * mean) / (values - 1)));
 }
 
+/* processes_low(figure), processes_high(figure): the ends of the 95 % interval of the median process, of a figure of each */
+struct figures {
+    double *v;
+    size_t n;
+};
+
+static void add_figure(sqlite3_context *to, int n, sqlite3_value **v)
+{
+    struct figures *f = sqlite3_aggregate_context(to, sizeof *f);
+    double *more = f ? sqlite3_realloc64(f->v, (f->n + 1) * sizeof *more) : NULL;
+    if (!more) {
+        sqlite3_result_error_nomem(to);
+        return;
+    }
+    f->v = more;
+    if (sqlite3_value_type(v[0]) != SQLITE_NULL)
+        f->v[f->n++] = sqlite3_value_double(v[0]);
+}
+
+static struct pk_interval interval_of(sqlite3_context *to)
+{
+    struct figures *f = sqlite3_aggregate_context(to, 0);
+    struct pk_interval ci = {NAN, NAN};
+    if (f && f->n)
+        ci = pk_invocations_interval(f->v, f->n, 0.95);
+    if (f)
+        sqlite3_free(f->v);
+    return ci;
+}
+
+static void processes_low(sqlite3_context *to)
+{
+    sqlite3_result_double(to, interval_of(to).lo);
+}
+
+static void processes_high(sqlite3_context *to)
+{
+    sqlite3_result_double(to, interval_of(to).hi);
+}
+
 enum pk_code pk_db_functions(struct pk_store *s, struct pk_err *err)
 {
     const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
@@ -104,16 +144,21 @@ enum pk_code pk_db_functions(struct pk_store *s, struct pk_err *err)
         const char *name;
         int arguments;
         void (*call)(sqlite3_context *to, int n, sqlite3_value **v);
+        void (*end)(sqlite3_context *to); /* of an aggregate, whose rows `call` takes */
     } functions[] = {{"plural", 2, plural},
                      {"plural_noun", 2, plural_noun},
                      {"predicate", 2, predicate},
                      {"in_words", 2, in_words},
                      {"ratio_text", 3, ratio_text},
                      {"speedup_note", 3, speedup_note},
-                     {"margin_of_mean", 3, margin_of_mean}};
+                     {"margin_of_mean", 3, margin_of_mean},
+                     {"processes_low", 1, add_figure, processes_low},
+                     {"processes_high", 1, add_figure, processes_high}};
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (sqlite3_create_function(s->db, functions[i].name, functions[i].arguments, flags, NULL,
-                                    functions[i].call, NULL, NULL) != SQLITE_OK)
+                                    functions[i].end ? NULL : functions[i].call,
+                                    functions[i].end ? functions[i].call : NULL,
+                                    functions[i].end) != SQLITE_OK)
             return pk_db_fail(s, err);
     return PK_OK;
 }

@@ -89,6 +89,53 @@ def test_a_dry_run_counts_the_reports_shape(perfkit):
     assert planned("--kv-heads", "14")["parameters"] == 663_169_920 - 151936 * 896 - 896
 
 
+def test_overlap_efficiency_is_the_bound_of_the_same_passes(perfkit):
+    """Fill and drain are in the mean batch, so that it is below 100 %; they alone leave what it has on a clock without noise."""
+    r = run(perfkit)
+    stages = {row["stage"]: row["batch_ns"] for row in r.rows("stages") if row["variant"] == "pipelined"}
+    assert stages["checksum, filter, compress"] == STORE_NS
+    bound = max(stages.values())
+    passes = by_variant(r, "comparison")["pipelined"]["extract_ns"]
+    (note,) = [n for n in r.json()["tables"]["stages"]["notes"] if "overlap efficiency" in n]
+    found, most = map(float, re.search(r"efficiency .*\) ([\d.]+) %, of ([\d.]+) %", note).groups())
+    assert found == round(100 * 16 * bound / passes, 1) and found <= most < 100
+
+
+def test_warm_up_in_parts(perfkit):
+    """Each part is a column, the sum has all but the plan that is there, and what is there costs less than what is made."""
+    r = run(perfkit)
+    for row in r.rows("warm_up"):
+        parts = [row[f"{part}_ns"] for part in ("module", "allocation", "weights", "plan", "first_extra")]
+        assert row["module_ns"] > 0 and sum(parts) == row["warm_up_ns"], row
+        assert row["plan_warm_ns"] <= row["plan_ns"], row
+    assert {v: row["warm_up_ns"] for v, row in by_variant(r, "batches").items()} == {v: row["warm_up_ns"] for v, row in by_variant(r, "warm_up").items()}
+
+
+def spread(perfkit, factor):
+    """The first and the steady batches of the processes are that far apart."""
+    query(perfkit, "UPDATE slice SET notes = json_set(notes, '$.extraction.steady_ns', 1000000 * (1 + ? * (invocation - 2)) * "
+          "(SELECT 1 + (variant = 'sequential') FROM run_case c WHERE c.id = case_id))", factor)
+    return perfkit("show", "@", "--format", "json")
+
+
+def test_differences_have_intervals_of_processes(perfkit):
+    assert perfkit("run", "extraction", "-d", "null", "-v", "sequential,pipelined", "--preset", "smoke", "--invocations", "3").status == 0
+    widths = []
+    for factor, verdict in ((0.001, "faster"), (0.9, "not told apart")):
+        r = spread(perfkit, factor)
+        row = next(row for row in r.rows("projection") if row["variant"] == "pipelined" and row["hosts"] == 1)
+        assert row["saved_low_ns"] <= row["saved_ns"] <= row["saved_high_ns"] and row["projected_low_ns"] <= row["projected_ns"] <= row["projected_high_ns"]
+        assert row["verdict"] == verdict, row
+        widths.append(row["saved_high_ns"] - row["saved_low_ns"])
+        batch = by_variant(r, "batches")["pipelined"]
+        assert batch["first_steady_low"] <= batch["first_steady"] <= batch["first_steady_high"], batch
+    assert widths[1] > 10 * widths[0] > 0
+    query(perfkit, "DELETE FROM slice WHERE invocation = 3")
+    r = perfkit("show", "@", "--format", "json")
+    assert all(row[key] is None for row in r.rows("projection") for key in ("saved_low_ns", "saved_high_ns", "verdict"))
+    assert all(row["first_steady_low"] is None for row in r.rows("batches")) and "they need three (--invocations 3)" in r.stdout
+
+
 # --- the report ---
 
 def test_the_reports_numbers(perfkit):
