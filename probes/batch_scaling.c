@@ -261,7 +261,7 @@ static const struct pk_preset presets[] = {
      .blocks = (const char *const[]){"model=tiny samples=20 batch=1,4 global_batch=16", NULL},
      .settings =
          (const char *const[]){"invocations=1", "min-samples=2", "min-time=1ms", "max-time=50ms", NULL}},
-    {"seed", .summary = "the batch sizes of the report: 16 x 64 to 1024 x 1 on four ranks",
+    {"seed", .summary = "16 x 64 to 1024 x 1 on four ranks, as in the report; a tenth of its samples",
      .blocks = (const char *const[]){"model=small batch=16:1024:*2 global_batch=1024 batch_of=all ranks=4 "
                                      "transport=link samples=5683",
                                      NULL},

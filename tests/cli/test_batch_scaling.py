@@ -106,6 +106,21 @@ def test_a_dry_run_has_the_counts(perfkit):
     assert all(row["micro_steps"] == 6 for row in r.rows("plan"))
 
 
+def test_presets_are_planned(perfkit):
+    """`seed` is the report's: its model, ranks, batch sizes and accumulation, and a tenth of its 56,832 samples."""
+    plans = {}
+    for preset in ("quick", "smoke", "seed"):
+        r = perfkit("run", "batch-scaling", "--preset", preset, "-d", "null", "--dry-run", "--format", "json")
+        assert r.status == 0, r
+        plans[preset] = {name: [row for row in r.rows("plan") if row["variant"] == name] for name in ("eager", "compiled", "overlapped")}
+        assert all(rows and row["status"] == "measured" for rows in plans[preset].values() for row in rows), preset
+    for rows in plans["seed"].values():
+        assert [(row["axes"]["batch"], row["accum"], row["micro_steps"], row["optimizer_steps"]) for row in rows] \
+            == [(n, 1024 // n, -(-5683 // n), 6) for n in (16, 32, 64, 128, 256, 512, 1024)]
+        assert all([row["axes"][a] for a in ("ranks", "layers", "d_model", "vocab", "seq_len")] == [4, 12, 768, 10000, 256] for row in rows)
+    assert [row["axes"]["batch"] for row in plans["quick"]["eager"]] == [1, 2, 4, 8, 16, 32]
+
+
 def test_declared_work_of_the_loss_is_its_own(perfkit):
     """As many full micro-steps in validation as in training: its work, which is forward and loss, is the sum of theirs."""
     run(perfkit, "--samples", "16", "--batch", "4", "--global-batch", "16", "--validation", "1", "-v", "eager,compiled", "--transport", "self")

@@ -241,6 +241,29 @@ def test_memory_beside_a_dry_run(perfkit, model, batch):
     assert memory["memory_bytes"] < more  # inputs, and values that live for a moment
 
 
+def states(memory):
+    return sum(memory[kind + "_bytes"] for kind in ("weights", "gradients", "optimizer"))
+
+
+def test_memory_beside_megatron(perfkit):
+    """theoretical_memory_usage.py of Megatron-LM: 18 bytes a parameter, or 6 + 12 / data shards; 34 bytes a token, block and feature (Korthikanti et al. 2022)."""
+    megatron = ("--precision", "bf16-fp32-grads", "--zero", "1", "--memory", "900GB")
+    for shards, a_parameter in ((1, 18), (8, 6 + 12 / 8)):
+        (memory,) = plan(perfkit, "--model", "llama-3-8b", *megatron, "--fsdp", shards, "--batch", "64")["memory"]
+        assert states(memory) == 8030261248 * a_parameter
+    (memory,) = plan(perfkit, "--model", "llama-3-405b", *megatron, "--fsdp", "4", "--tp", "8", "--pp", "9", "--batch", "256", "--micro", "64")["memory"]
+    width, blocks = 16384, 126 * (3 * 16384 * 53248 + 2 * 16384 * (16384 + 1024))
+    matrices, vectors = (blocks / 9 + 128256 * width) / 8, 126 / 9 * 2 * width
+    assert states(memory) == (matrices + vectors) * 9  # Megatron divides vectors by tp, too
+    # 34 is for four times as wide blocks and without the scores; 2 of them are masks of dropout, and 4 more are recomputed here: the results of norms
+    for recompute, a_feature in (("none", 34 - 2), ("selective", 34 - 2 - 4)):
+        t = plan(perfkit, "--model", "gpt-3-175b", *megatron, "--tp", "8", "--pp", "8", "--micro", "64", "--batch", "64", "--seq", "2048", "--recompute", recompute)
+        terms = {row["term"]: row["bytes"] for row in t["memory_terms"]}
+        kept = t["memory"][0]["activations_bytes"] - terms["statistics"]
+        again = terms["norm_outputs"] if recompute == "selective" else 0  # of the block that is computed again
+        assert kept - again == a_feature * 2048 * 12288 * 96 / 8
+
+
 def test_csv_of_all_and_json_of_the_best(perfkit):
     args = ("--model", "llama-3-8b", "--chips", "64", "--recompute", "none", "--zero", "3")
     r = perfkit("plan", "parallel", *args, "--top", "0", "--format", "csv", "-o", "meshes/")
