@@ -239,6 +239,7 @@ def test_memory_beside_a_dry_run(perfkit, model, batch):
     (memory,) = plan(perfkit, "--model", model, "--batch", batch, "--seq", "256", "--precision", "fp32")["memory"]
     assert more - less == memory["optimizer_bytes"] + 256
     assert memory["memory_bytes"] < more  # inputs, and values that live for a moment
+    assert "(mixed-precision --dry-run counts them)" in " ".join(perfkit("plan", "parallel", "--model", model).stdout.split())
 
 
 def states(memory):

@@ -167,6 +167,10 @@ static void print_memory_terms(const struct view *w)
         pk_row_end(row);
     }
     pk_out_note(w->out, "Terms that are 0 here are left out; --explain has them, and every number.");
+    pk_out_note(
+        w->out,
+        "Not counted: tokens and losses, tables of positions, values and workspaces that live for a moment "
+        "(mixed-precision --dry-run counts them), and fragmentation of an allocator.");
 }
 
 static void print_time_terms(const struct view *w)
