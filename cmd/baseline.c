@@ -4,7 +4,7 @@
 #include "base/text/words.h"
 #include "bench/record/runinfo.h"
 #include "store/read/baseline.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <pwd.h>
 #include <string.h>

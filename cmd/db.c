@@ -2,7 +2,7 @@
 #include "cmd/cmd.h"
 
 #include "base/text/words.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "base/text/units.h"
 #include "stats/infer.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <math.h>
 #include <string.h>

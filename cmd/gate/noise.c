@@ -4,7 +4,7 @@
 #include "base/text/buf.h"
 #include "base/text/words.h"
 #include "bench/plan/declared_work.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "cmd/list/list.h"
 
 #include "base/text/words.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "comm/allreduce_fit.h"
 
 #include "comm/bucket_model.h"
-#include "store/table.h"
+#include "store/table/table.h"
 #include "json/json.h"
 
 #include <math.h>

@@ -10,7 +10,7 @@
 
 enum { PK_DB_CACHED = 64, PK_DB_VIEWS = 128, PK_DB_APPLICATION_ID = 0x706b6974 /* "pkit" */ };
 
-struct pk_section; /* store/table.h */
+struct pk_section; /* store/table/table.h */
 
 struct pk_store {
     struct pk_arena arena; /* holds this struct */
@@ -97,7 +97,7 @@ enum pk_code pk_db_end(struct pk_store *s, enum pk_code code, struct pk_err *err
 /* pk_db_begin for rows of the run that was begun here: PK_E_IO if it is no longer in the file. */
 enum pk_code pk_db_begin_rows(struct pk_store *s, const char *doing, struct pk_err *err) PK_MUST_CHECK;
 
-/* query.c: what statements have beside SQLite's own functions: the grammar of base/text/words.h. */
+/* functions.c: what statements have beside SQLite's own functions (docs/tables.md). */
 enum pk_code pk_db_functions(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
 
 void pk_db_bind_real(sqlite3_stmt *stmt, int i, double x);

@@ -6,7 +6,7 @@
 #include "base/build.h"
 #include "base/err.h"
 #include "base/text/buf.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "bench/record/record.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include "timed.h"
 

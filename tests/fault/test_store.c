@@ -5,7 +5,7 @@
 #include "bench/record/record.h"
 #include "bench/record/spool.h"
 #include "store/read/figures.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 // clang-format off
 #include <setjmp.h>

@@ -50,7 +50,7 @@ NAME_HOMES = {
 }
 
 STREAM_HOMES = ["cmd/", "lib/base/err.c"]  # who may name stdout and stderr
-SQL_HOMES = ["lib/store/schema.c"]  # makes views of views; all other SQL is in .sql files: store/table.h
+SQL_HOMES = ["lib/store/schema.c"]  # makes views of views; all other SQL is in .sql files: store/table/table.h
 PROBE_FOLDERS = ["base", "ops", "comm", "model", "shard", "extraction", "device"]
 PROBE_HEADERS = ["bench/probe.h", "bench/repeat.h", "bench/transport.h"]
 LONGEST_FUNCTION = 100

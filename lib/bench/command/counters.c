@@ -3,7 +3,7 @@
 
 #include "bench/command/counter_passes.h"
 #include "bench/record/counters.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "bench/plan/estimate.h"
 
 #include "base/text/units.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <math.h>
 #include <string.h>

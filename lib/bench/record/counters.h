@@ -6,7 +6,7 @@
 #include "counter/select.h"
 #include "ops/ceilings/ceilings.h"
 #include "store/store.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 struct pk_counter_inputs;
 

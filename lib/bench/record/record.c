@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/text/words.h"
 #include "bench/record/spool.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <math.h>
 #include <string.h>

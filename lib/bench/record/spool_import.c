@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "bench/record/fits.h"
 #include "bench/record/record.h"
-#include "store/table.h"
+#include "store/table/table.h"
 #include "wire/wire.h"
 
 #include <errno.h>

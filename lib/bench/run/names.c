@@ -6,7 +6,7 @@
 #include "counter/group.h"
 #include "counter/source.h"
 #include "out/out.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "bench/tables/tables.h"
 
 #include "base/text/buf.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <string.h>
 

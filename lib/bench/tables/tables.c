@@ -4,7 +4,7 @@
 #include "base/text/words.h"
 #include "bench/probe.h"
 #include "bench/record/runinfo.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <string.h>
 

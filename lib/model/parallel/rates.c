@@ -3,7 +3,7 @@
 
 #include "base/text/units.h"
 #include "base/text/words.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <math.h>
 #include <string.h>

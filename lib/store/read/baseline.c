@@ -5,7 +5,7 @@
 #include "base/text/units.h"
 #include "base/text/words.h"
 #include "store/db.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/text/words.h"
 #include "store/db.h"
-#include "store/table.h"
+#include "store/table/table.h"
 #include "json/json.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "base/text/words.h"
 #include "store/db.h"
 #include "store/read/baseline.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <inttypes.h>
 #include <string.h>

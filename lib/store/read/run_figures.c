@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/index.h"
 #include "store/db.h"
-#include "store/table.h"
+#include "store/table/table.h"
 #include "wire/slice.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 
 #include "base/text/words.h"
 #include "store/db.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <string.h>
 

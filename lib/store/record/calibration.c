@@ -2,7 +2,7 @@
 #include "store/record/calibration.h"
 
 #include "store/db.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #include "store/record/resume.h"
 
 #include "store/db.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <limits.h>
 #include <string.h>

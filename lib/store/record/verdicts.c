@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "store/db.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 enum pk_code pk_db_tail_metric(struct pk_store *s, int64_t run_id, const char *uuid, const char *metric,
                                struct pk_err *err)

@@ -2,7 +2,7 @@
 #include "store/db.h"
 
 #include "base/clock.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
 /* Narrow: while one run is shown, every view shows that run alone; afterwards everything again. */
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include "tests/unit/store/fixture.h"
 

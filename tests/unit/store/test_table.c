@@ -1,5 +1,5 @@
 /* Tables are printed as their text says: sections, units, notes, one table per value. */
-#include "store/table.h"
+#include "store/table/table.h"
 #include "tests/unit/store/fixture.h"
 
 static const char text[] =

@@ -4,7 +4,7 @@
 #include "bench/probe.h"
 #include "bench/record/record.h"
 #include "bench/tables/tables.h"
-#include "store/table.h"
+#include "store/table/table.h"
 
 static char printed[1 << 16];
 

@@ -1,5 +1,5 @@
 /* Table: from a section of a .sql text to rows of a writer. */
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include "base/build.h"
 #include "base/err.h"

@@ -1,5 +1,5 @@
 /* Section: from lines of a .sql text to tables, views, queries and statements; those of lib by their names. */
-#include "store/table.h"
+#include "store/table/table.h"
 
 #include "base/text/buf.h"
 #include "store/db.h"
