@@ -6,12 +6,17 @@
 #include "out/output/output.h"
 
 struct options {
-    const char *table;
+    struct pk_texts tables;
 };
 
 static const struct pk_opt options[] = {
-    {"table", 't', PK_OPT_TEXT, offsetof(struct options, table), "TABLE", .group = "Tables", .cli_only = true,
-     .help = "print only this table; of several, CSV needs this, or -o DIR/ for a file of each"},
+    {"tables", 't', PK_OPT_LIST, offsetof(struct options, tables), "TABLE", .group = "Tables",
+     .cli_only = true, .commas = true,
+     .help = "print these tables, or all; without it a screen gets findings and the main table; of several, "
+             "CSV needs one, or -o DIR/ for a "
+             "file of each"},
+    {"table", 0, PK_OPT_LIST, offsetof(struct options, tables), "TABLE", .cli_only = true,
+     .help = "the same as --tables"},
     {0},
 };
 
@@ -35,7 +40,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         return err->code;
     struct shown v = {s, run_id};
     const struct pk_printed tables = {print, &v, pk_printf(app->arena, "run %lld", (long long)run_id)};
-    return pk_print_tables(&tables, o->table, app->out, app->arena, err);
+    return pk_print_tables(&tables, &o->tables, app->out, app->arena, err);
 }
 
 const struct pk_cmd pk_cmd_show = {
@@ -44,7 +49,8 @@ const struct pk_cmd pk_cmd_show = {
     .usage = "show [RUN] [options]",
     .examples = "perfkit show\n"
                 "perfkit show @~1 --format markdown\n"
-                "perfkit show --table scaling --format csv\n"
+                "perfkit show --tables scaling,exponents\n"
+                "perfkit show --tables scaling --format csv\n"
                 "perfkit show colleague.db:nightly --format csv -o nightly/    a file each",
     .options = options,
     .options_bytes = sizeof(struct options),

@@ -63,6 +63,7 @@ GROUP BY batch, heads, dtype, math, causal
 ORDER BY min(ordinal);
 
 -- table: scaling
+-- headline: 2
 -- title: Attention scaling, {each}
 -- each: SELECT variant FROM attention_case WHERE run_id = :run GROUP BY variant ORDER BY min(ordinal)
 -- column: variant | Variant | text | machine
@@ -126,6 +127,7 @@ WHERE run_id = :run AND variant = :each
 ORDER BY min(ordinal) OVER (PARTITION BY other_axes), d_model, seq_len;
 
 -- table: variants
+-- headline: 1
 -- title: Variants against vanilla (speed-up = vanilla's time / this time)
 -- column: d_model
 -- column: seq_len
@@ -287,3 +289,31 @@ LEFT JOIN attention_crossed f ON f.run_id = c.run_id AND f.variant = c.variant A
      AND f.worst_from_here < 1 AND f.shorter_ratio >= 1 AND c.known AND c.slower_up_to < c.faster_from
 WHERE c.run_id = :run
 ORDER BY c.variant, min(c.ordinal) OVER (PARTITION BY c.other_axes), c.d_model;
+
+-- Findings, in order of worth. Of each variant the largest case that vanilla has, too.
+
+-- finding: speedup
+SELECT speedup_text(variant, 'vanilla', total_speedup, total_speedup_low, total_speedup_high) || printf(' at d_model %d, seq_len %d', d_model, seq_len)
+       || CASE WHEN memory_saved >= 0.005 THEN printf(', with %.0f %% less memory', 100 * memory_saved)
+               WHEN memory_saved <= -0.005 THEN printf(', with %.0f %% more memory', -100 * memory_saved) ELSE '' END || '.' AS sentence
+FROM (SELECT *, row_number() OVER (PARTITION BY variant ORDER BY d_model DESC, seq_len DESC, ordinal) AS place FROM attention_pair
+      WHERE run_id = :run AND variant <> 'vanilla' AND total_speedup IS NOT NULL)
+WHERE place = 1 ORDER BY coalesce(in_words(total_speedup_low, total_speedup_high), '') IN ('faster', 'slower') DESC, total_speedup DESC LIMIT 3;
+
+-- finding: crossover
+SELECT printf('%s becomes faster than vanilla between seq_len %d and %d (d_model %d).', variant, slower_up_to, faster_from, d_model) AS sentence
+FROM attention_crossover WHERE run_id = :run AND known AND slower_up_to < faster_from ORDER BY d_model DESC, ordinal LIMIT 2;
+
+-- finding: memory
+SELECT printf('%s did not fit into memory in %d of %s, from seq_len %d on.', variant, sum(status = 'OOM'), plural(count(*), 'case'),
+              min(seq_len) FILTER (WHERE status = 'OOM')) AS sentence
+FROM attention_case WHERE run_id = :run AND status <> 'skipped' GROUP BY variant HAVING sum(status = 'OOM') > 0 ORDER BY min(ordinal) LIMIT 2;
+
+-- Exponents of the largest d_model, vanilla first; not those that are known to less than a half.
+-- finding: growth
+SELECT CASE metric WHEN 'forward_ns' THEN 'The time of forward' ELSE 'The peak memory' END || ' grows with '
+       || group_concat(printf('seq_len^%.2f (%.2f to %.2f) in %s', slope, slope_low, slope_high, variant), ', ') || printf(', at d_model %d.', max(d_model)) AS sentence
+FROM (SELECT *, fixed ->> 'd_model' AS d_model, row_number() OVER (PARTITION BY metric ORDER BY fixed ->> 'd_model' DESC, variant <> 'vanilla', variant) AS place
+      FROM v_fit WHERE run_id = :run AND metric IN ('forward_ns', 'peak_bytes') AND slope_low > 0 AND slope_high - slope_low < 0.5
+        AND fixed ->> 'd_model' = (SELECT max(fixed ->> 'd_model') FROM v_fit WHERE run_id = :run))
+WHERE place <= 3 GROUP BY metric ORDER BY metric;

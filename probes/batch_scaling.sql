@@ -87,7 +87,9 @@ FROM batch_case c LEFT JOIN batch_init_median d USING (run_id, setting) LEFT JOI
 WINDOW w AS (PARTITION BY run_id, setting ORDER BY batch);
 
 -- table: summary
--- title: Batch size and accumulation: {each}
+-- headline: 1
+-- title: {each}
+-- about: Batch size and accumulation
 -- each: SELECT setting FROM batch_case WHERE run_id = :run GROUP BY setting ORDER BY min(ordinal)
 -- column: batch | Batch size
 -- column: accum | Accum. steps
@@ -99,11 +101,11 @@ WINDOW w AS (PARTITION BY run_id, setting ORDER BY batch);
 -- column: training_ns | Training ({unit}) | ms s | 2
 -- column: validation_ns | Validation ({unit}) | ms s | 2 optional4
 -- column: backward_ns | Backward ({unit}) | ms s | 2 optional7
--- column: backward_mean_ns | each (ms) | ms | 3 optional8
+-- column: backward_mean_ns | Backward each (ms) | ms | 3 optional8
 -- column: loss_ns | Loss ({unit}) | ms s | 2 optional5
--- column: loss_mean_ns | each (ms) | ms | 3 optional8
+-- column: loss_mean_ns | Loss each (ms) | ms | 3 optional8
 -- column: forward_ns | Forward ({unit}) | ms s | 2 optional6
--- column: forward_mean_ns | each (ms) | ms | 3 optional8
+-- column: forward_mean_ns | Forward each (ms) | ms | 3 optional8
 -- column: tokens_per_s | Tokens/s | | 0
 -- column: rank_tokens_per_s | per rank | | 0 optional1
 -- column: padding_tokens | Padding (tokens) | | 0 optional1
@@ -254,7 +256,6 @@ FROM batch_chosen c LEFT JOIN batch_margin m USING (run_id, setting, k) WHERE ru
 
 -- table: variants
 -- title: A micro-step of each variant
--- brief: 2
 -- column: batch | Batch size
 -- column: variant | Variant | text
 -- column: micro_step_ns | Micro-step (ms) | ms | 3
@@ -291,7 +292,6 @@ FROM batch_region p JOIN batch_rest r ON r.case_id = p.case_id AND r.parent = p.
 -- table: regions
 -- title: Regions: {each}
 -- each: SELECT setting FROM batch_case WHERE run_id = :run GROUP BY setting ORDER BY min(ordinal)
--- brief: 100000
 -- column: batch | Batch size
 -- column: region | Region | text
 -- column: count | Count
@@ -307,3 +307,33 @@ FROM batch_region p JOIN batch_rest r ON r.case_id = p.case_id AND r.parent = p.
 SELECT r.batch, substr('      ', 1, 2 * r.level) || r.region AS region, r.count, r.device_ns, r.device_ns / r.count AS mean_ns, r.host_ns, r.device_ns / p.device_ns AS share, r.parent, r.level, r.setting
 FROM (SELECT * FROM batch_region UNION ALL SELECT * FROM batch_unaccounted) r LEFT JOIN batch_region p ON p.case_id = r.case_id AND p.region = r.parent
 WHERE r.run_id = :run AND r.setting = :each ORDER BY r.ordinal, r.place;
+
+-- Findings, in order of worth; a run of several settings names them.
+
+-- view: batch_named
+SELECT run_id, setting, differing(setting, group_concat(setting, char(10)) OVER (PARTITION BY run_id)) AS which FROM (SELECT DISTINCT run_id, setting FROM batch_case);
+
+-- finding: best
+SELECT printf('Least time of an epoch: batch size %d, %s', p.batch, time_text(p.by_ns)) || iif(p.low_ns IS NULL, ' (no interval)', printf(' (%s to %s)', time_text(p.low_ns), time_text(p.high_ns)))
+       || coalesce(', not told apart from ' || nullif((SELECT group_concat(o.batch, ', ') FROM (SELECT batch FROM batch_place o WHERE o.run_id = p.run_id AND o.setting = p.setting
+            AND o.rule = 'epoch' AND o.rank > 1 AND o.low_ns <= p.best_high_ns ORDER BY batch) o), ''), '') || which || '.' AS sentence
+FROM batch_place p JOIN batch_named USING (run_id, setting) WHERE p.run_id = :run AND p.rule = 'epoch' AND p.rank = 1 ORDER BY p.ordinal LIMIT 2;
+
+-- finding: speedup
+SELECT CASE WHEN speedup_low > 1 THEN printf('Batch size %d trains %s as many tokens per second as %d, an efficiency of %.0f %%', batch,
+                                             ratio_text(speedup, speedup_low, speedup_high), least, 100 * efficiency)
+            ELSE printf('The tokens per second of batch size %d are not told apart from those of %d: %.2f x (%.2f to %.2f)', batch, least, speedup, speedup_low, speedup_high) END
+       || which || '.' AS sentence
+FROM (SELECT *, min(batch) OVER (PARTITION BY run_id, setting) AS least, row_number() OVER (PARTITION BY run_id, setting ORDER BY batch DESC) AS place FROM batch_derived)
+JOIN batch_named USING (run_id, setting) WHERE run_id = :run AND place = 1 AND speedup_high >= 1 AND speedup_low > 0 ORDER BY ordinal LIMIT 2;
+
+-- finding: start
+SELECT printf('By the total time, which has one start, batch size %d is best; by the time of an epoch, batch size %d', t.batch, e.batch) || which || '.' AS sentence
+FROM batch_place t JOIN batch_place e USING (run_id, setting) JOIN batch_place o USING (run_id, setting) JOIN batch_named USING (run_id, setting)
+WHERE run_id = :run AND t.rank = 1 AND e.rank = 1 AND t.rule = 'total' AND e.rule = 'epoch' AND o.rule = 'total' AND o.batch = e.batch AND o.low_ns > o.best_high_ns
+ORDER BY t.ordinal LIMIT 1;
+
+-- finding: outlier
+SELECT printf('%s started outside the usual spread; the farthest, process %d of batch size %d, took %s (median %s)', plural(n, 'process'), invocation, batch,
+              time_text(init_ns), time_text(median_ns)) || which || '.' AS sentence
+FROM (SELECT *, count(*) OVER () AS n FROM batch_init WHERE run_id = :run AND outlier) JOIN batch_named USING (run_id, setting) ORDER BY deviations DESC LIMIT 1;

@@ -60,6 +60,7 @@ SELECT c.*, naive_step_ns / step_ns AS total_speedup, naive_comm_ns / nullif(com
 FROM ddp_case c LEFT JOIN ddp_naive USING (run_id, setting);
 
 -- table: methods
+-- headline: 1
 -- title: Methods: {each}
 -- each: SELECT setting FROM ddp_case WHERE run_id = :run GROUP BY setting ORDER BY min(ordinal)
 -- column: variant | Method | text
@@ -280,3 +281,32 @@ FROM (SELECT t.*, b.bucket_bytes, b.setting, count(*) OVER () AS buckets
       WHERE b.run_id = :run AND b.setting = :each)
 WHERE bucket < 30 OR bucket >= buckets - 10
 ORDER BY bucket;
+
+-- Findings, in order of worth; a run of several settings names them.
+
+-- view: ddp_named
+SELECT run_id, setting, differing(setting, group_concat(setting, char(10)) OVER (PARTITION BY run_id)) AS which FROM (SELECT DISTINCT run_id, setting FROM ddp_case);
+
+-- finding: bucket
+SELECT speedup_text(printf('The best bucket size, %.3g MB,', m.bucket_bytes / 1e6), 'naive', c.total_speedup, c.total_speedup_low, c.total_speedup_high) || which || '.' AS sentence
+FROM ddp_measured m JOIN ddp_speedup c ON c.run_id = m.run_id AND c.case_id = m.case_id JOIN ddp_named w ON w.run_id = m.run_id AND w.setting = m.setting
+WHERE m.run_id = :run AND m.place = 1 ORDER BY m.setting_ordinal, m.step_ns LIMIT 2;
+
+-- finding: overlap
+SELECT speedup_text(variant, 'naive', total_speedup, total_speedup_low, total_speedup_high) || which || '.' AS sentence
+FROM ddp_speedup c JOIN ddp_named w USING (run_id, setting) WHERE run_id = :run AND variant = 'overlap' AND total_speedup IS NOT NULL ORDER BY ordinal LIMIT 1;
+
+-- The size that the formula, then the model, chooses: what it loses against the best measured size.
+-- finding: choice
+SELECT CASE place WHEN 2 THEN 'The formula of the reports' ELSE 'The model of these tensors' END || printf(' chooses %.3g MB', chosen_bytes / 1e6)
+       || CASE WHEN step_ns <= best_ns AND chosen_bytes = bucket_bytes THEN ', which is the best measured size'
+               WHEN step_ns <= best_ns THEN printf('; the nearest size, %.3g MB, is the best', bucket_bytes / 1e6)
+               WHEN regret_low > 0 THEN printf(', which loses %.1f %% (%.1f to %.1f) against the best size', 100 * (step_ns / best_ns - 1), 100 * regret_low, 100 * regret_high)
+               WHEN regret_low IS NULL THEN ': what it loses has no interval'
+               ELSE printf(', not told apart from the best size: %.1f %% (%.1f to %.1f) slower', 100 * (step_ns / best_ns - 1), 100 * regret_low, 100 * regret_high) END || which || '.' AS sentence
+FROM ddp_nearest JOIN ddp_named USING (run_id, setting) WHERE run_id = :run AND distance = 1 AND place IN (0, 2) ORDER BY setting_ordinal, place DESC LIMIT 2;
+
+-- finding: link
+SELECT printf('An all-reduce takes %s plus its bytes at %.4g GB/s (%.4g to %.4g); equal buckets are %s', time_text(launch_ns), link_bytes_per_s / 1e9, link_low_bytes_per_s / 1e9,
+              link_high_bytes_per_s / 1e9, regime) || which || '.' AS sentence
+FROM ddp_model JOIN ddp_named USING (run_id, setting) WHERE run_id = :run AND link_low_bytes_per_s > 0 AND link_high_bytes_per_s > 0 ORDER BY ordinal LIMIT 1;

@@ -188,6 +188,7 @@ SELECT variant, 1 + (samples % batch > 0 AND setting LIKE '%not padded') AS shap
 FROM extraction_all WHERE run_id = :run AND status = 'ok' AND plans IS NOT NULL ORDER BY ordinal;
 
 -- table: comparison
+-- headline: 1
 -- title: Baseline and pipeline: {each}
 -- each: SELECT setting FROM extraction_case WHERE run_id = :run GROUP BY setting ORDER BY min(ordinal)
 -- column: variant | Variant | text
@@ -264,3 +265,32 @@ FROM extraction_layer l JOIN extraction_all a USING (run_id, case_id)
 WHERE a.run_id = :run AND a.setting = :each AND l.invocation = (SELECT min(invocation) FROM extraction_layer o WHERE o.case_id = l.case_id)
   AND l.case_id = (SELECT case_id FROM extraction_all WHERE run_id = :run AND setting = :each AND status = 'ok' ORDER BY variant <> 'pipelined', ordinal LIMIT 1)
 ORDER BY l.layer;
+
+-- Findings, in order of worth; a run of several settings names them.
+
+-- view: extraction_named
+SELECT run_id, setting, differing(setting, group_concat(setting, char(10)) OVER (PARTITION BY run_id)) AS which FROM (SELECT DISTINCT run_id, setting FROM extraction_case);
+
+-- finding: speedup
+SELECT speedup_text(variant, 'sequential', base_ns / extract_ns, base_low_ns / extract_high_ns, base_high_ns / extract_low_ns) || ' for ' || plural(samples, 'sample') || which || '.' AS sentence
+FROM extraction_all JOIN extraction_named USING (run_id, setting) WHERE run_id = :run AND has_base AND variant <> 'sequential' AND extract_ns > 0
+ORDER BY ordinal LIMIT 2;
+
+-- finding: bound
+SELECT printf('%s is the slowest stage of the pipeline: %s of the %s that a batch takes', slowest, time_text(bound_ns), time_text(extract_ns / batches)) || which || '.' AS sentence
+FROM extraction_all JOIN extraction_named USING (run_id, setting) WHERE run_id = :run AND variant = 'pipelined' AND bound_ns > 0 AND extract_ns > 0 ORDER BY ordinal LIMIT 1;
+
+-- finding: throughput
+SELECT printf('%s extracts %.3g samples/s (%.3g to %.3g), %.3g GB/s of raw activations', variant, n / extract_ns, n / extract_high_ns, n / extract_low_ns, raw_bytes / extract_ns)
+       || which || '.' AS sentence
+FROM (SELECT *, coalesce(real_samples, samples) * 1e9 AS n FROM extraction_all) JOIN extraction_named USING (run_id, setting)
+WHERE run_id = :run AND extract_low_ns > 0 AND raw_bytes > 0 ORDER BY n / extract_ns DESC LIMIT 1;
+
+-- finding: first
+SELECT printf('The first batch of %s takes %s, %s a steady one', variant, time_text(first_ns), ratio_text(first_ns / steady_ns, first_low_ns / steady_high_ns, first_high_ns / steady_low_ns))
+       || which || '.' AS sentence
+FROM extraction_all JOIN extraction_named USING (run_id, setting) WHERE run_id = :run AND steady_ns > 0 ORDER BY variant <> 'pipelined', ordinal LIMIT 1;
+
+-- finding: stored
+SELECT printf('The files are %.2f x smaller than the activations', raw_bytes * 1.0 / stored_bytes) || which || '.' AS sentence
+FROM extraction_all JOIN extraction_named USING (run_id, setting) WHERE run_id = :run AND stored_bytes > 0 AND raw_bytes > stored_bytes ORDER BY variant <> 'pipelined', ordinal LIMIT 1;

@@ -70,6 +70,8 @@ FROM precision_case WHERE run_id = :run
 GROUP BY model, axes ->> 'vocab' ORDER BY min(ordinal);
 
 -- table: steps
+-- headline: 1
+-- about: Time of each mode, type and variant
 -- title: {each}
 -- each: SELECT model FROM precision_case WHERE run_id = :run GROUP BY model ORDER BY min(ordinal)
 -- column: mode | Mode | text
@@ -350,3 +352,31 @@ WHERE run_id = :run AND model = :each
 GROUP BY variant, dtype, family, other_axes
 ORDER BY max(way_order), min(min(ordinal)) OVER (PARTITION BY other_axes), variant = 'eager' DESC, variant = 'compiled' DESC, variant, max(dtype_order),
          family = 'gaps', family <> 'all products', max(share) DESC;
+
+-- Findings, in order of worth, of the largest model and the fullest mode.
+
+-- finding: types
+SELECT speedup_text(dtype, 'fp32', speedup, speedup_low, speedup_high) || printf(' in %s, %s', variant, mode)
+       || CASE WHEN saved >= 0.005 THEN printf(', with %.0f %% less memory', 100 * saved)
+               WHEN saved <= -0.005 THEN printf(', with %.0f %% more memory', -100 * saved) ELSE '' END || '.' AS sentence
+FROM (SELECT *, row_number() OVER (PARTITION BY variant, dtype ORDER BY mode_order DESC, parameters DESC, ordinal) AS place FROM precision_pair
+      WHERE run_id = :run AND speedup IS NOT NULL)
+WHERE place = 1 ORDER BY coalesce(in_words(speedup_low, speedup_high), '') IN ('faster', 'slower') DESC, speedup DESC LIMIT 2;
+
+-- finding: variants
+SELECT speedup_text(variant, 'eager', speedup, speedup_low, speedup_high) || printf(' in %s, %s.', dtype, lower(phase)) AS sentence
+FROM (SELECT *, row_number() OVER (PARTITION BY variant, dtype ORDER BY phase_order DESC, ordinal) AS place FROM precision_against_eager
+      WHERE run_id = :run AND whole AND speedup IS NOT NULL)
+WHERE place = 1 ORDER BY coalesce(in_words(speedup_low, speedup_high), '') IN ('faster', 'slower') DESC, speedup DESC LIMIT 2;
+
+-- finding: memory
+SELECT printf('%s %s did not fit into memory in %d of %s.', variant, dtype, sum(status = 'OOM'), plural(count(*), 'case')) AS sentence
+FROM precision_case WHERE run_id = :run AND status <> 'skipped' GROUP BY variant, dtype HAVING sum(status = 'OOM') > 0 ORDER BY min(ordinal) LIMIT 1;
+
+-- finding: drift
+SELECT printf('After the first step the loss of %s %s is off by %.1e %% of that of eager fp32.', variant, dtype, 100 * abs((loss - from_loss) / from_loss)) AS sentence
+FROM precision_drifted WHERE run_id = :run AND from_loss <> 0 AND dtype <> 'fp32' ORDER BY mode_order DESC, abs((loss - from_loss) / from_loss) DESC LIMIT 1;
+
+-- finding: utilisation
+SELECT printf('The highest share of the measured ceiling is %.0f %%: %s, %.1f GFLOP/s.', 100 * rate_flops_per_s / ceiling_flops_per_s, label, rate_flops_per_s / 1e9) AS sentence
+FROM precision_rate WHERE run_id = :run AND ceiling_confirmed AND rate_flops_per_s <= ceiling_flops_per_s ORDER BY rate_flops_per_s / ceiling_flops_per_s DESC LIMIT 1;

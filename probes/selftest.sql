@@ -1,6 +1,7 @@
 -- The one table of selftest: how every case ended. docs/tables.md explains the directives.
 
 -- table: outcomes
+-- headline: 1
 -- title: How the cases ended
 -- column: variant | Variant | text
 -- column: busy_ns

@@ -92,6 +92,7 @@ WHERE m.run_id = :run
 ORDER BY m.leaves, m.parameters;
 
 -- table: transformations
+-- headline: 3
 -- title: Cost of one patch (all modules of the plan, divided by their number; structure only)
 -- column: config | Config | text
 -- column: variant | Variant | text
@@ -178,7 +179,6 @@ WHERE f.name = 'tree_op_per_leaf';
 -- table: scaling
 -- title: One patch in trees of growing size, {each}
 -- each: SELECT series FROM tree_single WHERE run_id = :run GROUP BY series ORDER BY min(ordinal)
--- brief: 2
 -- column: variant | Variant | text | machine
 -- column: matcher | Matcher | text | machine
 -- column: config | Config | text
@@ -200,7 +200,6 @@ ORDER BY min(ordinal) OVER (PARTITION BY other_axes), leaves, parameters;
 
 -- table: growth
 -- title: Time by number of patches and size of the tree
--- brief: 2
 -- column: config | Config | text
 -- column: leaves | Leaves | | 0
 -- column: targets | Patches | | 0
@@ -273,6 +272,7 @@ JOIN tree_structure n ON n.run_id = t.run_id AND n.device = t.device AND n.axes 
 WHERE t.patches = 0 AND t.variant <> 'naive' AND t.tree_op_ns IS NOT NULL;
 
 -- table: speedups
+-- headline: 2
 -- title: Speed-up against naive (naive's time / this time)
 -- column: config | Config | text
 -- column: variant | Variant | text
@@ -346,6 +346,7 @@ FROM tree_candidate
 WHERE patch_speedup_low > 1 AND (variant = best OR patch_low_ns <= best_high_ns);
 
 -- table: recommendation
+-- headline: 1
 -- title: Recommendation: how to patch all modules of the plan
 -- column: config | Config | text
 -- column: program | Program | text | hide
@@ -362,8 +363,8 @@ WHERE patch_speedup_low > 1 AND (variant = best OR patch_low_ns <= best_high_ns)
 SELECT c.config, nullif(c.program, 'perfkit') AS program, c.matcher, r.variant, c.loop_patch_ns - r.patch_ns AS saved_ns,
        c.loop_patch_low_ns - r.patch_high_ns AS saved_low_ns, c.loop_patch_high_ns - r.patch_low_ns AS saved_high_ns, r.patch_speedup,
        r.patch_speedup_low, r.patch_speedup_high,
-       CASE WHEN max(c.patch_speedup_low) IS NULL THEN 'no recommendation: an interval needs three processes (--invocations 3)'
-            WHEN r.variant IS NULL THEN 'no recommendation: nothing is told apart from ' || c.loop
+       CASE WHEN max(c.patch_speedup_low) IS NULL THEN 'none: no interval (--invocations 3)'
+            WHEN r.variant IS NULL THEN 'none: nothing is told apart from ' || c.loop
             WHEN r.variant = r.best AND count(*) = 1 THEN 'faster than ' || c.loop
             WHEN r.variant = r.best THEN 'the fastest of those that keep the old tree'
             ELSE 'not told apart from ' || r.best || ', which is less simple' END AS reason, c.other_axes
@@ -538,3 +539,33 @@ SELECT config, op, variant, partition_ns, tree_op_ns, unflatten_ns,
 FROM tree_case
 WHERE run_id = :run AND op <> 'patch' AND tree_op_ns IS NOT NULL
 ORDER BY op, min(ordinal) OVER (PARTITION BY other_axes), parameters, ordinal;
+
+-- Findings, in order of worth, of the largest tree.
+
+-- finding: speedup
+SELECT speedup_text(printf('%s, which patches %s of %s in %s,', variant, plural(targets, 'module'), config, time_text(patch_ns)), loop, patch_speedup,
+                    patch_speedup_low, patch_speedup_high) || '.' AS sentence
+FROM tree_candidate WHERE run_id = :run AND program = 'perfkit' AND variant = best ORDER BY leaves DESC, parameters DESC, matcher <> 'compiled', ordinal LIMIT 1;
+
+-- finding: recommendation
+SELECT printf('%s is not told apart from %s on %s, and simpler.', variant, best, config) AS sentence
+FROM tree_recommended WHERE run_id = :run AND program = 'perfkit' AND place = 1 AND variant <> best
+ORDER BY leaves DESC, parameters DESC, matcher <> 'compiled', ordinal LIMIT 1;
+
+-- finding: growth
+SELECT 'The tree operation for all patches grows with ' || group_concat(printf('leaves^%.2f (%.2f to %.2f) in %s', slope, slope_low, slope_high, variant), ', ') || '.' AS sentence
+FROM (SELECT f.*, row_number() OVER (ORDER BY o.ordinal) AS place FROM v_fit f
+      JOIN (SELECT run_id, variant, min(ordinal) AS ordinal FROM v_case GROUP BY run_id, variant) o ON o.run_id = f.run_id AND o.variant = f.variant
+      WHERE f.run_id = :run AND f.name = 'tree_op_leaves_exponent' AND f.fixed ->> 'op' = 'patch' AND f.fixed ->> 'weights' = 'none'
+        AND f.fixed ->> 'patches' = 0 AND f.fixed ->> 'matcher' = 'compiled' AND f.variant IN ('naive', 'batched', 'path-copy')
+        AND f.slope_high - f.slope_low < 0.5) WHERE place <= 3 HAVING count(*) > 0;
+
+-- finding: leaf
+SELECT printf('One patch by %s costs %.2f ns per leaf (%.2f to %.2f), R² %.4f.', series, slope, slope_low, slope_high, r2) AS sentence
+FROM tree_line WHERE run_id = :run AND variant = 'naive' AND slope_low > 0 ORDER BY r2 DESC LIMIT 1;
+
+-- finding: matching
+SELECT 'Finding the modules of ' || f.config || ': ' || speedup_text('compiled', 'fnmatch', f.match_ns / c.match_ns, f.match_low_ns / c.match_high_ns, f.match_high_ns / c.match_low_ns)
+       || '.' AS sentence
+FROM tree_match f JOIN tree_match c ON c.run_id = f.run_id AND c.config = f.config AND c.parameters = f.parameters AND c.other_axes IS f.other_axes AND c.matcher = 'compiled'
+WHERE f.run_id = :run AND f.matcher = 'fnmatch' ORDER BY f.leaves DESC, f.parameters DESC LIMIT 1;

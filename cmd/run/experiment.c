@@ -48,6 +48,7 @@ static enum pk_code record(struct pk_run *r, struct pk_err *err)
     enum pk_code rc = measure(r, err);
     if (!rc)
         rc = pk_run_finish(r, err);
+    pk_out_only(pk_run_app(r)->out, r->o->tables.v, r->o->tables.n);
     if (!rc)
         rc = pk_run_tables(r->store, r->run_id, pk_run_app(r)->out, err);
     if (!rc)
@@ -93,7 +94,7 @@ enum pk_code pk_run_check(struct pk_run *r, struct pk_err *err)
         pk_opt_apart(table, "cold", of_peers, "only perfkit's own variants can be measured with cold caches",
                      err) ||
         pk_opt_apart(table, "suite", of_one, "the suite file defines what is measured", err) ||
-        pk_label_check(r->o->label, err))
+        pk_label_check(r->o->label, err) || pk_table_names_check(&r->o->tables, r->arena, err))
         return err->code;
     return pk_tags_json(r->o->tags.v, r->o->tags.n, r->arena, &r->info.tags, err);
 }

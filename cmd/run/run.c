@@ -58,6 +58,8 @@ static const struct pk_opt options[] = {
      .help = "continue the newest run of this experiment (with --label: the newest of that label), if it was "
              "interrupted, or if its --budget left out cases, counters, kernels or allocations"},
     {"no-save", 0, PK_OPT_FLAG, AT(no_save), .help = "print the tables; store nothing"},
+    {"tables", 0, PK_OPT_LIST, AT(tables), "TABLE", .cli_only = true, .commas = true,
+     .help = "print these tables, or all, in place of findings and the main table"},
     {0},
 };
 

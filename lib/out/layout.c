@@ -87,6 +87,14 @@ static size_t pieces(const char *word, size_t n, size_t width)
     return line;
 }
 
+/* Where the word that begins at `at` ends: "79 %" is one. */
+static size_t word_end(const char *text, size_t at)
+{
+    const size_t end = at + strcspn(text + at, " ");
+    const bool percent = end > at && strchr("0123456789", text[end - 1]) && strncmp(text + end, " %", 2) == 0;
+    return percent ? end + 1 + strcspn(text + end + 1, " ") : end;
+}
+
 size_t pk_wrap(const char *text, size_t width, const char **rest)
 {
     size_t line = strlen(text), word = strcspn(text, " ");
@@ -98,12 +106,11 @@ size_t pk_wrap(const char *text, size_t width, const char **rest)
         return line;
     }
     line = 0;
-    for (size_t end = strcspn(text, " "); line == 0 || pk_screen_width(text, end) <= width;) {
+    for (size_t end = word_end(text, 0); line == 0 || pk_screen_width(text, end) <= width;) {
         line = end;
         if (!text[end])
             return line;
-        size_t next = end + strspn(text + end, " ");
-        end = next + strcspn(text + next, " ");
+        end = word_end(text, end + strspn(text + end, " "));
     }
     *rest = text + line + strspn(text + line, " ");
     return line;

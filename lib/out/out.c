@@ -53,7 +53,7 @@ struct pk_out *pk_out_open(FILE *f, const struct pk_out_options *opt)
 
 /* A name that no table of this output has had: two tables "scaling" are members "scaling" and "scaling_2" in
  * JSON. */
-static const char *unique_name(struct pk_out *o, const char *name)
+static const char *unique_name(struct pk_out *o, const char *name, const char *title)
 {
     const char *unique = name;
     for (unsigned n = 2;; n++) {
@@ -65,6 +65,8 @@ static const char *unique_name(struct pk_out *o, const char *name)
         unique = pk_printf(&o->arena, "%s_%u", name, n);
     }
     o->names = pk_grow(&o->arena, o->names, sizeof *o->names, o->n_names, &o->names_cap);
+    o->titles = pk_grow(&o->arena, o->titles, sizeof *o->titles, o->n_names, &o->titles_cap);
+    o->titles[o->n_names] = pk_strdup(&o->arena, title ? title : "");
     return o->names[o->n_names++] = pk_strdup(&o->arena, unique);
 }
 
@@ -142,11 +144,19 @@ static bool goes_on(struct pk_out *o, const char *name, const struct pk_column *
     return true;
 }
 
+static bool chose_all(const struct pk_out *o)
+{
+    return o->n_only == 1 && strcmp(o->only[0], "all") == 0;
+}
+
 /* A table is known by its name in this output; by several of one name, which people see, by that. */
 static bool is_omitted(const struct pk_out *o)
 {
-    return o->only && strcmp(o->only, o->name) != 0 &&
-           !(o->writer->people && strcmp(o->only, o->given_name) == 0);
+    bool chosen = !o->n_only || chose_all(o);
+    for (size_t i = 0; i < o->n_only && !chosen; i++)
+        chosen =
+            strcmp(o->only[i], o->name) == 0 || (o->writer->people && strcmp(o->only[i], o->given_name) == 0);
+    return o->opt.list || !chosen;
 }
 
 static void begin_table(struct pk_out *o)
@@ -171,7 +181,7 @@ void pk_out_table(struct pk_out *o, const char *name, const char *title, const s
     name = name ? name : "table";
     if (goes_on(o, name, cols, n))
         return;
-    o->skipped = o->detail;
+    o->skipped = o->detail || o->most == 1;
     o->shortened |= o->detail;
     if (o->skipped) { /* notes that are no detail belong to the table before */
         copy_columns(o, cols, n);
@@ -183,7 +193,7 @@ void pk_out_table(struct pk_out *o, const char *name, const char *title, const s
     o->in_table = true;
     o->fit = false;
     o->given_name = pk_strdup(&o->arena, name);
-    o->name = unique_name(o, name);
+    o->name = unique_name(o, name, title);
     o->title = title ? pk_strdup(&o->arena, title) : NULL;
     copy_columns(o, cols, n);
     o->rows = 0;
@@ -196,17 +206,40 @@ void pk_out_table(struct pk_out *o, const char *name, const char *title, const s
 void pk_out_row(struct pk_out *o, const struct pk_cell *cells)
 {
     pk_assert(o->in_table || o->skipped);
-    if (o->omitted || o->skipped)
+    o->beyond += o->most == 1;
+    if (o->omitted || o->skipped || o->most == 1)
         return;
+    o->most -= o->most > 1;
     locale_t user = uselocale(o->locale);
     o->writer->row(o, cells);
     o->rows++;
     uselocale(user);
 }
 
-void pk_out_only(struct pk_out *o, const char *table)
+void pk_out_only(struct pk_out *o, const char *const *tables, size_t n)
 {
-    o->only = table ? pk_strdup(&o->arena, table) : NULL;
+    o->only = tables;
+    o->n_only = n;
+}
+
+bool pk_out_answer_first(const struct pk_out *o)
+{
+    return pk_out_brief(o) && !o->n_only;
+}
+
+void pk_out_most(struct pk_out *o, size_t n)
+{
+    if (!o->most && !n)
+        return;
+    const bool left_out = o->beyond > 0;
+    o->skipped = false;
+    o->most = 0;
+    if (left_out)
+        pk_out_note(o,
+                    pk_printf(&o->arena, "%s more: %s%s--tables %s", pk_plural(o->beyond, "row", &o->arena),
+                              o->again ? o->again : "", o->again ? " " : "", o->given_name));
+    o->most = n ? n + 1 : 0;
+    o->beyond = 0;
 }
 
 bool pk_out_is_flat(const struct pk_out *o)
@@ -223,6 +256,16 @@ const char *const *pk_out_names(const struct pk_out *o, size_t *n)
 {
     *n = o->n_names;
     return o->names;
+}
+
+const char *pk_out_title(const struct pk_out *o, size_t table)
+{
+    return o->titles[table];
+}
+
+bool pk_out_lists(const struct pk_out *o)
+{
+    return o->opt.list;
 }
 
 struct pk_row *pk_row_begin(struct pk_out *o)
@@ -308,10 +351,22 @@ void pk_out_reserve(struct pk_out *o, size_t lines)
     o->reserved += lines;
 }
 
+bool pk_out_said(struct pk_out *o, const char *text)
+{
+    if (!pk_out_on_screen(o))
+        return false;
+    for (size_t i = 0; i < o->n_said; i++)
+        if (strcmp(o->said[i], text) == 0)
+            return true;
+    o->said = pk_grow(&o->arena, o->said, sizeof *o->said, o->n_said, &o->said_cap);
+    o->said[o->n_said++] = pk_strdup(&o->arena, text);
+    return false;
+}
+
 void pk_out_note(struct pk_out *o, const char *text)
 {
     o->shortened |= o->detail;
-    if (o->detail)
+    if (o->detail || (o->skipped && o->most == 1) || pk_out_said(o, text))
         return;
     o->notes = pk_grow(&o->arena, o->notes, sizeof *o->notes, o->n_notes, &o->notes_cap);
     o->notes[o->n_notes++] = pk_strdup(&o->arena, text);

@@ -112,6 +112,7 @@ struct pk_out_options {
     void *files;
     bool ascii;    /* tables: the terminal has no UTF-8, so ± is written +/- (text.h) */
     bool details;  /* of what one line sums up for people: the cases that were disturbed */
+    bool list;     /* nothing is printed: pk_out_lists */
     bool csv_safe; /* a text that a spreadsheet would take for a formula has "'" before it */
     const volatile int *
         stop_flag; /* set by a signal handler: printing ends soon after (base/clock.h); NULL = nothing ends it */
@@ -185,14 +186,23 @@ static inline void pk_put_nonempty(struct pk_row *row, const char *key, const ch
 struct pk_column *pk_columns_copy(struct pk_arena *a, const struct pk_column *cols, size_t n);
 struct pk_column *pk_column_of(struct pk_column *cols, size_t n, const char *key);
 
-/* From now on only this table is printed, by the name that pk_out_names has; NULL = every one. Notes before the first table are, too. */
-void pk_out_only(struct pk_out *o, const char *table);
+/* From now on only these tables are printed, by the names that pk_out_names has; the names are borrowed. The one name "all" is every table
+ * also where a screen gets the answer first, none is what the format has without a choice. Notes before the first table are printed, too. */
+void pk_out_only(struct pk_out *o, const char *const *tables, size_t n);
+/* Whether the answer is printed first and other tables are only listed: on a screen without `details`, where no table was chosen. */
+bool pk_out_answer_first(const struct pk_out *o);
+/* From here on at most n rows are printed, of all tables together; 0 ends that, with a note that counts the other rows and names the command
+ * that prints them. */
+void pk_out_most(struct pk_out *o, size_t n);
 /* Whether a cell is one value, so that the members of an object need columns: csv. */
 bool pk_out_is_flat(const struct pk_out *o);
 /* Whether what is printed should be one table: a single CSV file. */
 bool pk_out_is_one_table(const struct pk_out *o);
-/* The names of all tables so far, also of those that were not printed. */
+/* The names of all tables so far, also of those that were not printed; and the title of each, "" where it has none. */
 const char *const *pk_out_names(const struct pk_out *o, size_t *n);
+const char *pk_out_title(const struct pk_out *o, size_t table);
+/* Whether nothing is printed, and the names and titles are all that is wanted: the option `list`. */
+bool pk_out_lists(const struct pk_out *o);
 /* The command that prints it again, named where columns or details are left out; NULL = only the options are named. Copied. */
 void pk_out_again(struct pk_out *o, const char *command);
 /* Whether people read it on a screen: the table format; and only in short: without `details`. */
@@ -215,7 +225,8 @@ void pk_out_detail(struct pk_out *o, bool detail);
 void pk_out_fit(struct pk_out *o);
 void pk_out_reserve(struct pk_out *o, size_t lines);
 
-/* A line under the current table, for people and, as "notes", in JSON; before the first table a line above it, of the whole. Copied. */
+/* A line under the current table, for people and, as "notes", in JSON; before the first table a line above it, of the whole. Copied. A
+ * screen gets each text once: what holds for several tables stands under the first. */
 void pk_out_note(struct pk_out *o, const char *text);
 /* The number of rows of the current table so far. */
 size_t pk_out_rows(const struct pk_out *o);

@@ -458,9 +458,9 @@ static void put_table(struct pk_out *o)
     put_rows(o, b, c, headings);
     if (*cut)
         put_paragraph(o, pk_printf(&o->arena, "Cut at %u columns: %s.", o->opt.width, cut), PK_STYLE_PLAIN);
-    if (*missing)
-        put_paragraph(o, pk_printf(&o->arena, "Left out at %u columns: %s.", o->opt.width, missing),
-                      PK_STYLE_PLAIN);
+    const char *line = pk_printf(&o->arena, "Left out at %u columns: %s.", o->opt.width, missing);
+    if (*missing && !pk_out_said(o, line))
+        put_paragraph(o, line, PK_STYLE_PLAIN);
 }
 
 static void table_end(struct pk_out *o)

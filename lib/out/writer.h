@@ -81,8 +81,9 @@ struct pk_out {
 
     /* the table being written */
     bool in_table, torn;
-    bool omitted; /* the table is not printed: pk_out_only */
-    const char *only;
+    bool omitted;            /* the table is not printed: pk_out_only */
+    const char *const *only; /* pk_out_only; n_only = 0: no choice */
+    size_t n_only;
     size_t printed;           /* tables */
     const char *name, *title; /* name: unique in this output, never NULL */
     const char *given_name;   /* the caller's name of it */
@@ -99,14 +100,21 @@ struct pk_out {
     bool shortened;  /* something was */
     bool fit;        /* the table being written has as many rows as there are lines for */
     size_t reserved; /* lines for what follows it */
+    size_t most,
+        beyond; /* pk_out_most: rows that may still be printed, plus 1 (0 = any number); those that were left out */
 
     const char **notes; /* since the last table ended */
     size_t n_notes, notes_cap;
+    const char **said; /* all notes so far, on a screen */
+    size_t n_said, said_cap;
     const char **first; /* notes before the first table, kept for the end */
     size_t n_first;
-    const char **names; /* of every table so far */
-    size_t n_names, names_cap;
+    const char **names, **titles; /* of every table so far */
+    size_t n_names, names_cap, titles_cap;
 };
+
+/* Whether a screen has this text already; from now on it has. */
+bool pk_out_said(struct pk_out *o, const char *text);
 
 #define PK_FORMAT_WRITER(constant, name) extern const struct pk_writer pk_writer_##name;
 PK_FORMATS(PK_FORMAT_WRITER)

@@ -2,6 +2,8 @@
 #include "store/db.h"
 
 #include "base/err.h"
+#include "base/text/buf.h"
+#include "base/text/units.h"
 #include "base/text/words.h"
 #include "stats/dist.h"
 #include "stats/stats.h"
@@ -57,17 +59,72 @@ static void in_words(sqlite3_context *to, int n, sqlite3_value **v)
         sqlite3_result_text(to, words, -1, SQLITE_STATIC);
 }
 
-/* ratio_text(ratio, low, high): "1.52 x (1.31 to 1.77)" */
+/* "1.52 x (1.31 to 1.77)" */
+static const char *ratio_words(double ratio, struct pk_interval ci, const char *behind, struct pk_arena *a)
+{
+    enum { MOST = 4 };
+    int decimals = ci.hi >= 100 ? 0 : ci.hi >= 10 ? 1 : 2;
+    while (decimals < MOST && pk_ratio_side(ci) && fabs(ci.lo - 1) < 0.5 * pow(10, -decimals))
+        decimals++;
+    return pk_speedup_words(ci) ? pk_printf(a, "%.*f x (%.*f to %.*f%s)", decimals, ratio, decimals, ci.lo,
+                                            decimals, ci.hi, behind)
+                                : pk_printf(a, "%.*f x (no interval)", ratio >= 100 ? 0 : 2, ratio);
+}
+
+/* ratio_text(ratio, low, high) */
 static void ratio_text(sqlite3_context *to, int n, sqlite3_value **v)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_interval ci = {real_of(v[1]), real_of(v[2])};
-    const char *words = pk_speedup_words(ci);
-    const int decimals = ci.hi >= 100 ? 0 : ci.hi >= 10 ? 1 : 2;
-    const char *text = words ? pk_printf(&a, "%.*f x (%.*f to %.*f%s)", decimals, real_of(v[0]), decimals,
-                                         ci.lo, decimals, ci.hi, pk_ratio_side(ci) ? "" : ": not told apart")
-                             : pk_printf(&a, "%.2f x (no interval)", real_of(v[0]));
-    sqlite3_result_text(to, text, -1, SQLITE_TRANSIENT);
+    sqlite3_result_text(to, ratio_words(real_of(v[0]), ci, pk_ratio_side(ci) ? "" : ": not told apart", &a),
+                        -1, SQLITE_TRANSIENT);
+}
+
+/* speedup_text(what, base, speedup, low, high): "flash is 1.34 x (1.31 to 1.37) faster than vanilla"; only where the interval allows it */
+static void speedup_text(sqlite3_context *to, int n, sqlite3_value **v)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    double ratio = real_of(v[2]);
+    struct pk_interval ci = {real_of(v[3]), real_of(v[4])};
+    const int side = pk_ratio_side(ci);
+    if (side < 0) {
+        ratio = 1 / ratio;
+        ci = (struct pk_interval){1 / ci.hi, 1 / ci.lo};
+    }
+    const char *figures = ratio_words(ratio, ci, "", &a);
+    const char *text =
+        side ? pk_printf(&a, "%s is %s %s than %s", text_of(v[0]), figures, side > 0 ? "faster" : "slower",
+                         text_of(v[1]))
+             : pk_printf(&a, "%s is not told apart from %s: %s", text_of(v[0]), text_of(v[1]), figures);
+    if (sqlite3_value_type(v[2]) != SQLITE_NULL)
+        sqlite3_result_text(to, text, -1, SQLITE_TRANSIENT);
+}
+
+/* time_text(ns): "21.7 us" */
+static void time_text(sqlite3_context *to, int n, sqlite3_value **v)
+{
+    char text[32];
+    if (sqlite3_value_type(v[0]) != SQLITE_NULL)
+        sqlite3_result_text(to, pk_format_ns(sqlite3_value_double(v[0]), text, sizeof text), -1,
+                            SQLITE_TRANSIENT);
+}
+
+/* differing(text, all): " (compute 4 ms)", the parts of a text between commas that not every line of `all` has; "" where there are none */
+static void differing(sqlite3_context *to, int n, sqlite3_value **v)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_buf b = {.arena = &a};
+    for (const char *rest = text_of(v[0]), *part; (part = pk_next_part(&rest, ',', &a));) {
+        bool common = true;
+        for (const char *lines = text_of(v[1]), *line; common && (line = pk_next_part(&lines, '\n', &a));) {
+            common = false;
+            for (const char *other; !common && (other = pk_next_part(&line, ',', &a));)
+                common = strcmp(other, part) == 0;
+        }
+        if (!common)
+            pk_buf_printf(&b, "%s%s", b.n ? ", " : " (", part);
+    }
+    sqlite3_result_text(to, b.n ? pk_printf(&a, "%s)", pk_buf_text(&b)) : "", -1, SQLITE_TRANSIENT);
 }
 
 /* speedup_note(base, missing, by): the note of a table of speed-ups against `base`; missing: some have no interval */
@@ -149,6 +206,9 @@ enum pk_code pk_db_functions(struct pk_store *s, struct pk_err *err)
                      {"in_words", 2, in_words},
                      {"ratio_text", 3, ratio_text},
                      {"speedup_note", 3, speedup_note},
+                     {"speedup_text", 5, speedup_text},
+                     {"time_text", 1, time_text},
+                     {"differing", 2, differing},
                      {"margin_of_mean", 3, margin_of_mean},
                      {"processes_low", 1, add_figure, processes_low},
                      {"processes_high", 1, add_figure, processes_high}};

@@ -8,7 +8,7 @@ FEW = ("--device", "null", "--min-samples", "2", "--max-samples", "2", "--invoca
 
 
 def run(perfkit, *args):
-    r = perfkit("run", "attention-scaling", *FEW, *args)
+    r = perfkit("run", "attention-scaling", *FEW, "--tables", "all", *args)
     assert r.status == 0, r
     return r
 

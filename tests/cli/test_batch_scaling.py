@@ -207,7 +207,7 @@ def test_a_process_that_starts_late_is_named(perfkit):
     r = report(perfkit, "--invocations", "6", env={"SEED_REPORT": "late"})
     late = {row["batch"]: row["verdict"] for row in r.rows("init")}
     assert late[64] == "outlier" and late[32] is None
-    text = perfkit("show", "@").stdout
+    text = perfkit("show", "@", "--tables", "all").stdout
     assert "batch size 64, process 3: 65.13 s" in " ".join(text.split())
     assert all(row["low_ns"] is not None for row in r.rows("optimum"))
 
@@ -226,7 +226,7 @@ def test_intervals_of_a_fit_follow_from_the_processes(perfkit):
     margin = 3.182446305284263 * (sum((k - mean) ** 2 for k in knees) / 3 / 4) ** 0.5
     assert (hinge["knee_high"] - hinge["knee_low"]) / 2 == pytest.approx(margin)
     assert hinge["knee_low"] < hinge["knee"] < hinge["knee_high"] and line["half_low"] < line["half"] < line["half_high"]
-    notes = " ".join(perfkit("show", "@").stdout.split())
+    notes = " ".join(perfkit("show", "@", "--tables", "all").stdout.split())
     assert "The intervals follow from the same fit through each process alone" in notes and "No interval" not in notes
 
 

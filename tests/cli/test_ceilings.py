@@ -59,7 +59,7 @@ def test_a_lone_highest_is_told_and_measured_again(perfkit, one):
     r = one()
     assert repeats(perfkit) == 5, "one more"
     assert BUSY in r.stderr and "fp32_flops_per_s" in r.stderr
-    assert "Measured on a busy host: fp32_flops_per_s" in perfkit("show", "@").stdout
+    assert "Measured on a busy host: fp32_flops_per_s" in perfkit("show", "@", "--tables", "all").stdout
     assert "Measured on a busy host" in perfkit("doctor", "--ceilings", "--device", "null").stdout
     add(perfkit, 2, RATES)
     busy, = perfkit("doctor", "--ceilings", "--device", "null", "--format", "json").rows("ceilings")
@@ -69,8 +69,8 @@ def test_a_lone_highest_is_told_and_measured_again(perfkit, one):
     before = repeats(perfkit)
     r = one()
     assert BUSY not in r.stderr and repeats(perfkit) == before, "confirmed"
-    assert "busy host" not in perfkit("show", "@").stdout
-    assert "busy host" in perfkit("show", "@~1").stdout, "a saved run says what was true of it"
+    assert "busy host" not in perfkit("show", "@", "--tables", "all").stdout
+    assert "busy host" in perfkit("show", "@~1", "--tables", "all").stdout, "a saved run says what was true of it"
 
 
 def test_a_day_later_one_repeat_is_added(perfkit, one):
@@ -84,7 +84,7 @@ def test_a_day_later_one_repeat_is_added(perfkit, one):
 
 
 def test_a_lone_copy_rate_is_told_under_slicing(perfkit):
-    tree = ("run", "tree-patch", "--device", "null", "--layers", "1", "--hidden", "8", "--intermediate", "8", "--vocab", "9", "--weights", "real",
+    tree = ("run", "tree-patch", "--tables", "all", "--device", "null", "--layers", "1", "--hidden", "8", "--intermediate", "8", "--vocab", "9", "--weights", "real",
             "--tp", "2", "--variant", "grouped", "--patches", "0", "--invocations", "1")
     said = "Measured on a busy host: the highest copy ceiling"
     r = perfkit(*tree)
@@ -129,7 +129,7 @@ def test_a_case_is_compared_with_the_level_in_which_its_bytes_live(perfkit):
     rows = perfkit("show", "@", "--format", "json").rows("scaling")
     assert [(row["lives_in"], row["forward_of_floor"]) for row in rows] == [(level, pytest.approx(40 / rate)) for level, rate in SIZES.values()]
     assert not any(row["forward_above_floor"] or row["backward_above_floor"] for row in rows)
-    assert "not proved flat" not in perfkit("show", "@").stdout
+    assert "not proved flat" not in perfkit("show", "@", "--tables", "all").stdout
     assert query(perfkit, "SELECT level, above_bytes, to_bytes, bytes_per_s / 1e9, copy_bytes_per_s / 1e9 FROM v_level ORDER BY place") == [
         ("L1", 0, 64 << 10, 400, 200), ("L2", 64 << 10, 2 * MIB, 300, 150), ("L3", 2 * MIB, 32 * MIB, 200, 100),
         ("between", 32 * MIB, 512 * MIB - 1, 100, 50), ("memory", 512 * MIB - 1, None, 40, 30)]
@@ -158,20 +158,20 @@ def test_a_share_above_100_is_marked_in_its_row(perfkit, form):
 ])
 def test_the_ceiling_that_was_exceeded_is_named(perfkit, size, seconds, flops, ceiling, bytes_moved):
     store_with(perfkit, [size], FLAT, seconds, flops)
-    note = [line for line in perfkit("show", "@").stdout.splitlines() if line.startswith("! above 100 %")]
+    note = [line for line in perfkit("show", "@", "--tables", "all").stdout.splitlines() if line.startswith("! above 100 %")]
     assert len(note) == 1 and f"allow ({ceiling}). " in note[0] and ("most of the bytes" in note[0]) == bytes_moved, note
 
 
 def test_several_ceilings_are_a_list_and_the_mark_stays_where_it_is_narrow(perfkit):
     store_with(perfkit, [MIB, 3 * MIB], FLAT, seconds=0.1)
-    r = perfkit("show", "@", "--width", "80")
+    r = perfkit("show", "@", "--tables", "all", "--width", "80")
     assert "allow (L2, L3). " in r.stdout.replace("\n", " ") and "!133" in r.stdout and "!200" in r.stdout, r
     assert "Left out at 80 columns: " in r.stdout and all(len(line) <= 80 for line in r.stdout.splitlines()), r
 
 
 def test_a_rate_that_is_not_proved_flat_is_said(perfkit):
     store_with(perfkit, [512 * MIB], LIMITED)
-    assert "The rate of memory is not proved flat" in perfkit("show", "@").stdout
+    assert "The rate of memory is not proved flat" in perfkit("show", "@", "--tables", "all").stdout
 
 
 def test_a_store_from_before_levels(perfkit):

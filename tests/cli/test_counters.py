@@ -18,7 +18,7 @@ def done(result):
 
 
 def counted(perfkit, *args):
-    return perfkit("run", "selftest", "--variant", "ok", "--device", "null", *FAST, *args)
+    return perfkit("run", "selftest", "--variant", "ok", "--device", "null", "--tables", "all", *FAST, *args)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_counting_never_enters_the_times(perfkit, db):
 
 def test_the_table_says_what_is_not_known(perfkit):
     done(counted(perfkit, "--counters", "fake"))
-    shown = done(perfkit("show")).stdout
+    shown = done(perfkit("show", "--tables", "all")).stdout
     assert "fake_intensity (flops/byte)" in shown and "fake_nothing is not known: missing: fake_absent" in shown
     assert "fake_ns" not in shown.split("Counters")[1].splitlines()[1]  # a time in ms is not called ns
     table = perfkit("show", "--format", "json").rows("counted")
@@ -167,12 +167,12 @@ def test_resume_makes_the_passes_that_a_budget_left_out(perfkit, db):
     assert "left out %d pass" % len(left) in r.stderr and "--resume continues them" in r.stderr, r
     assert db().execute("SELECT status FROM v_run ORDER BY run_id DESC LIMIT 1").fetchone() == ("complete",)
     told = "Some cases were not counted: the budget had no room for it."
-    assert (told in perfkit("show").stdout) == any(s[1] == "counter" for s in left)
+    assert (told in perfkit("show", "--tables", "all").stdout) == any(s[1] == "counter" for s in left)
     r = done(perfkit("run", "selftest", "--resume", "--progress", "plain"))
     assert r.stderr.count("/%d] " % len(left)) == len(left), r  # and nothing else
     assert not slices("skipped") and set(had) < set(slices("ok"))
     assert {s[1:] for s in slices("ok")} == {s[1:] for s in had + left}
-    assert told not in perfkit("show").stdout
+    assert told not in perfkit("show", "--tables", "all").stdout
     perfkit("run", "selftest", "--resume").refused(2, "no interrupted run of selftest")
 
 
@@ -190,7 +190,7 @@ def test_where_the_time_went(perfkit, db, measured):
                               " ON w.case_id = b.case_id AND w.metric = b.region || '_ns' GROUP BY b.case_id, b.region").fetchall()
     assert len(added) == 4 and all(flops == 0 and traffic == 0 < of for _, flops, traffic, of in added), added
     assert all(0 < time <= busy and gap >= 0 and whole for *_, time, busy, gap, whole in rows)
-    shown = done(perfkit("show")).stdout
+    shown = done(perfkit("show", "--tables", "all")).stdout
     assert "Where the time went" in shown and "flash_forward" in shown
     shares = {}
     for row in perfkit("show", "--format", "json").rows("breakdown"):
@@ -214,7 +214,7 @@ def test_where_the_time_went(perfkit, db, measured):
 
 def test_a_narrow_table_leaves_out_the_last_columns(perfkit):
     done(counted(perfkit, "--counters", "fake"))
-    wide, narrow = (done(perfkit("show", "--width", w)).stdout.split("Counters\n")[1].split("\n\n")[0] for w in ("0", "60"))
+    wide, narrow = (done(perfkit("show", "--tables", "all", "--width", w)).stdout.split("Counters\n")[1].split("\n\n")[0] for w in ("0", "60"))
     rows = [line for line in narrow.splitlines() if line.startswith("ok ")]
     assert rows and max(map(len, rows)) <= 60 < max(map(len, wide.splitlines()[:2]))
     assert "Slower by" in wide and "Slower by" not in narrow.split("ok ")[0] and "Left out" in narrow, narrow
@@ -254,7 +254,7 @@ def test_more_cpus_than_there_are_get_a_note(perfkit, db):
     done(counted(perfkit, "--counters", "fake_works"))
     with contextlib.closing(sqlite3.connect(perfkit.db)) as own, own:
         own.execute("UPDATE counter SET name = 'cpus_used', value = 99999 WHERE name = 'fake_works' AND region = 'work'")
-    assert "cpus_used of work is above the " in perfkit("show").stdout
+    assert "cpus_used of work is above the " in perfkit("show", "--tables", "all").stdout
 
 
 def test_a_scaled_count_says_so(perfkit, db):
@@ -282,7 +282,7 @@ def test_what_everybody_there_did_is_said(perfkit, db):
     run = done(counted(perfkit, "--counters", "fake-shares"))
     assert db().execute("SELECT DISTINCT quality, note FROM v_counter WHERE name = 'fake_shared'").fetchall() == [
         ("exact", "of everything that ran there")]
-    assert "fake_shared: of everything that ran there" in run.stdout and "fake_shared: of everything" in perfkit("show").stdout
+    assert "fake_shared: of everything that ran there" in run.stdout and "fake_shared: of everything" in perfkit("show", "--tables", "all").stdout
 
 
 def test_a_source_stands_for_its_events(perfkit, db, measured):
@@ -295,7 +295,7 @@ def test_a_source_stands_for_its_events(perfkit, db, measured):
 
 def test_a_saved_run_says_what_was_not_counted(perfkit):
     run = done(counted(perfkit, "--counters", "fake,energy,cpu-mem"))
-    shown = done(perfkit("show")).stdout
+    shown = done(perfkit("show", "--tables", "all")).stdout
     for name in ("energy (", "cpu-mem ("):
         if name[:-2] + " is not counted" in run.stderr:
             assert name in shown.split("Not counted here: ")[1], shown
@@ -306,7 +306,7 @@ def test_a_saved_run_says_that_the_budget_ended_counting(perfkit):
     run = perfkit("run", "selftest", "--variant", "ok", "--device", "null", "--counters", "fake", "--budget", "1ms", *FAST)
     if "not counted: the budget is spent" in run.stderr:  # it also may have been spent on times
         assert "Some cases were not counted: the budget was spent" in run.stdout
-        assert "Some cases were not counted: the budget was spent" in perfkit("show").stdout
+        assert "Some cases were not counted: the budget was spent" in perfkit("show", "--tables", "all").stdout
 
 
 @not_sanitized
@@ -348,7 +348,7 @@ def test_roofline_of_declared_and_of_counted_work(perfkit, db, measured):
         with sqlite3.connect(perfkit.db) as store:
             store.execute("UPDATE counter SET value = ? WHERE name = 'share_of_roof' AND region = 'forward'", (share,))
             store.execute("UPDATE counter SET value = 0.5 WHERE name = 'share_of_roof' AND region <> 'forward'")
-        printed = done(perfkit("show")).stdout
+        printed = done(perfkit("show", "--tables", "all")).stdout
         assert ("! above 100 % of the roof" in printed) == explained == ("!104.0" in printed)
         if explained:  # what computes is not faster because of where its bytes are
             computes = shown["forward"]["bound"] == "compute"
@@ -356,7 +356,7 @@ def test_roofline_of_declared_and_of_counted_work(perfkit, db, measured):
         assert roofs(perfkit, "show")["forward"]["above_roof"] is explained and not roofs(perfkit, "show")["backward"]["above_roof"]
     # without counters nothing more is printed, but it can be exported; what counted it is said
     done(perfkit(*args))
-    assert "Roofline" not in done(perfkit("show")).stdout
+    assert "Roofline" not in done(perfkit("show", "--tables", "all")).stdout
     assert done(perfkit("export", "csv", "--what", "roofline")).stdout.count("\n") == 4
     done(counted(perfkit, "--counters", "fake"))
     work = roofs(perfkit, "show")["work"]

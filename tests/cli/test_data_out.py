@@ -136,7 +136,7 @@ TABLES = ["case_times", "case_memory"]
 
 
 def test_several_tables_are_no_csv_file(shown):
-    refused = shown("show", "--format", "csv").refused(2, "run 1 has 2 tables", *TABLES, "--table case_times", "-o DIR/")
+    refused = shown("show", "--format", "csv").refused(2, "run 1 has 2 tables", *TABLES, "--tables case_times", "-o DIR/")
     assert refused.stdout == ""
     shown("show", "--format", "csv", "-o", "all.csv").refused(2, "-o DIR/")
     assert not (shown.cwd / "all.csv").exists()

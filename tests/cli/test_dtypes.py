@@ -30,7 +30,7 @@ def test_the_cpu_has_no_tf32(perfkit):
             assert rows[variant, dtype]["status"] == "OK" and rows[variant, dtype]["forward_ns"] > 0
         row = rows[variant, "tf32"]
         assert row["status"] == "skipped" and row["forward_ns"] is None and row["lives_in"] is None
-    assert "tf32 products need a GPU: -a dtype=fp32" in perfkit("show", "@").stdout
+    assert "tf32 products need a GPU: -a dtype=fp32" in perfkit("show", "@", "--tables", "all").stdout
     with sqlite3.connect(perfkit.db) as db:
         said = {value for value, in db.execute("SELECT value FROM v_setting WHERE key = 'bf16'")}
     assert len(said) == 1 and next(iter(said)).startswith(("onednn ", "widened to fp32: "))
@@ -70,10 +70,10 @@ def test_3xtf32_is_of_flash_on_gpus(perfkit):
     tiny = [a for a in TINY if a != "dtype=fp32,tf32,bf16"][:-1] + ["-a", "math=ieee,3xtf32"]
     r = perfkit(*tiny, "--device", "cpu", "--variant", "flash")
     assert r.status == 0, r
-    assert "3xtf32 products need a GPU: -a math=ieee" in perfkit("show", "@").stdout
+    assert "3xtf32 products need a GPU: -a math=ieee" in perfkit("show", "@", "--tables", "all").stdout
     r = perfkit(*tiny, "--device", "null", "--variant", "fused,flash")
     assert r.status == 0, r
-    assert "only flash has 3xtf32 products: -a math=ieee" in perfkit("show", "@").stdout
+    assert "only flash has 3xtf32 products: -a math=ieee" in perfkit("show", "@", "--tables", "all").stdout
     shares = {(row["other_axes"] or {}).get("math"): row["forward_of_floor"] for row in perfkit("show", "@", "--format", "json").rows("scaling")
               if row["variant"] == "flash"}
     assert shares["3xtf32"] is None and shares[None] > 0, "no ceiling of tensor cores is measured"

@@ -20,7 +20,7 @@ TINY = sum((("-a", text) for text in ("layers=2", "d_model=32", "heads=2", "d_ff
 
 
 def run(perfkit, *args, **kw):
-    return perfkit("run", "mixed-precision", *FEW, *args, **kw)
+    return perfkit("run", "mixed-precision", *FEW, "--tables", "all", *args, **kw)
 
 
 def table(answer, name):
@@ -78,7 +78,7 @@ def test_units_suit_a_table_and_numbers_a_column(perfkit, measured):
         assert "  GFLOP/s  " in r.stdout
     with sqlite3.connect(perfkit.db) as db:  # as if of a GPU
         db.execute("UPDATE ceiling SET value = 600e12 WHERE device = 'null'")
-    r = perfkit("show", "@")
+    r = perfkit("show", "@", "--tables", "all")
     assert "Step (ms)  TFLOP/s  Measured ceiling (TFLOP/s)" in r.stdout and " 600.0 " in r.stdout, r
     r = run(perfkit, "--device", "cpu", *TINY, "-a", "dtype=fp32,bf16", "-a", "mode=step")
     off = [line.split()[4] for line in r.stdout.split("Drift from")[1].splitlines()[3:7]]
@@ -245,7 +245,7 @@ def test_throughput_has_an_interval_and_memory_both_units(perfkit):
     tokens = step["tokens_per_s"] * step["step_ns"]
     assert math.isclose(step["tokens_per_s_ci_low"] * step["step_ci_high_ns"], tokens)
     assert math.isclose(step["tokens_per_s_ci_high"] * step["step_ci_low_ns"], tokens)
-    text = perfkit("show", "@", "--width", "0").stdout
+    text = perfkit("show", "@", "--tables", "all", "--width", "0").stdout
     for what in ("allocated", "peak", "reserved"):
         assert memory[what + "_gib"] == memory[what + "_bytes"]
         assert all("%s (%s)" % (what.capitalize(), unit) in text for unit in ("GB", "GiB"))
@@ -278,7 +278,7 @@ def test_short_times_have_digits(perfkit, measured):
     r = run(perfkit, "--device", "cpu", *TINY, "-a", "dtype=fp32,bf16", "-a", "mode=step", "--format", "json")
     for row in table(r, "variants"):
         assert float(row["this"]) * 1e6 == pytest.approx(row["ns"], abs=50 if row["ns"] < 5000 else 5000), row
-    text = perfkit("show", "--width", "0").stdout
+    text = perfkit("show", "--tables", "all", "--width", "0").stdout
     assert text.count("or is missing: it needs three processes (--invocations 3).") == 2, text
     with sqlite3.connect(perfkit.db) as db:
         db.execute("UPDATE summary SET median = 2100 WHERE metric_id IN (SELECT id FROM metric WHERE name = 'step_ns')")
@@ -318,7 +318,7 @@ def test_shapes_that_cannot_be(perfkit):
                                ("heads=256", "heads of 1 features", "heads=128"), ("d_ff=1001", "feed-forward width of 1001, d_ff", "d_ff=1000 or d_ff=1008")):
         r = run(perfkit, "--device", "cpu", "-a", axis)
         assert r.status == 2 and what in r.stderr and choice in r.error()["try"], r
-    assert not perfkit.db.exists() or "steps" not in perfkit("show", "@").stdout
+    assert not perfkit.db.exists() or "steps" not in perfkit("show", "@", "--tables", "all").stdout
 
 
 def test_a_width_by_itself(perfkit):
@@ -347,7 +347,7 @@ def test_where_the_memory_went(perfkit, measured):
     assert {e["region"]: (e["bytes"], e["predicted_bytes"]) for e in exported if e["kind"] == "peak"} == {k: (p["bytes"], p["predicted_bytes"]) for k, p in peaks.items()}
     assert [(e["place"], e["bytes"]) for e in exported if e["kind"] == "timeline"] == [(t["place"], t["bytes"]) for t in table(r, "memory_timeline")]
     whole = table(r, "memory")[0]["peak_bytes"]
-    assert "Live (MB)" in perfkit("show").stdout  # in GB neighbours of so small a model look alike
+    assert "Live (MB)" in perfkit("show", "--tables", "all").stdout  # in GB neighbours of so small a model look alike
     timeline = table(r, "memory_timeline")
     assert max(p["bytes"] for p in peaks.values()) == whole == max(t["bytes"] for t in timeline)
     assert len(timeline) == 32 and [t["region"] for t in timeline] == sorted((t["region"] for t in timeline), key=["forward", "backward", "optimizer"].index)
@@ -402,7 +402,7 @@ def test_what_a_graph_cannot_tell_is_said(perfkit):
     def shown_with(breakdown):
         with sqlite3.connect(perfkit.db) as db:
             db.execute("UPDATE slice SET notes = ? WHERE pass = 'trace'", [json.dumps({"breakdown": breakdown})])
-        return perfkit("show", "--width", "0").stdout
+        return perfkit("show", "--tables", "all", "--width", "0").stdout
 
     text = shown_with(told)
     assert "the products of attention that stores its scores are counted in gemm, because kernel names do not tell them apart (compiled)" in text, text
@@ -522,7 +522,7 @@ def test_weights_that_do_not_fit(perfkit, tmp_path):
     assert r.status == 2 and "has no tensor layers.2.ln1.weight" in r.stderr and "layers=2 d_model=32 d_ff=40 vocab=50" in r.stderr, r
     r = run(perfkit, *ONE, "--weights", tmp_path / "none.safetensors")
     assert r.status == 2 and "axis weights: cannot read" in r.stderr and "No such file" in r.stderr, r
-    assert not perfkit.db.exists() or "steps" not in perfkit("show", "@").stdout
+    assert not perfkit.db.exists() or "steps" not in perfkit("show", "@", "--tables", "all").stdout
 
 
 def test_a_loss_that_is_no_number(perfkit, measured, tmp_path):
@@ -598,7 +598,7 @@ def test_a_batch_that_cannot_fit_on_the_cpu(perfkit, measured, dtype, variant):
     message = perfkit("export", "json", "--what", "cases", "@").stdout
     found = int(message.split("batch=")[1].split(" would fit")[0])
     assert 1 < found < 1000
-    memory, steps = table(perfkit("show", "@", "--format", "json"), "memory"), perfkit("show", "@").stdout
+    memory, steps = table(perfkit("show", "@", "--format", "json"), "memory"), perfkit("show", "@", "--tables", "all").stdout
     assert [(m["status"], m["largest_batch"]) for m in memory] == [("OOM", found)] and f"step {dtype} {variant} vocab=50: predicted to take" in steps
     assert f"batch={found} would fit within 16.0 MiB" in steps and "within the limit of the device, 16.0 MiB." in steps
     dry = run(perfkit, *args, "-a", "batch=60000", "--dry-run")
@@ -630,7 +630,7 @@ def test_drift_without_its_reference_says_what_to_add(perfkit, measured, args, m
     r = run(perfkit, *TINY, "-a", "mode=forward", *args, "--format", "json")
     notes = " ".join(r.json()["tables"]["drift"].get("notes", []))
     assert notes.endswith(missing) if missing else "No reference for" not in notes, notes
-    shown = perfkit("show").stdout.split("Drift from fp32 eager")[1].split("\n\n")[0]
+    shown = perfkit("show", "--tables", "all").stdout.split("Drift from fp32 eager")[1].split("\n\n")[0]
     assert ("Loss off by" in shown) == (not missing) and "Gradient" not in shown.split("After the first")[0], shown
 
 
@@ -640,8 +640,8 @@ def test_which_run_in_which_precision_by_which_attention(perfkit, measured):
     asked = (*TINY, "-a", "mode=forward", "--label", "mine")
     r = run(perfkit, *asked, "-a", "dtype=fp32,bf16", "--threads", "1")
     assert r.status == 0, r
-    first, blank, title = [line for line in r.stdout.splitlines() if not line.startswith("noisy: ")][:3]
-    assert (blank, title) == ("", "Configuration")
+    first, blank, heading = [line for line in r.stdout.splitlines() if not line.startswith("noisy: ")][:3]
+    assert (blank, heading.split()) == ("", ["#", "Finding"])
     found = re.fullmatch(r"Run (\d+) \(mine\), \d{4}-\d\d-\d\d \d\d:\d\d UTC: mixed-precision on cpu, .+, 1 thread, perfkit \d\S+, order seed \d+\.", first)
     assert found, first
     again = perfkit("show", found[1], "--format", "json")

@@ -18,7 +18,7 @@ SMALL = ("-a", "d_model=64", "-a", "seq_len=256,512,1024")
 
 
 def run(perfkit, *args, **kw):
-    return perfkit("run", "attention-scaling", *NULL, *args, **kw)
+    return perfkit("run", "attention-scaling", *NULL, "--tables", "all", *args, **kw)
 
 
 @pytest.fixture(scope="module")
@@ -518,13 +518,13 @@ def test_a_pipe_gets_every_column(perfkit, shown):
     heading = scaling_lines(shown.stdout)[0]
     for column in ("Fwd ± %", "Bwd ± %", "Fwd % floor", "Bwd % floor", "Predicted (GB)", "Lives in"):
         assert column in heading
-    assert scaling_lines(perfkit("show", "--width", "0").stdout)[0] == heading
+    assert scaling_lines(perfkit("show", "--tables", "all", "--width", "0").stdout)[0] == heading
 
 
 @not_sanitized
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_tables_fit_the_width(perfkit, shown, width):
-    r = perfkit("show", "--width", width)
+    r = perfkit("show", "--tables", "all", "--width", width)
     assert r.status == 0 and max(len(line) for line in r.stdout.splitlines()) <= width
     headings = " ".join(" ".join(scaling_lines(r.stdout)[:3]).split())
     for word in ("d_model", "seq_len", "Forward", "Backward", "Status", "±"):
@@ -541,7 +541,7 @@ def test_an_interval_is_printed_as_percent_and_as_bounds(perfkit):
     row = perfkit("show", "--format", "json").rows("scaling")[0]
     assert row["forward_ci_low_ns"] == row["forward_ns"] / 4 and row["forward_ci_high_ns"] == 4 * row["forward_ns"]
     assert row["forward_uncertainty"] == 3  # the farther end, relative to the median
-    r = perfkit("show")
+    r = perfkit("show", "--tables", "all")
     assert scaling_lines(r.stdout)[2].count(">100") == 2 and "Noisy: the median of 3 of 3 cases" in r.stdout
     assert "forward_ci_low_ns" in perfkit("show", "--format", "csv", "--table", "scaling").stdout.splitlines()[0]
 
@@ -615,7 +615,7 @@ def test_an_estimate_follows_stored_times(perfkit):
 def test_cold_caches(perfkit):
     """Nothing is repeated within a sample, which would find its data in the caches; the record and the table say so."""
     case = ("run", "attention-scaling", "-d", "cpu", "-v", "flash", "-a", "d_model=16", "-a", "seq_len=64", "-i", "1", "--max-time", "20ms")
-    warm, cold = perfkit(*case), perfkit(*case, "--cold")
+    warm, cold = perfkit(*case, "--tables", "all"), perfkit(*case, "--cold", "--tables", "all")
     assert warm.status == cold.status == 0, cold
     assert "Cold: " in cold.stdout and "cold caches" in cold.stderr
     assert "Cold: " not in warm.stdout and ", cold caches" not in warm.stderr

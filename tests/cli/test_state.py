@@ -95,12 +95,12 @@ def test_the_state_is_shown(perfkit, run):
                 "gpu_clock_hz": 1.55e9, "gpu_clock_least_hz": 1.2e9, "gpu_power_w": 650, "gpu_temperature_c": 80,
                 "gpu_other_processes": 1, "doubts": "2 throttled, 1 were hot"}
     assert {k: row[k] for k in expected} == expected
-    people = perfkit("show", "new").stdout
+    people = perfkit("show", "new", "--tables", "all").stdout
     assert "Clock (GHz)" in people and "Turbo" not in people and "Thermal stops" not in people  # nothing to be said of those
     for nothing in ({}, {"doubts": ["stolen"]}, {"state": {"load": [0, 0]}}):
         run.db.execute("UPDATE slice SET notes = ?", [json.dumps(nothing)])
         run.db.commit()
-        r = perfkit("show", "new")
+        r = perfkit("show", "new", "--tables", "all")
         assert r.status == 0 and "State of the machine" not in r.stdout, r
 
 

@@ -26,6 +26,7 @@ COMMANDS = ("run", "exec", "list", "show", "compare", "gate", "calibrate", "bise
             "verify", "make-tokens", "doctor", "db", "help", "completion")
 PRINTED = (
     *[("show", str(run)) for run in range(1, 10)], *[("show", str(run), "--details") for run in (1, 6)],
+    *[("show", str(run), "--tables", "all") for run in range(1, 6)],
     ("compare", "1", "2"), ("compare", "1", "2", "--all-metrics"), ("compare", "7", "8"), ("compare", "--by", "variant", "1"),
     ("compare", "--by", "seq_len", "1", "--all-metrics"), ("compare", "--by", "variant", "5"),
     ("gate", "--against", "main", "2"), ("gate", "--against", "usual", "2"), ("gate", "--a", "true", "--b", "false", "--dry-run"),
@@ -78,7 +79,7 @@ def test_the_ratio_and_its_interval_stay_and_the_hint_measures_nothing(recorded)
     for word in ("New /", "95 %", "Verdict"):
         assert word in table, r
     assert "Base (" not in table and "Left out at 80 columns: Base (" in r.stdout and "\nAll columns: perfkit compare 1 2 --width 0\n" in r.stdout, r
-    shown = recorded("show", "1", "--width", "80").stdout
+    shown = recorded("show", "1", "--tables", "all", "--width", "80").stdout
     assert "±" in shown.split("Attention scaling, vanilla")[1].split("---")[0] and shown.splitlines()[-1] == "All columns: perfkit show 1 --width 0"
     assert "All columns" not in recorded("show", "1", "--width", "0").stdout
 
@@ -178,7 +179,7 @@ def test_the_colours_of_verdicts(perfkit, store):
     assert "\x1b[33munreplicated\x1b[0m" in colored
 
 
-@pytest.mark.parametrize("command", [("show", "1"), ("show", "3"), ("show", "5"), ("compare", "1", "2"), ("history", "attention-scaling"),
+@pytest.mark.parametrize("command", [("show", "1", "--tables", "all"), ("show", "3"), ("show", "5"), ("compare", "1", "2"), ("history", "attention-scaling"),
                                      ("list", "counters"), ("help", "ddp-bucket"), ("show", "no-such-±")], ids=" ".join)
 def test_a_terminal_without_unicode_gets_ascii(recorded, command):
     r = recorded(*command, "--width", "100", env={"LC_ALL": "C"})

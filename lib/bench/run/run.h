@@ -17,7 +17,7 @@
 #include "opt/opt.h"
 
 struct pk_run_options {
-    struct pk_texts axes, variants, peers, tags;
+    struct pk_texts axes, variants, peers, tags, tables;
     const char *suite, *preset, *device, *filter, *label, *python, *counters, *bind;
     bool breakdown, allocations, dry_run, resume, once, cold, no_check, no_save;
     int64_t min_samples, max_samples, min_time_ns, max_time_ns, warmup, invocations;

@@ -20,7 +20,7 @@ SELECT iif(:kept, 'Run ' || run_id || coalesce(' (' || label || ')', ''), 'Not k
        iif(device = 'null', '', ', ' || coalesce((SELECT value FROM setting WHERE key = 'gpu'),
                                                  nullif(machine ->> 'cpu_model', ''), machine ->> 'arch')) ||
        coalesce(', ' || (SELECT plural(value, 'thread') FROM setting WHERE key = 'threads'), '') ||
-       ', perfkit ' || version || coalesce(', order seed ' || (SELECT value FROM setting WHERE key = 'order_seed'), '') ||
+       ', perfkit ' || version || iif(:brief AND experiment <> 'exec', '', coalesce(', order seed ' || (SELECT value FROM setting WHERE key = 'order_seed'), '')) ||
        iif(status = 'complete', '', ', ' || status) || '.'
 FROM run WHERE EXISTS (SELECT 1 FROM v_slice WHERE run_id = :run AND status <> 'skipped');
 
@@ -65,6 +65,36 @@ SELECT printf('%d of %s (%d of %s) %s: %s%s.', count(*), plural(t.cases, 'case')
               predicate(count(*), d.meaning), group_concat(d.name, '; ') FILTER (WHERE d.place <= 3),
               iif(count(*) > 3, printf('; and %d more', count(*) - 3), ''))
 FROM doubted d JOIN total t GROUP BY d.doubt ORDER BY d.doubt;
+
+-- The same for who wants each case.
+
+-- table: doubts
+-- title: Doubts: what disturbed each case
+-- column: variant | Variant | text
+-- column: axes | Case | json | hide
+-- column: doubt | Doubt | text
+-- column: meaning | The case | text
+-- column: slices | Slices
+-- column: of_slices | of
+SELECT c.variant, nullif(c.axes, '{}') AS axes, d.doubt, d.meaning, count(*) AS slices,
+       (SELECT count(*) FROM v_slice l WHERE l.case_id = c.case_id AND l.pass = 'timing' AND l.status = 'ok') AS of_slices
+FROM v_doubt d JOIN v_case c ON c.case_id = d.case_id
+WHERE d.run_id = :run AND c.run_id = :run AND c.experiment = :experiment AND d.pass = 'timing'
+GROUP BY c.case_id, d.doubt ORDER BY c.ordinal, d.doubt;
+
+-- Under the headline table, besides the line of query disturbed; the gravest first, of which as many are printed as there is room for.
+
+-- query: doubt_lines
+SELECT line FROM (
+  SELECT 1 AS at, printf('Not measured: %d of %s: %s%s', sum(n), plural((SELECT count(*) FROM v_case WHERE run_id = :run AND status <> 'skipped'), 'case'),
+                         max(iif(place = 1, iif(message = '', status, message), '')), iif(count(*) > 1, printf('; and %s', plural(count(*) - 1, 'more reason')), '')) AS line
+  FROM (SELECT status, message, count(*) AS n, row_number() OVER (ORDER BY count(*) DESC, min(ordinal)) AS place
+        FROM v_case WHERE run_id = :run AND status NOT IN ('ok', 'skipped') GROUP BY status, message) HAVING count(*) > 0
+  UNION ALL SELECT 2, note FROM v_interval_note WHERE run_id = :run AND note GLOB 'No *'
+  UNION ALL SELECT 3, printf('Uncertain: a time of %d of %s is known to no better than 10 %%; more --invocations help.', sum(wide), plural(count(*), 'case'))
+  FROM (SELECT max(uncertainty) > 0.1 AS wide FROM v_summary WHERE run_id = :run AND unit = 'ns' AND source = 'region' AND uncertainty IS NOT NULL GROUP BY case_id)
+  HAVING sum(wide) > 0)
+ORDER BY at;
 
 -- How many cases have a doubt, and how many there are.
 

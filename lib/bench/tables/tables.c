@@ -12,6 +12,12 @@
 static const char *const beside[] = {"roofline",        "breakdown",   "breakdown_regions", "memory_peaks",
                                      "memory_timeline", "calibration", "verdicts",          NULL};
 
+/* Those of them that an option of run asks for, besides the counts. */
+static const char *const requested[] = {"breakdown", "memory_peaks", "memory_timeline", NULL};
+
+/* Of experiments with tables of their own; the cases of others are commands, one each. */
+static const char *const doubts[] = {"doubts", NULL};
+
 static const char *const built_in[] = {"commands",    "counters",      "case_times", "case_memory",
                                        "case_values", "case_problems", NULL};
 
@@ -25,14 +31,14 @@ static enum pk_code print(struct pk_store *s, const char *const *tables, const c
     return PK_OK;
 }
 
-/* A note for each row of a query. */
-static enum pk_code print_notes(struct pk_store *s, const char *query, const char *experiment, int64_t run_id,
-                                struct pk_out *out, struct pk_err *err)
+enum pk_code pk_run_notes(struct pk_store *s, const char *query, const char *experiment, int64_t run_id,
+                          struct pk_out *out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows rows;
     const struct pk_param params[] = {pk_param_int(":run", run_id), pk_param_text(":experiment", experiment),
-                                      pk_param_int(":kept", strcmp(pk_store_file(s), ":memory:") != 0)};
+                                      pk_param_int(":kept", strcmp(pk_store_file(s), ":memory:") != 0),
+                                      pk_param_int(":brief", pk_out_answer_first(out))};
     if (pk_query(s, query, PK_PARAMS(params), &a, &rows, err))
         return err->code;
     for (size_t i = 0; i < rows.n; i++)
@@ -52,8 +58,7 @@ static bool usual_counters(struct pk_store *s, int64_t run_id, const char *exper
            (pk_query(s, "counters_option", &run, 1, &a, &rows, &err) || !rows.n);
 }
 
-/* "perfkit show 1 --details", which measures nothing again; NULL for a run that is not kept. */
-static const char *show_command(struct pk_store *s, int64_t run_id, const char *option, struct pk_arena *a)
+const char *pk_run_show_command(struct pk_store *s, int64_t run_id, const char *option, struct pk_arena *a)
 {
     const char *usual, *file = pk_store_file(s);
     struct pk_err ignored;
@@ -64,8 +69,8 @@ static const char *show_command(struct pk_store *s, int64_t run_id, const char *
                      elsewhere ? pk_shell_quote(file, a) : "", option);
 }
 
-/* One line for the eye above the tables, in place of a note for each kind of doubt. */
-static enum pk_code print_noise(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
+enum pk_code pk_run_noise(struct pk_store *s, int64_t run_id, const char *option, struct pk_out *out,
+                          struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows n;
@@ -74,15 +79,23 @@ static enum pk_code print_noise(struct pk_store *s, int64_t run_id, struct pk_ou
         return PK_OK;
     if (pk_query(s, "disturbed", &run, 1, &a, &n, err))
         return err->code;
-    const char *why = show_command(s, run_id, " --details", &a);
+    const char *why = pk_run_show_command(s, run_id, option, &a);
     if (n.cells[0].i)
         pk_out_note(out, pk_printf(&a, "noisy: %lld of %s disturbed; do not quote these%s%s",
                                    (long long)n.cells[0].i, pk_plural((size_t)n.cells[1].i, "case", &a),
                                    pk_out_brief(out) ? "; why: " : "",
                                    !pk_out_brief(out) ? ""
                                    : why              ? why
-                                                      : "--details"));
+                                                      : option + 1));
     return PK_OK;
+}
+
+enum pk_code pk_run_requested_tables(struct pk_store *s, const char *experiment, int64_t run_id,
+                                     struct pk_out *out, struct pk_err *err)
+{
+    return pk_counter_table(s, run_id, experiment, out, err)
+               ? err->code
+               : print(s, requested, experiment, run_id, out, err);
 }
 
 static enum pk_code print_experiment(struct pk_store *s, const char *experiment, int64_t run_id,
@@ -91,18 +104,17 @@ static enum pk_code print_experiment(struct pk_store *s, const char *experiment,
     const struct pk_probe *p = pk_probe_find(experiment);
     const char *own = p ? pk_probe_sql(p) : "";
     const struct pk_param run = pk_param_int(":run", run_id);
-    if ((*own ? pk_tables_print(s, own, &run, 1, out, err)
+    if ((*own ? pk_tables_print(s, own, &run, 1, out, err) || print(s, doubts, experiment, run_id, out, err)
               : print(s, built_in, experiment, run_id, out, err)) ||
-        print_notes(s, "interval_notes", experiment, run_id, out, err) ||
-        print_notes(s, "startup_notes", experiment, run_id, out, err) ||
-        (!pk_out_brief(out) && print_notes(s, "doubt_notes", experiment, run_id, out, err)) ||
+        pk_run_notes(s, "interval_notes", experiment, run_id, out, err) ||
+        pk_run_notes(s, "startup_notes", experiment, run_id, out, err) ||
+        (!pk_out_brief(out) && pk_run_notes(s, "doubt_notes", experiment, run_id, out, err)) ||
         (!usual_counters(s, run_id, experiment) && pk_counter_table(s, run_id, experiment, out, err)))
         return err->code;
     return print(s, beside, experiment, run_id, out, err);
 }
 
-/* The number of commands that a run measured; 0 = it is no run of exec, or its one command failed. */
-static int64_t count_commands(struct pk_store *s, int64_t run_id)
+int64_t pk_run_count_commands(struct pk_store *s, int64_t run_id)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows rows;
@@ -111,9 +123,8 @@ static int64_t count_commands(struct pk_store *s, int64_t run_id)
     return !pk_query(s, "commands_alone", &run, 1, &a, &rows, &ignored) && rows.n ? rows.cells[0].i : 0;
 }
 
-/* Of one command what fits eight lines; the CPU events, the state of the machine and what the columns are come with --details. */
-static enum pk_code print_commands(struct pk_store *s, int64_t run_id, int64_t n, struct pk_out *out,
-                                   struct pk_err *err)
+enum pk_code pk_run_commands(struct pk_store *s, int64_t run_id, int64_t n, struct pk_out *out,
+                             struct pk_err *err)
 {
     const char *const tables[] = {
         n > 1 ? "commands" : "command", "case_times", "case_memory", "case_values", "case_problems", NULL};
@@ -121,24 +132,19 @@ static enum pk_code print_commands(struct pk_store *s, int64_t run_id, int64_t n
     if (print(s, tables, "exec", run_id, out, err) ||
         (!usual_counters(s, run_id, "exec") && pk_counter_table(s, run_id, "exec", out, err)))
         return err->code;
-    const char *more = show_command(s, run_id, " --details", &a);
+    const char *more = pk_run_show_command(s, run_id, " --details", &a);
     pk_out_note(out, pk_printf(&a, "CPU events, state of the machine: %s", more ? more : "--details"));
     return print(s, beside, "exec", run_id, out, err);
 }
 
-static enum pk_code print_all(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
+enum pk_code pk_run_all_tables(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows rows;
     struct pk_run_state state;
     const struct pk_param run = pk_param_int(":run", run_id);
-    if (pk_query(s, "experiments", &run, 1, &a, &rows, err) ||
-        print_notes(s, "run_title", NULL, run_id, out, err) || print_noise(s, run_id, out, err))
+    if (pk_query(s, "experiments", &run, 1, &a, &rows, err))
         return err->code;
-    pk_out_again(out, show_command(s, run_id, "", &a));
-    const int64_t commands = pk_out_brief(out) ? count_commands(s, run_id) : 0;
-    if (commands)
-        return print_commands(s, run_id, commands, out, err);
     for (size_t i = 0; i < rows.n; i++)
         if (print_experiment(s, rows.cells[i * rows.n_cols].s, run_id, out, err))
             return err->code;
@@ -148,20 +154,10 @@ static enum pk_code print_all(struct pk_store *s, int64_t run_id, struct pk_out 
     return PK_OK;
 }
 
-enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
-{
-    struct pk_err second;
-    if (pk_store_narrow(s, run_id, err))
-        return err->code;
-    const enum pk_code printed = print_all(s, run_id, out, err);
-    const enum pk_code widened = pk_store_widen(s, printed ? &second : err);
-    return printed ? printed : widened;
-}
-
 void pk_table_names(struct pk_texts *names, struct pk_arena *a)
 {
     static const char *const others[] = {"counted", "ranking", "states", NULL};
-    const char *const *const lists[] = {built_in, beside, others};
+    const char *const *const lists[] = {built_in, beside, doubts, others};
     struct pk_section *v;
     struct pk_err ignored;
     size_t n;
@@ -171,10 +167,28 @@ void pk_table_names(struct pk_texts *names, struct pk_arena *a)
         for (size_t i = 0; i < n; i++)
             if (v[i].kind == PK_SECTION_TABLE)
                 pk_texts_add_new(names, v[i].name, a);
+            else if (v[i].kind == PK_SECTION_FINDING)
+                pk_texts_add_new(names, "findings", a);
     }
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (const char *const *name = lists[i]; *name; name++)
             pk_texts_add_new(names, *name, a);
+}
+
+enum pk_code pk_table_names_check(const struct pk_texts *names, struct pk_arena *a, struct pk_err *err)
+{
+    struct pk_texts every = {0};
+    if (names->n)
+        pk_table_names(&every, a);
+    pk_texts_add(&every, "all", a);
+    for (size_t i = 0; i < names->n; i++) {
+        if (pk_texts_has(&every, names->v[i]))
+            continue;
+        pk_fail(err, PK_E_USAGE, "no table is called '%.100s'", names->v[i]);
+        pk_why(err, "the experiments have %s", pk_list(every.v, every.n, ", ", a));
+        return pk_fix(err, "%s", pk_suggest_text(a, names->v[i], every.v, every.n));
+    }
+    return PK_OK;
 }
 
 const char *pk_failed_text(struct pk_store *s, int64_t run_id, struct pk_arena *a)

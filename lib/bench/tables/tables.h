@@ -4,16 +4,41 @@
 #include "opt/opt.h"
 #include "store/store.h"
 
-/* A line that identifies the run, its time and device; the tables of its experiment, in the order of its probe; for cases without a
- * probe (exec, a peer's own, an experiment this build does not have) the built-in ones. */
+/* answer.c: a line that identifies the run, its time and device; then on a screen, unless tables were chosen, the findings, the headline table,
+ * the tables that options of the run asked for, at most three lines of doubts and the names of all other tables with what they are about; else the tables of
+ * its experiment, in the order of its probe; for cases without a probe (exec, a peer's own, an experiment this build does not have) the
+ * built-in ones. */
 enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *out,
                            struct pk_err *err) PK_MUST_CHECK;
 
 /* Adds the names of all tables that a run can have. */
 void pk_table_names(struct pk_texts *names, struct pk_arena *a);
+/* PK_E_USAGE for a name that no run's table has; "all" is one. */
+enum pk_code pk_table_names_check(const struct pk_texts *names, struct pk_arena *a,
+                                  struct pk_err *err) PK_MUST_CHECK;
 
 /* The message of the failed cases of a run; where they differ, the most common one, and of equally common ones the first. */
 const char *pk_failed_text(struct pk_store *s, int64_t run_id, struct pk_arena *a);
+
+/* All tables, without the line above them. The views of the run are narrowed (pk_store_narrow). */
+enum pk_code pk_run_all_tables(struct pk_store *s, int64_t run_id, struct pk_out *out,
+                               struct pk_err *err) PK_MUST_CHECK;
+/* What --counters, --breakdown and --allocations of the run were for, as far as there are rows. */
+enum pk_code pk_run_requested_tables(struct pk_store *s, const char *experiment, int64_t run_id,
+                                     struct pk_out *out, struct pk_err *err) PK_MUST_CHECK;
+/* On a screen, a line that counts the cases with doubts and names the option that shows them, such as " --details". */
+enum pk_code pk_run_noise(struct pk_store *s, int64_t run_id, const char *option, struct pk_out *out,
+                          struct pk_err *err) PK_MUST_CHECK;
+/* A note for each row of a query. experiment may be NULL. */
+enum pk_code pk_run_notes(struct pk_store *s, const char *query, const char *experiment, int64_t run_id,
+                          struct pk_out *out, struct pk_err *err) PK_MUST_CHECK;
+/* The number of commands that a run measured; 0 = it is no run of exec, or its one command failed. */
+int64_t pk_run_count_commands(struct pk_store *s, int64_t run_id);
+/* Of one command what fits eight lines; the CPU events, the state of the machine and what the columns are come with --details. */
+enum pk_code pk_run_commands(struct pk_store *s, int64_t run_id, int64_t n, struct pk_out *out,
+                             struct pk_err *err) PK_MUST_CHECK;
+/* "perfkit show 1 --details", which measures nothing again; NULL for a run that is not kept. */
+const char *pk_run_show_command(struct pk_store *s, int64_t run_id, const char *option, struct pk_arena *a);
 
 /* counter_table.c: the counts of counter passes and the metrics derived from them. Columns: variant, axes, region, then each derived
  * metric, then each event, then by how much counting slowed the region down. Where the table is too wide, the last columns are dropped

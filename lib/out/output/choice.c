@@ -1,4 +1,4 @@
-/* Choice: one of the tables that a function prints. */
+/* Choice: some of the tables that a function prints. */
 #include "out/output/output.h"
 
 #include "base/text/words.h"
@@ -8,9 +8,8 @@
 static enum pk_code names_of(const struct pk_printed *p, struct pk_arena *a, struct pk_texts *names,
                              struct pk_err *err)
 {
-    const struct pk_out_options programs = {.format = PK_FMT_CSV};
+    const struct pk_out_options programs = {.format = PK_FMT_CSV, .list = true};
     struct pk_out *none = pk_out_open(NULL, &programs);
-    pk_out_only(none, "");
     const enum pk_code rc = p->print(p->user, none, err);
     size_t n;
     const char *const *all = pk_out_names(none, &n);
@@ -21,29 +20,32 @@ static enum pk_code names_of(const struct pk_printed *p, struct pk_arena *a, str
     return rc;
 }
 
-static enum pk_code check(const struct pk_printed *p, const char *table, const struct pk_texts *names,
-                          struct pk_arena *a, struct pk_err *err)
+static enum pk_code check(const struct pk_printed *p, const struct pk_texts *tables, bool one,
+                          const struct pk_texts *names, struct pk_arena *a, struct pk_err *err)
 {
     const char *all = pk_list(names->v, names->n, ", ", a);
-    if (table ? pk_texts_has(names, table) : names->n < 2)
-        return PK_OK;
-    if (table) {
-        pk_fail(err, PK_E_USAGE, "%s has no table '%.100s'", p->name, table);
+    const bool some = tables->n && !pk_texts_has(tables, "all");
+    for (size_t i = 0; i < tables->n && some; i++) {
+        if (pk_texts_has(names, tables->v[i]))
+            continue;
+        pk_fail(err, PK_E_USAGE, "%s has no table '%.100s'", p->name, tables->v[i]);
         pk_why(err, "it has %s", names->n ? all : "none");
-        return pk_fix(err, "%s", pk_suggest_text(a, table, names->v, names->n));
+        return pk_fix(err, "%s", pk_suggest_text(a, tables->v[i], names->v, names->n));
     }
+    if (!one || (some ? tables->n : names->n) < 2)
+        return PK_OK;
     pk_fail(err, PK_E_USAGE, "%s has %zu tables, and a CSV file is one table", p->name, names->n);
     pk_why(err, "they are %s", all);
-    return pk_fix(err, "choose one: --table %s; or write a file of each: -o DIR/", names->v[0]);
+    return pk_fix(err, "choose one: --tables %s; or write a file of each: -o DIR/", names->v[0]);
 }
 
-enum pk_code pk_print_tables(const struct pk_printed *p, const char *table, struct pk_out *out,
+enum pk_code pk_print_tables(const struct pk_printed *p, const struct pk_texts *tables, struct pk_out *out,
                              struct pk_arena *a, struct pk_err *err)
 {
     struct pk_texts names = {0};
-    if ((table || pk_out_is_one_table(out)) &&
-        (names_of(p, a, &names, err) || check(p, table, &names, a, err)))
+    const bool one = pk_out_is_one_table(out);
+    if ((tables->n || one) && (names_of(p, a, &names, err) || check(p, tables, one, &names, a, err)))
         return err->code;
-    pk_out_only(out, table);
+    pk_out_only(out, tables->v, tables->n);
     return p->print(p->user, out, err);
 }

@@ -41,7 +41,7 @@ void pk_output_forget(void);                 /* removes an unfinished file; from
 /* The error of a file that cannot be written, of which errno says why. Returns its code. */
 enum pk_code pk_output_cannot(const char *path, struct pk_err *err);
 
-/* --- choice.c: one of the tables that a function prints --- */
+/* --- choice.c: some of the tables that a function prints --- */
 
 struct pk_out;
 
@@ -51,7 +51,7 @@ struct pk_printed {
     const char *name; /* "run 3", for errors */
 };
 
-/* Prints the table of this name, or all (NULL). PK_E_USAGE for a name that no table has, and for several tables that would go into one
- * CSV file: the error lists the names. */
-enum pk_code pk_print_tables(const struct pk_printed *p, const char *table, struct pk_out *out,
+/* Prints the tables of these names, or "all", or what the format has without a choice (none): pk_out_only. PK_E_USAGE for a name that no
+ * table has, and for several tables that would go into one CSV file: the error lists the names. */
+enum pk_code pk_print_tables(const struct pk_printed *p, const struct pk_texts *tables, struct pk_out *out,
                              struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;

@@ -17,8 +17,8 @@ struct parse {
 };
 
 /* The first are those of enum pk_section_kind. */
-static const char *const words[] = {"view",   "table", "query", "statement", "title", "each",
-                                    "column", "note",  "empty", "brief",     NULL};
+static const char *const words[] = {"view",   "table", "query", "statement", "finding", "title", "each",
+                                    "column", "note",  "empty", "headline",  "about",   NULL};
 
 static const char *trimmed(struct pk_arena *a, const char *s, size_t n)
 {
@@ -60,7 +60,7 @@ static bool take_directive(struct parse *p, size_t word, const char *text)
 {
     struct pk_section *s = p->n ? &p->v[p->n - 1] : NULL;
     const char *w = words[word];
-    if (word <= PK_SECTION_STATEMENT) {
+    if (word <= PK_SECTION_FINDING) {
         end_section(p);
         p->v = pk_grow(p->a, p->v, sizeof *p->v, p->n, &p->cap);
         p->v[p->n++] = (struct pk_section){.kind = (enum pk_section_kind)word, .name = text};
@@ -76,8 +76,10 @@ static bool take_directive(struct parse *p, size_t word, const char *text)
         append(p, &s->columns, &s->n_columns, &s->columns_cap, text);
     else if (strcmp(w, "note") == 0)
         append(p, &s->notes, &s->n_notes, &s->notes_cap, text);
-    else if (strcmp(w, "brief") == 0)
-        s->brief_rows = strtoul(text, NULL, 10);
+    else if (strcmp(w, "headline") == 0)
+        s->headline = strtoul(text, NULL, 10);
+    else if (strcmp(w, "about") == 0)
+        s->about = text;
     else
         s->keep_empty = strcmp(text, "keep") == 0;
     return true;
@@ -109,7 +111,7 @@ enum pk_code pk_sections(const char *text, struct pk_arena *a, struct pk_section
         size_t bytes = end ? (size_t)(end - line) + 1 : strlen(line);
         if (!take_line(&p, line, bytes)) {
             pk_fail(err, PK_E_INTERNAL, "tables: line %u is misplaced: %.60s", number, line);
-            return pk_why(err, "title, each, column, note, empty and brief belong to a table");
+            return pk_why(err, "title, each, column, note, empty, headline and about belong to a table");
         }
         line += bytes;
     }

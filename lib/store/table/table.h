@@ -13,8 +13,12 @@
  *     -- column: forward_ns | Forward (ms) | ms | 3       heading, display unit, attributes: decimals, e, hide, machine, over, under, optionalN
  *     -- note: SELECT 'text' WHERE ...     a line under the table per row; :run and :each may be used
  *     -- empty: keep                       print the headings even without rows; otherwise no rows, no table
- *     -- brief: 2                          fewer rows say nothing: a screen is spared them (pk_out_brief)
+ *     -- headline: 1                       printed with the findings, before all others are listed: the first of these with rows
+ *     -- about: PHRASE                     its line in that list; without it the title, {each} and parentheses left out
  *     SELECT d_model, forward_ns FROM ... WHERE run_id = :run;
+ *
+ *     -- finding: NAME                     rows of sentences, in order of worth: the table "findings", before all others
+ *     SELECT 'flash is ' || ... AS sentence FROM ... WHERE run_id = :run;
  *
  *     -- query: NAME                       a SELECT that C reads the rows of: pk_query
  *     SELECT ...;
@@ -40,7 +44,9 @@ enum pk_code pk_table_print(struct pk_store *s, const char *text, const char *ta
                             const struct pk_param *params, size_t n_params, struct pk_out *out,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* Every table of a text, in order. */
+/* The findings of a text, then every table, in order; where the answer is first (pk_out_answer_first) at most PK_FINDINGS_MOST findings,
+ * then the headline table, at most PK_HEADLINE_ROWS rows of it. */
+enum { PK_FINDINGS_MOST = 6, PK_HEADLINE_ROWS = 40 };
 enum pk_code pk_tables_print(struct pk_store *s, const char *text, const struct pk_param *params,
                              size_t n_params, struct pk_out *out, struct pk_err *err) PK_MUST_CHECK;
 
@@ -50,14 +56,20 @@ enum pk_code pk_query(struct pk_store *s, const char *name, const struct pk_para
 
 /* --- a text taken apart: section.c --- */
 
-enum pk_section_kind { PK_SECTION_VIEW, PK_SECTION_TABLE, PK_SECTION_QUERY, PK_SECTION_STATEMENT };
+enum pk_section_kind {
+    PK_SECTION_VIEW,
+    PK_SECTION_TABLE,
+    PK_SECTION_QUERY,
+    PK_SECTION_STATEMENT,
+    PK_SECTION_FINDING
+};
 
 struct pk_section {
     enum pk_section_kind kind;
     const char *name, *sql;
-    const char *title, *each; /* NULL = none */
+    const char *title, *each, *about; /* NULL = none */
     bool keep_empty;
-    size_t brief_rows;
+    size_t headline;               /* 1 is the first choice; 0 = it is none */
     const char **columns, **notes; /* texts of the directives */
     size_t n_columns, n_notes, columns_cap, notes_cap;
 };

@@ -127,6 +127,54 @@ static void wrong_texts_are_named(void **state)
     pk_store_close(s);
 }
 
+static const char answers[] =
+    "-- finding: none\n"
+    "SELECT NULL AS sentence;\n"
+    "-- finding: seven\n"
+    "SELECT 'Sentence ' || value || '.' AS sentence FROM json_each('[1,2,3,4,5,6,7]');\n"
+    "-- table: other\n"
+    "SELECT 'another' AS text;\n"
+    "-- table: second\n"
+    "-- headline: 2\n"
+    "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 42)\n"
+    "SELECT 'row' || n AS text FROM n;\n"
+    "-- table: first\n"
+    "-- headline: 1\n"
+    "SELECT 1 AS text WHERE 0;\n";
+
+static void print_answers(struct pk_store *s, enum pk_format format, const char *chosen)
+{
+    FILE *f = fmemopen(printed, sizeof printed, "w");
+    struct pk_out *out = pk_out_open(f, &(struct pk_out_options){.format = format});
+    struct pk_err close_err;
+    pk_out_only(out, &chosen, chosen != NULL);
+    OK(pk_tables_print(s, answers, NULL, 0, out, &err));
+    OK(pk_out_close(out, &close_err));
+    fclose(f);
+}
+
+static void a_screen_gets_findings_and_the_first_headline_with_rows(void **state)
+{
+    int64_t run;
+    struct pk_store *s = with_one_summary(&run);
+    print_answers(s, PK_FMT_TABLE, NULL);
+    assert_non_null(strstr(printed, "1  Sentence 1.\n"));
+    assert_non_null(strstr(printed, "6  Sentence 6.\n1 row more: --tables findings\n"));
+    assert_non_null(strstr(printed, "row40\n2 rows more: --tables second\n"));
+    assert_null(strstr(printed, "another"));
+    print_answers(s, PK_FMT_TABLE, "all");
+    assert_non_null(strstr(printed, "7  Sentence 7.\n"));
+    assert_non_null(strstr(printed, "another"));
+    assert_non_null(strstr(printed, "row42\n"));
+    print_answers(s, PK_FMT_TABLE, "other");
+    assert_string_equal(printed, "   text\n-------\nanother\n");
+    print_answers(s, PK_FMT_JSONL, NULL);
+    assert_non_null(strstr(
+        printed, "{\"table\":\"findings\",\"place\":7,\"sentence\":\"Sentence 7.\",\"finding\":\"seven\"}"));
+    assert_non_null(strstr(printed, "row42"));
+    pk_store_close(s);
+}
+
 /* Every table and query of lib is prepared and run. */
 static void every_section_of_lib_runs(void **state)
 {
@@ -166,13 +214,30 @@ static void sentences_agree_with_numbers(void **state)
     OK(pk_store_query(
         s,
         "SELECT plural(1, 'case') AS one, plural(2, 'process') AS two, plural('2,4', 'rank') AS list,"
-        " plural(NULL, 'case') AS none, predicate(1, 'are known') AS verb",
+        " plural(NULL, 'case') AS none, predicate(1, 'are known') AS verb,"
+        " speedup_text('a', 'b', 2.0, 1.5, 2.5) AS faster, speedup_text('a', 'b', 0.5, 0.4, 0.8) AS slower,"
+        " speedup_text('a', 'b', 1.2, 0.9, 1.5) AS untold, speedup_text('a', 'b', 1.2, NULL, NULL) AS alone,"
+        " speedup_text('a', 'b', NULL, 1, 2) AS unmeasured, time_text(21700) AS time,"
+        " speedup_text('a', 'b', 1.0012, 1.0011, 1.0013) AS little,"
+        " differing('x, 4 ms, 2', 'x, 4 ms, 2' || char(10) || 'x, 20 ms, 2') AS part,"
+        " differing('x, 4', 'x, 4') AS common",
         NULL, 0, &a, &rows, &err));
     assert_string_equal(pk_rows_cell(&rows, 0, "one")->s, "1 case");
     assert_string_equal(pk_rows_cell(&rows, 0, "two")->s, "2 processes");
     assert_string_equal(pk_rows_cell(&rows, 0, "list")->s, "2,4 ranks");
     assert_int_equal(pk_rows_cell(&rows, 0, "none")->type, PK_CELL_NULL);
     assert_string_equal(pk_rows_cell(&rows, 0, "verb")->s, "is known");
+    assert_string_equal(pk_rows_cell(&rows, 0, "faster")->s, "a is 2.00 x (1.50 to 2.50) faster than b");
+    assert_string_equal(pk_rows_cell(&rows, 0, "slower")->s, "a is 2.00 x (1.25 to 2.50) slower than b");
+    assert_string_equal(pk_rows_cell(&rows, 0, "untold")->s,
+                        "a is not told apart from b: 1.20 x (0.90 to 1.50)");
+    assert_string_equal(pk_rows_cell(&rows, 0, "alone")->s,
+                        "a is not told apart from b: 1.20 x (no interval)");
+    assert_int_equal(pk_rows_cell(&rows, 0, "unmeasured")->type, PK_CELL_NULL);
+    assert_non_null(strchr(pk_rows_cell(&rows, 0, "time")->s, '7'));
+    assert_string_equal(pk_rows_cell(&rows, 0, "little")->s, "a is 1.001 x (1.001 to 1.001) faster than b");
+    assert_string_equal(pk_rows_cell(&rows, 0, "part")->s, " (4 ms)");
+    assert_string_equal(pk_rows_cell(&rows, 0, "common")->s, "");
     pk_store_close(s);
 }
 
@@ -184,6 +249,7 @@ int main(void)
         T(programs_get_keys_and_base_units),
         T(a_table_without_rows_is_left_out_unless_kept),
         T(columns_that_are_empty_hide_from_people),
+        T(a_screen_gets_findings_and_the_first_headline_with_rows),
         T(wrong_texts_are_named),
         T(every_section_of_lib_runs),
         T(sentences_agree_with_numbers),
