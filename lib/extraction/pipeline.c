@@ -403,12 +403,13 @@ enum pk_code pk_extraction_begin(struct pk_extraction *x, bool restart, struct p
             .store_ns = (uint64_t)(bytes / PK_SIMULATED_BYTES_PER_NS / o->threads), .slots = o->slots};
         return PK_OK;
     }
+    struct pk_cpus cpus;
+    pk_cpu_spare(x->dev, &cpus);
     const struct pk_shard_writer_options w = {.config = &o->shards,
                                               .folder = o->folder,
                                               .restart = restart,
                                               .threads = o->threads,
-                                              .cpus =
-                                                  x->dev->kind == PK_DEVICE_CPU ? pk_cpu_cpus(x->dev) : NULL,
+                                              .cpus = cpus.n ? &cpus : NULL,
                                               .slots = x->slots,
                                               .n_slots = o->slots};
     return pk_shard_writer_open(&x->writer, &w, err);

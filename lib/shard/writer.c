@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 
@@ -96,10 +97,13 @@ static bool has_work(const struct pk_shard_writer *w)
     return w->queued && w->taken - w->written < w->ring_n && !w->failed;
 }
 
+/* A batch thread does not interrupt the one that wakes it, which is about to start the next batch: they share the CPU by time alone. */
 static void settle(const struct pk_shard_writer *w)
 {
     if (w->cpus.n)
         pk_bind_thread(&w->cpus);
+    if (sched_getscheduler(0) == SCHED_OTHER)
+        sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
 }
 
 static void *encode(void *arg)

@@ -10,6 +10,8 @@
 #include "device/null.h"
 #include "shard/verify.h"
 
+#include <dirent.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -154,6 +156,46 @@ static void batches_tile_the_pass_and_steady_is_the_bound(void **state)
     close_all();
 }
 
+/* --- threads --- */
+
+/* The threads of this process that yield to others, and whether one of them may run on a CPU of `cpus`. */
+static unsigned batch_threads(const cpu_set_t *cpus, bool *shared)
+{
+    unsigned n = 0;
+    DIR *d = opendir("/proc/self/task");
+    assert_non_null(d);
+    for (const struct dirent *e; (e = readdir(d));) {
+        cpu_set_t own, both;
+        const pid_t tid = (pid_t)atoi(e->d_name);
+        if (!tid || sched_getscheduler(tid) != SCHED_BATCH)
+            continue;
+        n++;
+        assert_int_equal(sched_getaffinity(tid, sizeof own, &own), 0);
+        CPU_AND(&both, &own, cpus);
+        *shared |= CPU_COUNT(&both) > 0;
+    }
+    closedir(d);
+    return n;
+}
+
+static void the_writer_leaves_the_device_its_cpus(void **state)
+{
+    const struct pk_extraction_options o = options(PK_EXTRACT_PIPELINED);
+    bool shared = false;
+    cpu_set_t before, own;
+    sched_getaffinity(0, sizeof before, &before);
+    ok(pk_device_open(&dev, "cpu", &(struct pk_device_options){.threads = 1}, &err));
+    sched_getaffinity(0, sizeof own, &own);
+    ok(pk_extraction_open(&x, &dev, &o, &arena, &err));
+    pass();
+    const unsigned n = batch_threads(&own, &shared);
+    close_all();
+    assert_int_equal(n, 2); /* one that compresses, one that writes */
+    if (CPU_COUNT(&before) < 2 || CPU_COUNT(&own) != 1)
+        skip(); /* there is no other CPU, or the kernel bound nothing */
+    assert_false(shared);
+}
+
 /* --- plans --- */
 
 static void another_shape_is_planned_again(void **state)
@@ -295,6 +337,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pass_is_fill_and_bound_and_drain),
         cmocka_unit_test(batches_tile_the_pass_and_steady_is_the_bound),
+        cmocka_unit_test(the_writer_leaves_the_device_its_cpus),
         cmocka_unit_test(another_shape_is_planned_again),
         cmocka_unit_test(every_way_is_right),
         cmocka_unit_test(a_wrong_hidden_state_is_found),
