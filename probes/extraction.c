@@ -51,7 +51,10 @@ enum {
     COMPRESS,
     WRITE,
     SYNC,
-    FULL
+    FULL,
+    BOUND,
+    FILL,
+    DRAIN
 };
 enum { SEED = 1, SHARD_BATCHES = 4 };
 
@@ -171,6 +174,10 @@ static const struct pk_metric metrics[] = {
     {"write_ns", .summary = "writing shards", STAGE(WRITE)},
     {"sync_ns", .summary = "until shards are on the disk", STAGE(SYNC)},
     {"full_ns", .summary = "waiting for a free slot", STAGE(FULL)},
+    {"bound_ns", .summary = "the slowest stage at work, by the places in which it runs at once",
+     STAGE(BOUND)},
+    {"fill_ns", .summary = "until the slowest stage begins", STAGE(FILL)},
+    {"drain_ns", .summary = "after the slowest stage has ended", STAGE(DRAIN)},
     {0},
 };
 
@@ -406,8 +413,12 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
         [WRITE] = (int64_t)stage[PK_STAGE_WRITE].elapsed_ns,
         [SYNC] = (int64_t)stage[PK_STAGE_SYNC].elapsed_ns,
         [FULL] = (int64_t)f->stored.full_ns,
+        [BOUND] = (int64_t)f->bound_ns,
+        [FILL] = (int64_t)f->fill_ns,
+        [DRAIN] = (int64_t)f->drain_ns,
     };
-    for (unsigned i = 0; i < sizeof values / sizeof *values; i++)
+    const unsigned n = x->o.way == PK_EXTRACT_PIPELINED ? sizeof values / sizeof *values : BOUND;
+    for (unsigned i = 0; i < n; i++)
         pk_mark_value(ctx->dev, i, values[i]);
     return rc;
 }

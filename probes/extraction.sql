@@ -1,4 +1,4 @@
--- Tables of extraction: the first batch and steady ones, stages and what binds, throughput, plans, baseline and pipeline, projections, verification.
+-- Tables of extraction: the first batch and steady ones, stages and what binds, overlap, throughput, plans, baseline and pipeline, peers, projections, verification.
 -- docs/extraction.md explains the terms. A `setting` is everything but the variant.
 
 -- view: extraction_case
@@ -74,16 +74,28 @@ UNION ALL SELECT run_id, case_id, setting, ordinal, variant, batches, 5, 'checks
 UNION ALL SELECT run_id, case_id, setting, ordinal, variant, batches, 6, 'write, sync', 1, write_ns + sync_ns, stored_bytes FROM extraction_case;
 
 -- view: extraction_bound
--- The slowest stage, the bound of a pipeline. others_ns: of one batch in the other stages, which is the time of filling and draining.
-SELECT run_id, case_id, stage AS slowest, bound_ns, sum_ns - bound_ns AS others_ns FROM (
-  SELECT *, total_ns / batches / parallel AS bound_ns, row_number() OVER (PARTITION BY case_id ORDER BY total_ns / batches / parallel DESC) AS place,
-         sum(total_ns / batches / parallel) OVER (PARTITION BY case_id) AS sum_ns
+-- The slowest stage, the bound of a pipeline.
+SELECT run_id, case_id, stage AS slowest, bound_ns FROM (
+  SELECT *, total_ns / batches / parallel AS bound_ns, row_number() OVER (PARTITION BY case_id ORDER BY total_ns / batches / parallel DESC) AS place
   FROM extraction_stage WHERE parallel IS NOT NULL AND total_ns IS NOT NULL)
 WHERE place = 1;
 
+-- view: extraction_overlap
+-- Of the steady passes of each process, or of all where none is: how long the slowest stage of each was at work between its first piece and its last one.
+-- Of a case: the median process.
+SELECT run_id, case_id, avg(fill_ns) AS fill_ns, avg(drain_ns) AS drain_ns, avg(efficiency) FILTER (WHERE place IN ((n + 1) / 2, (n + 2) / 2)) AS efficiency,
+       processes_low(efficiency) AS efficiency_low, min(processes_high(efficiency), 1.0) AS efficiency_high
+FROM (SELECT *, row_number() OVER (PARTITION BY case_id ORDER BY efficiency) AS place, count(*) OVER (PARTITION BY case_id) AS n
+      FROM (SELECT run_id, case_id, invocation, avg(value) FILTER (WHERE metric = 'fill_ns') AS fill_ns, avg(value) FILTER (WHERE metric = 'drain_ns') AS drain_ns,
+                   sum(value) FILTER (WHERE metric = 'bound_ns') * 1.0 / sum(CASE metric WHEN 'extract_ns' THEN value WHEN 'bound_ns' THEN 0 ELSE -value END) AS efficiency
+            FROM (SELECT *, max(phase = 'steady') OVER (PARTITION BY case_id, invocation) AS has_steady FROM v_sample
+                  WHERE metric IN ('bound_ns', 'fill_ns', 'drain_ns', 'extract_ns') AND pass = 'timing')
+            WHERE phase = 'steady' OR NOT has_steady GROUP BY run_id, case_id, invocation))
+WHERE efficiency IS NOT NULL GROUP BY run_id, case_id;
+
 -- view: extraction_all
 SELECT c.*, b.processes, b.first_ns, b.first_low_ns, b.first_high_ns, b.steady_ns, b.steady_low_ns, b.steady_high_ns, b.steady_min_ns, b.steady_max_ns, b.module_ns, b.plan_warm_ns, b.allocation_ns, b.weights_ns, b.plan_ns AS first_plan_ns, b.steady_first,
-       b.resumed_from, s.slowest, s.bound_ns, s.others_ns,
+       b.resumed_from, s.slowest, s.bound_ns,
        first_value(c.extract_ns) OVER w AS base_ns, first_value(c.extract_low_ns) OVER w AS base_low_ns, first_value(c.extract_high_ns) OVER w AS base_high_ns,
        first_value(b.first_ns) OVER w AS base_first_ns, first_value(b.first_low_ns) OVER w AS base_first_low_ns, first_value(b.first_high_ns) OVER w AS base_first_high_ns,
        first_value(b.steady_ns) OVER w AS base_steady_ns, first_value(b.steady_low_ns) OVER w AS base_steady_low_ns, first_value(b.steady_high_ns) OVER w AS base_steady_high_ns,
@@ -146,13 +158,27 @@ FROM extraction_all WHERE run_id = :run AND setting = :each AND status = 'ok' AN
 -- column: share | Share of a batch | % | 1
 -- column: binds | Binds | text
 -- column: setting | Setting | text | machine
--- note: SELECT printf('%s: %s binds, %.3f ms a batch; overlap efficiency (bound / mean batch of a pass) %.1f %%, of %.1f %% that filling and draining leave.', variant, slowest, bound_ns / 1e6, 100 * bound_ns * batches / extract_ns, 100 * bound_ns * batches / (bound_ns * batches + others_ns))
+-- note: SELECT printf('%s: %s binds, %.3f ms a batch. Table overlap has how well the pipeline hides the other stages.', variant, slowest, bound_ns / 1e6)
 --   FROM extraction_all WHERE run_id = :run AND setting = :each AND variant = 'pipelined' AND bound_ns > 0 AND extract_ns > 0
 -- note: SELECT 'Times of threads are elapsed time: where forward and compression share the CPUs, each makes the other slower.' FROM v_case WHERE run_id = :run AND device = 'cpu' LIMIT 1
 SELECT s.variant, s.stage, s.parallel, s.total_ns / s.batches AS batch_ns, s.bytes * 1e9 / s.total_ns AS bytes_per_s,
        s.total_ns / s.parallel / a.extract_ns AS share, iif(s.stage = a.slowest, 'binds', '') AS binds, s.setting
 FROM extraction_stage s JOIN extraction_all a USING (run_id, case_id)
 WHERE s.run_id = :run AND s.setting = :each AND a.status = 'ok' AND s.total_ns IS NOT NULL ORDER BY s.ordinal, s.row;
+
+-- table: overlap
+-- title: Overlap: how long the slowest stage of pipelined is at work
+-- column: slowest | Slowest stage | text
+-- column: extract_ns | Pass (ms) | ms | 3
+-- column: fill_ns | Fill (ms) | ms | 3
+-- column: drain_ns | Drain (ms) | ms | 3
+-- column: efficiency | Overlap efficiency | % | 1
+-- column: efficiency_low | 95 % interval | % | 1 interval
+-- column: setting | Setting | text
+-- note: SELECT 'Overlap efficiency: how much of the time from its first piece to its last one the slowest stage of a pass is at work. Fill comes before that, drain after it. Its time is that in the pipeline, where stages share CPUs, and not that of the stage alone.'
+--   FROM extraction_overlap WHERE run_id = :run LIMIT 1
+SELECT a.slowest, a.extract_ns, o.fill_ns, o.drain_ns, o.efficiency, o.efficiency_low, o.efficiency_high, a.setting
+FROM extraction_all a JOIN extraction_overlap o USING (run_id, case_id) WHERE a.run_id = :run AND a.status = 'ok' ORDER BY a.ordinal;
 
 -- table: throughput
 -- title: Throughput: {each}
@@ -210,6 +236,26 @@ SELECT variant, extract_ns, extract_uncertainty, iif(has_base, base_ns / extract
        iif(has_base AND variant <> 'sequential', in_words(base_low_ns / extract_high_ns, base_high_ns / extract_low_ns), NULL) AS verdict,
        iif(has_base, 1 - extract_ns / base_ns, NULL) AS saved, CASE status WHEN 'ok' THEN 'OK' WHEN 'oom' THEN 'OOM' ELSE status END AS status, setting
 FROM extraction_all WHERE run_id = :run AND setting = :each ORDER BY ordinal;
+
+-- table: peers
+-- title: pipelined and peers, in the same run
+-- column: variant | Peer | text
+-- column: extract_ns | Pass of the peer (ms) | ms | 3
+-- column: pipelined_ns | of pipelined (ms) | ms | 3
+-- column: speedup | Speed-up | x | 2
+-- column: speedup_low | 95 % interval | x | 2 interval
+-- column: verdict | In words | state
+-- column: ten_times | At least 10 x | text
+-- column: setting | Setting | text
+-- note: SELECT 'At least 10 x: shown where the whole interval is, not shown where it contains 10 or is missing (three processes: --invocations 3), no where all of it is below. A pass of a peer has its forward passes, copies, compression and file, as that of pipelined.'
+--   FROM extraction_all WHERE run_id = :run AND variant NOT IN ('sequential', 'replanned', 'pipelined') AND extract_ns IS NOT NULL LIMIT 1
+SELECT variant, extract_ns, pipelined_ns, speedup, speedup_low, speedup_high, in_words(speedup_low, speedup_high) AS verdict,
+       CASE WHEN speedup_low >= 10 THEN 'shown' WHEN speedup_high < 10 THEN 'no' ELSE 'not shown' END AS ten_times, setting
+FROM (SELECT t.variant, t.extract_ns, p.extract_ns AS pipelined_ns, t.extract_ns / p.extract_ns AS speedup, t.extract_low_ns / p.extract_high_ns AS speedup_low,
+             t.extract_high_ns / p.extract_low_ns AS speedup_high, t.setting, t.ordinal
+      FROM extraction_all t JOIN extraction_all p ON p.run_id = t.run_id AND p.setting = t.setting AND p.variant = 'pipelined' AND p.status = 'ok'
+      WHERE t.run_id = :run AND t.variant NOT IN ('sequential', 'replanned', 'pipelined') AND t.status = 'ok')
+ORDER BY ordinal;
 
 -- view: extraction_projection
 -- To 8,000 samples on one host or four: the first batch and `more` steady ones, and the same of sequential.

@@ -258,10 +258,29 @@ static void note_batch(struct pk_extraction *x, size_t b, uint64_t *began)
     *began = now;
 }
 
+/* The stages' times, of a pass that began then. */
+static void note_stages(struct pk_extraction *x, uint64_t began, size_t first_mark)
+{
+    const uint64_t ended = pk_device_now_ns(x->dev);
+    if (x->writer)
+        pk_shard_writer_facts(x->writer, &x->facts.stored);
+    if (x->o.dry)
+        x->facts.stored.stage[PK_STAGE_COMPRESS] =
+            (struct pk_stage_time){.count = x->store.n,
+                                   .elapsed_ns = x->store.n * x->store.store_ns * x->o.threads,
+                                   .began_ns = x->store.began,
+                                   .ended_ns = x->store.last};
+    if (x->o.way != PK_EXTRACT_PIPELINED)
+        return;
+    const struct pk_stage_span s = pk_extraction_slowest(x, began, first_mark);
+    x->facts.bound_ns = s.busy_ns;
+    x->facts.fill_ns = s.began_ns > began ? s.began_ns - began : 0;
+    x->facts.drain_ns = ended > s.ended_ns ? ended - s.ended_ns : 0;
+}
+
 enum pk_code pk_extraction_pass(struct pk_extraction *x, struct pk_err *err)
 {
-    const size_t first = first_batch(x);
-    enum pk_code rc = PK_OK;
+    const size_t first = first_batch(x), first_mark = x->dev->marks.n;
     if (x->broken.code)
         return *err = x->broken, err->code;
     size_t slot = 0;
@@ -269,7 +288,9 @@ enum pk_code pk_extraction_pass(struct pk_extraction *x, struct pk_err *err)
     x->facts.batches = x->batches - first;
     x->facts.slot_samples = x->o.ragged ? 0 : x->facts.batches * x->o.shards.batch;
     uint64_t began = pk_device_now_ns(x->dev);
+    const uint64_t pass_began = began;
     pk_mark_begin(x->dev, PK_EXTRACTING, PK_LANE_HOST);
+    enum pk_code rc = pk_moment_record(x->dev, PK_LANE_COMPUTE, &x->started, err);
     for (size_t b = first; !rc && b < x->batches; b++) {
         x->current = b;
         pk_mark_begin(x->dev, PK_EXTRACTING_BATCH, PK_LANE_HOST);
@@ -285,11 +306,8 @@ enum pk_code pk_extraction_pass(struct pk_extraction *x, struct pk_err *err)
     pk_mark_end(x->dev, PK_EXTRACTING, PK_LANE_HOST);
     if (x->o.ragged)
         x->facts.slot_samples = x->facts.samples;
-    if (x->writer && !rc)
-        pk_shard_writer_facts(x->writer, &x->facts.stored);
-    if (x->o.dry)
-        x->facts.stored.stage[PK_STAGE_COMPRESS] = (struct pk_stage_time){
-            .count = x->store.n, .elapsed_ns = x->store.n * x->store.store_ns * x->o.threads};
+    if (!rc)
+        note_stages(x, pass_began, first_mark);
     return rc;
 }
 
@@ -343,6 +361,8 @@ static enum pk_code take_memory(struct pk_extraction *x, struct pk_err *err)
             memset(x->slots[i], 0, slot); /* every page is there */
     }
     enum pk_code rc = pk_moment_make(x->dev, &x->made, err);
+    if (!rc)
+        rc = pk_moment_make(x->dev, &x->started, err);
     for (size_t k = 0; !rc && k < PK_STAGINGS; k++)
         rc = pk_moment_make(x->dev, &x->copied[k], err);
     return rc;
@@ -395,7 +415,7 @@ enum pk_code pk_extraction_open(struct pk_extraction *x, struct pk_device *dev,
 enum pk_code pk_extraction_begin(struct pk_extraction *x, bool restart, struct pk_err *err)
 {
     const struct pk_extraction_options *o = &x->o;
-    if (pk_extraction_end(x, err))
+    if (pk_extraction_end(x, err) || pk_device_sync(x->dev, err) || pk_lanes_anchor(x->dev, err))
         return err->code;
     if (o->dry) {
         const double bytes = (double)pk_shard_batch_bytes(&o->shards);
@@ -434,6 +454,7 @@ void pk_extraction_close(struct pk_extraction *x)
         pk_moment_drop(x->dev, &x->copied[k]);
     }
     pk_moment_drop(x->dev, &x->made);
+    pk_moment_drop(x->dev, &x->started);
     if (pk_lanes_queue(x->dev)) {
         for (size_t i = 0; x->slots && !x->o.dry && i < x->o.slots; i++)
             pk_lanes_unpin(x->dev, x->slots[i]);

@@ -54,9 +54,17 @@ struct pk_extraction_warm_up {
     uint64_t plan_ns, plan_warm_ns; /* plan_warm_ns: the same plan once more, which is there */
 };
 
+/* A stage of a pass: the time in which it worked, divided by the places in which it runs at once, and when its first piece began and its
+ * last one ended, on the device's clock. */
+struct pk_stage_span {
+    uint64_t busy_ns, began_ns, ended_ns;
+};
+
 struct pk_extraction_facts {
     uint64_t batches, samples, slot_samples; /* slot_samples: with padding */
     uint64_t plans, replans;                 /* replans: made after the first batch */
+    uint64_t bound_ns, fill_ns, drain_ns; /* pipelined: the slowest stage worked for bound_ns, between fill_ns
+                                                after the pass began and drain_ns before it ended */
     struct pk_shard_writer_facts stored; /* dry: only the time of compression, which stands for all storing */
 };
 
@@ -71,8 +79,8 @@ struct pk_extraction {
     struct pk_transformer t;
     size_t *place; /* [model.layers] where a layer lies in a slot; SIZE_MAX = not chosen */
     char *staging[PK_STAGINGS];
-    struct pk_moment copied[PK_STAGINGS], made;
-    int32_t *tokens; /* [batches][batch * seq], pinned */
+    struct pk_moment copied[PK_STAGINGS], made, started; /* started: the pass */
+    int32_t *tokens;                                     /* [batches][batch * seq], pinned */
     float *turns;
     void **slots; /* [o.slots], pinned */
     struct pk_shard_writer *writer;
@@ -104,6 +112,10 @@ enum pk_code pk_extraction_begin(struct pk_extraction *x, bool restart, struct p
 enum pk_code pk_extraction_pass(struct pk_extraction *x, struct pk_err *err) PK_MUST_CHECK;
 /* Ends the writer; its shards are then complete or removed. */
 enum pk_code pk_extraction_end(struct pk_extraction *x, struct pk_err *err) PK_MUST_CHECK;
+
+/* overlap.c. The stage that worked longest in the pipelined pass that ended, with its times in the pipeline, not alone. began, first_mark: of
+ * the pass. */
+struct pk_stage_span pk_extraction_slowest(struct pk_extraction *x, uint64_t began, size_t first_mark);
 
 /* The median of the batches after the first detected change of the pass where that is in its first half, else of all; the last batch
  * apart, which ends when all is written. */

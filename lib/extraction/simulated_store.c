@@ -8,6 +8,8 @@ uint64_t pk_simulated_free_at(const struct pk_simulated_store *s)
 
 void pk_simulated_submit(struct pk_simulated_store *s, uint64_t now_ns)
 {
+    if (!s->n)
+        s->began = now_ns;
     s->last = (now_ns > s->last ? now_ns : s->last) + s->store_ns;
     s->stored_at[s->n++ % s->slots] = s->last;
 }

@@ -14,7 +14,7 @@ enum { PK_SIMULATED_SLOTS_MAX = 64 };
 struct pk_simulated_store {
     uint64_t store_ns;
     size_t slots, n;
-    uint64_t stored_at[PK_SIMULATED_SLOTS_MAX], last;
+    uint64_t stored_at[PK_SIMULATED_SLOTS_MAX], began, last; /* began: of the first batch */
 };
 
 /* When the next batch's slot is free, on the same clock; 0 = it always was.

@@ -31,19 +31,22 @@ static uint64_t cpu_ns(void)
 
 struct pk_stage_time pk_stage_begin(void)
 {
-    return (struct pk_stage_time){.elapsed_ns = pk_clock_ns(), .cpu_ns = cpu_ns()};
+    return (struct pk_stage_time){.began_ns = pk_clock_ns(), .cpu_ns = cpu_ns()};
 }
 
 void pk_stage_end(struct pk_stage_time *sum, const struct pk_stage_time *begun, uint64_t bytes)
 {
-    sum->count++;
-    sum->elapsed_ns += pk_clock_ns() - begun->elapsed_ns;
-    sum->cpu_ns += cpu_ns() - begun->cpu_ns;
-    sum->bytes += bytes;
+    const uint64_t now = pk_clock_ns();
+    pk_stage_add(sum, &(struct pk_stage_time){1, now - begun->began_ns, cpu_ns() - begun->cpu_ns, bytes,
+                                              begun->began_ns, now});
 }
 
 void pk_stage_add(struct pk_stage_time *sum, const struct pk_stage_time *s)
 {
+    if (s->count && (!sum->count || s->began_ns < sum->began_ns))
+        sum->began_ns = s->began_ns;
+    if (s->ended_ns > sum->ended_ns)
+        sum->ended_ns = s->ended_ns;
     sum->count += s->count;
     sum->elapsed_ns += s->elapsed_ns;
     sum->cpu_ns += s->cpu_ns;

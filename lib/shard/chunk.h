@@ -15,9 +15,9 @@ struct pk_chunk {
     uint64_t raw_at, raw_bytes, stored_at, stored_bytes, coded_bytes, checksum;
 };
 
-/* Time and bytes of a stage; times are CPU time of the thread and elapsed time. */
+/* Time and bytes of a stage: elapsed time, CPU time of the thread, and when the first piece began and the last one ended (pk_clock_ns). */
 struct pk_stage_time {
-    uint64_t count, elapsed_ns, cpu_ns, bytes;
+    uint64_t count, elapsed_ns, cpu_ns, bytes, began_ns, ended_ns;
 };
 enum pk_stage_name {
     PK_STAGE_CHECKSUM,

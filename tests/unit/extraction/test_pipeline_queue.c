@@ -20,6 +20,7 @@ static struct pk_err err;
 static struct pk_arena arena;
 static struct pk_device dev;
 static struct pk_extraction x;
+static uint64_t pass_ns;
 
 static void ok(enum pk_code rc)
 {
@@ -81,7 +82,9 @@ static void pass(enum pk_extraction_way way)
     fake_cuda.host_waits = 0;
     fake_cuda.said[0] = '\0';
     pk_timed_region(true);
+    const uint64_t began = pk_device_now_ns(&dev);
     const enum pk_code rc = pk_extraction_pass(&x, &err);
+    pass_ns = pk_device_now_ns(&dev) - began;
     pk_timed_region(false);
     ok(rc);
 }
@@ -105,6 +108,11 @@ static void the_host_waits_behind_the_pass_alone(void **state)
     assert_int_equal(said('c', call[1]), BATCHES);
     assert_int_equal(said('k', call[1]), 0); /* and nothing else is on that lane */
     assert_int_equal(x.facts.samples, 2 * BATCHES - 1);
+    /* forward is at work from the beginning to where its lane ends, though the GPU's clock is another than the host's */
+    const struct pk_extraction_facts *f = &x.facts;
+    const uint64_t window = pass_ns - f->fill_ns - f->drain_ns;
+    assert_true(f->bound_ns > 0 && !f->fill_ns);
+    assert_true(!f->drain_ns || (f->bound_ns <= window && window < f->bound_ns * 5 / 4));
     assert_int_equal(x.facts.stored.raw_bytes, (2 * BATCHES - 1) * LAYERS * 8 * 16 * 4);
     ok(pk_extraction_check(&x, true, &err));
 }
