@@ -132,19 +132,19 @@ ORDER BY min(ordinal) OVER (PARTITION BY other_axes), d_model, seq_len;
 -- column: d_model
 -- column: seq_len
 -- column: variant | Variant | text
--- column: forward_ns | Forward (ms) | ms | 3 optional4
--- column: forward_speedup | Fwd speed-up | x | 2 optional6
--- column: forward_speedup_low | 95 % interval | x | 2 optional6 interval
+-- column: forward_ns | Forward (ms) | ms | 3 optional7
+-- column: forward_speedup | Fwd speed-up | x | 2 optional4
+-- column: forward_speedup_low | 95 % interval | x | 2 optional4 interval
 -- column: forward_flops_per_s | Fwd {unit} | GFLOP/s TFLOP/s | 1 optional2
 -- column: forward_bytes_per_s | Fwd GB/s | GB/s | 1 optional1
--- column: backward_ns | Backward (ms) | ms | 3 optional4
--- column: backward_speedup | Bwd speed-up | x | 2 optional5
--- column: backward_speedup_low | 95 % interval | x | 2 optional5 interval
+-- column: backward_ns | Backward (ms) | ms | 3 optional6
+-- column: backward_speedup | Bwd speed-up | x | 2 optional4
+-- column: backward_speedup_low | 95 % interval | x | 2 optional4 interval
 -- column: total_speedup | Total speed-up | x | 2
 -- column: total_speedup_low | 95 % interval | x | 2 interval
 -- column: verdict | In words | state
 -- column: peak_bytes | Peak Mem (GB) | GB | 3 optional3
--- column: memory_saved | Memory saved (%) | % | 1 optional3
+-- column: memory_saved | Memory saved (%) | % | 1 optional5
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT speedup_note('vanilla', count(total_speedup_low) < count(total_speedup), 'variant') FROM attention_pair
 --   WHERE run_id = :run AND variant <> 'vanilla' AND total_speedup IS NOT NULL HAVING count(*) > 0

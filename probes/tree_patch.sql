@@ -366,8 +366,8 @@ SELECT c.config, nullif(c.program, 'perfkit') AS program, c.matcher, r.variant, 
        CASE WHEN max(c.patch_speedup_low) IS NULL THEN 'none: no interval (--invocations 3)'
             WHEN r.variant IS NULL THEN 'none: nothing is told apart from ' || c.loop
             WHEN r.variant = r.best AND count(*) = 1 THEN 'faster than ' || c.loop
-            WHEN r.variant = r.best THEN 'the fastest of those that keep the old tree'
-            ELSE 'not told apart from ' || r.best || ', which is less simple' END AS reason, c.other_axes
+            WHEN r.variant = r.best THEN 'fastest that keeps the old tree'
+            ELSE 'simpler than ' || r.best || ', not told apart' END AS reason, c.other_axes
 FROM tree_candidate c
 LEFT JOIN tree_recommended r ON r.run_id = c.run_id AND r.device = c.device AND r.axes = c.axes AND r.program = c.program AND r.place = 1
 WHERE c.run_id = :run
@@ -376,6 +376,7 @@ ORDER BY min(min(c.ordinal)) OVER (PARTITION BY c.other_axes), max(c.parameters)
 
 -- table: exponents
 -- title: How the time of the tree operation grows: time ~ leaves^exponent, time ~ patches^exponent
+-- about: How the time of the tree operation grows
 -- column: variant | Variant | text
 -- column: over | Over | text
 -- column: at | At | text
@@ -548,7 +549,7 @@ SELECT speedup_text(printf('%s, which patches %s of %s in %s,', variant, plural(
 FROM tree_candidate WHERE run_id = :run AND program = 'perfkit' AND variant = best ORDER BY leaves DESC, parameters DESC, matcher <> 'compiled', ordinal LIMIT 1;
 
 -- finding: recommendation
-SELECT printf('%s is not told apart from %s on %s, and simpler.', variant, best, config) AS sentence
+SELECT printf('On %s, %s is not told apart from %s, and is simpler.', config, variant, best) AS sentence
 FROM tree_recommended WHERE run_id = :run AND program = 'perfkit' AND place = 1 AND variant <> best
 ORDER BY leaves DESC, parameters DESC, matcher <> 'compiled', ordinal LIMIT 1;
 
