@@ -1,15 +1,19 @@
-/* Export: the data of runs for other programs. */
+/* Export: the data of runs for other programs, as rows or as a timeline. */
 #include "cmd/cmd.h"
 
 #include "base/text/words.h"
 #include "store/table/table.h"
+#include "timeline/timeline.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct options {
     const char *what;
+    bool phases;
 };
+
+static const char trace[] = "trace"; /* the format that is no table */
 
 static const char *const whats[] = {"samples", "summary",  "invocations", "cases",    "slices", "settings",
                                     "fits",    "counters", "roofline",    "states",   "doubts", "breakdown",
@@ -30,6 +34,9 @@ static const struct {
 static const struct pk_opt options[] = {
     {"what", 'w', PK_OPT_CHOICE, offsetof(struct options, what), "ROWS", .choices = whats, .def = "samples",
      .group = "Exporting", .help = "the rows to write: every raw sample, or data derived from them"},
+    {"phases", 0, PK_OPT_FLAG, offsetof(struct options, phases),
+     .help = "trace: also every slice and sample of the run, with warm-up and disturbed ones apart; all by "
+             "the wall clock"},
     {0},
 };
 
@@ -40,7 +47,7 @@ static enum pk_code check_format(const char *name, struct pk_err *err)
     if (strcmp(name, pk_format_names[PK_FMT_TABLE]) != 0)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "'table' is not an export format");
-    pk_why(err, "formats are %s", pk_list(&pk_format_names[1], PK_FORMATS_N - 1, ", ", &a));
+    pk_why(err, "formats are %s, %s", pk_list(&pk_format_names[1], PK_FORMATS_N - 1, ", ", &a), trace);
     return pk_fix(err, "perfkit show prints the tables of a run");
 }
 
@@ -71,9 +78,32 @@ static const char *no_rows(const struct pk_texts *runs, const char *what, struct
                      how ? ": " : "", how ? how : "");
 }
 
+/* A file for Perfetto: no table, and of one run. */
+static enum pk_code write_trace(struct pk_app *app, const struct options *o, struct pk_err *err)
+{
+    PK_STORE_CLEANUP struct pk_store *s = NULL;
+    const struct pk_timeline_options how = {.phases = o->phases, .file = app->globals->output};
+    int64_t run;
+    if (app->args.n > 2) {
+        pk_fail(err, PK_E_USAGE, "a trace is of one run, and %zu were named", app->args.n - 1);
+        pk_why(err, "the iterations of two runs have no common time");
+        return pk_fix(err, "perfkit export trace %s -o FILE; and a file for each other run", app->args.v[1]);
+    }
+    const enum pk_code rc = pk_open_run(app, app->args.n > 1 ? app->args.v[1] : "@", &s, &run, err);
+    return rc ? rc : pk_timeline_write(s, run, &how, app->text, app->arena, &app->closing_note, err);
+}
+
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct options *o = app->options;
+    const bool is_trace = !strcmp(app->args.v[0], trace);
+    if (is_trace ? strcmp(o->what, options[0].def) != 0 : o->phases) {
+        pk_fail(err, PK_E_USAGE, "export %s has no %s", app->args.v[0], is_trace ? "--what" : "--phases");
+        pk_why(err, "--what chooses the rows of tables, and --phases is of the format trace");
+        return pk_fix(err, "leave it out");
+    }
+    if (is_trace)
+        return write_trace(app, o, err);
     PK_STORE_CLEANUP struct pk_store *s = NULL;
     struct pk_texts runs = {0};
     enum pk_code rc = check_format(app->args.v[0], err);
@@ -94,16 +124,18 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_export = {
     .name = "export",
-    .summary = "raw samples and derived data, for other programs",
+    .summary = "raw samples, derived data and timelines, for other programs",
     .usage = "export FORMAT [RUN...] [--what ROWS] [options]",
     .examples = "perfkit export csv > samples.csv\n"
                 "perfkit export csv @~1 @ --what summary\n"
                 "perfkit export json nightly --what summary -o summary.json\n"
                 "perfkit export jsonl @~1 --what cases\n"
-                "perfkit export csv --what memory        over time, of a run with --allocations",
+                "perfkit export csv --what memory        over time, of a run with --allocations\n"
+                "perfkit export trace @ -o run.json.gz   a timeline for ui.perfetto.dev",
     .options = options,
     .options_bytes = sizeof(struct options),
     .exact_args = "1+",
     .format_first = true,
+    .text_format = trace,
     .run = run,
 };

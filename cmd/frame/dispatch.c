@@ -112,7 +112,12 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
     struct pk_output output = {0};
     struct pk_err late = {0};
     const char *format_name = c->format_first ? app->args.v[0] : app->globals->format;
-    if (pk_format_parse(format_name, &format, err) || open_output(app, format, &output, err))
+    if (c->text_format && !strcmp(format_name, c->text_format))
+        format_name = pk_format_names[PK_FMT_JSON]; /* of tables, of which there are none */
+    if (pk_format_parse(format_name, &format, err))
+        return c->text_format ? pk_why(err, "%s, %s", pk_strdup(app->arena, err->why), c->text_format)
+                              : err->code;
+    if (open_output(app, format, &output, err))
         return err->code;
     struct pk_out_options options = pk_out_options_of(app->globals, format);
     options.next_file = output.directory ? pk_output_next : NULL;

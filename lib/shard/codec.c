@@ -107,6 +107,45 @@ static size_t zlib_decompress(const struct pk_coder *c, const void *from, size_t
     return inflateReset(c->decompressor) == Z_OK ? zlib_run(c->decompressor, inflate, from, n, to, room)
                                                  : UNAVAILABLE;
 }
+
+/* A stream of a FILE. */
+struct gzip_stream {
+    z_stream z;
+    FILE *to;
+    unsigned char out[1 << 16];
+};
+
+/* Compresses what z has, to the end of the format with Z_FINISH. */
+static bool gzip_run(struct gzip_stream *g, int flush)
+{
+    do {
+        g->z.next_out = g->out;
+        g->z.avail_out = sizeof g->out;
+        if (deflate(&g->z, flush) == Z_STREAM_ERROR)
+            return false;
+        const size_t n = sizeof g->out - g->z.avail_out;
+        if (fwrite(g->out, 1, n, g->to) != n)
+            return false;
+    } while (!g->z.avail_out);
+    return true;
+}
+
+static ssize_t gzip_write(void *stream, const char *bytes, size_t n)
+{
+    struct gzip_stream *g = stream;
+    g->z.next_in = (unsigned char *)(uintptr_t)bytes;
+    g->z.avail_in = (unsigned)n;
+    return gzip_run(g, Z_NO_FLUSH) ? (ssize_t)n : 0;
+}
+
+static int gzip_close(void *stream)
+{
+    struct gzip_stream *g = stream;
+    g->z.avail_in = 0;
+    const bool whole = !ferror(g->to) && gzip_run(g, Z_FINISH) && !fflush(g->to);
+    deflateEnd(&g->z);
+    return whole ? 0 : EOF;
+}
 #endif
 
 /* --- ISA-L: the gzip format --- */
@@ -373,4 +412,24 @@ size_t pk_compress(const struct pk_coder *c, const void *from, size_t n, void *t
 bool pk_decompress(const struct pk_coder *c, const void *from, size_t n, void *to, size_t bytes)
 {
     return c->codec.row->decompress(c, from, n, to, bytes) == bytes;
+}
+
+enum pk_code pk_gzip_stream(FILE *to, struct pk_arena *a, FILE **out, struct pk_err *err)
+{
+    struct pk_codec c;
+    if (pk_codec_parse("zlib", &c, err))
+        return err->code;
+#ifdef PK_HAVE_ZLIB
+    struct gzip_stream *g = pk_new(a, struct gzip_stream);
+    g->to = to;
+    const bool opened =
+        deflateInit2(&g->z, c.level, Z_DEFLATED, GZIP_WINDOW, WORK_MEMORY, Z_DEFAULT_STRATEGY) == Z_OK;
+    *out = opened ? fopencookie(g, "w", (cookie_io_functions_t){.write = gzip_write, .close = gzip_close})
+                  : NULL;
+    if (*out && !setvbuf(*out, NULL, _IOFBF, sizeof g->out))
+        return PK_OK;
+    return pk_fail(err, PK_E_INTERNAL, "zlib cannot be started");
+#else
+    return PK_OK;
+#endif
 }

@@ -14,6 +14,7 @@
 #include "build_config.h" /* PK_DEFAULT_CODEC: zstd-huffman, or none where zstd is not built in */
 
 #include <stdint.h>
+#include <stdio.h>
 
 struct pk_codec_row;
 
@@ -55,3 +56,7 @@ void pk_coder_close(const struct pk_coder *c); /* all zeros are allowed */
 size_t pk_compress(const struct pk_coder *c, const void *from, size_t n, void *to, size_t room);
 /* True when the n bytes decode to exactly `bytes` bytes. */
 bool pk_decompress(const struct pk_coder *c, const void *from, size_t n, void *to, size_t bytes);
+
+/* A stream that writes what is written to it to `to` in the gzip format. fclose ends it, and leaves `to` open; a write that fails sets errno
+ * and ferror of both. PK_E_UNAVAILABLE without zlib. Its memory is in the arena. */
+enum pk_code pk_gzip_stream(FILE *to, struct pk_arena *a, FILE **out, struct pk_err *err) PK_MUST_CHECK;

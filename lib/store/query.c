@@ -110,6 +110,32 @@ enum pk_code pk_query(struct pk_store *s, const char *name, const struct pk_para
     return pk_db_query(s, name, params, n_params, a, out, err);
 }
 
+enum pk_code pk_query_each(struct pk_store *s, const char *name, const struct pk_param *params,
+                           size_t n_params, pk_row_fn *row, void *user, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    sqlite3_stmt *stmt;
+    const char *whole, *sql = pk_db_text(PK_SECTION_QUERY, name, &whole);
+    if (!sql)
+        return pk_fail(err, PK_E_INTERNAL, "there is no query '%s'", name);
+    s->doing = "read it";
+    if (pk_db_prepare(s, sql, params, n_params, &stmt, err))
+        return err->code;
+    const size_t n = (size_t)sqlite3_column_count(stmt);
+    struct pk_cell *cells = pk_new_n(&a, struct pk_cell, n + 1);
+    enum pk_code rc = PK_OK;
+    while (!rc && sqlite3_step(stmt) == SQLITE_ROW) {
+        for (size_t i = 0; i < n; i++)
+            pk_db_cell(stmt, (int)i, &cells[i]);
+        rc = row(user, cells, err);
+        pk_db_watch(s); /* the time that the caller takes does not count */
+    }
+    if (!rc && sqlite3_reset(stmt) != SQLITE_OK)
+        rc = pk_db_fail(s, err);
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
 enum pk_code pk_db_texts(struct pk_store *s, const char *query, const struct pk_param *params,
                          size_t n_params, struct pk_arena *a, const char ***texts, size_t *n,
                          struct pk_err *err)

@@ -1,11 +1,13 @@
 /* Allocation log: the allocations of one iteration, and their summary by intervals. */
 #include "bench/measure/steps.h"
+#include "timeline/spans.h"
 
 #include <string.h>
 
 enum { ENTRIES_MOST = 1 << 20, OUTSIDE = -1 };
 
 struct allocation {
+    uint64_t at_ns;
     int64_t bytes;  /* < 0: freed */
     uint32_t begun; /* marks that had begun by then */
     int16_t region;
@@ -14,18 +16,21 @@ struct allocation {
 
 /* A moment: live bytes by tag. */
 struct moment {
+    uint64_t at_ns;
     int64_t bytes, of[PK_TAGS];
     int region;
 };
 
 struct log {
     struct pk_device *dev;
+    struct pk_arena *a;
     const struct pk_sampler *s;
     struct pk_observer observer;
     struct allocation *v;
     size_t n, left_out;
     int64_t start[PK_TAGS];              /* live bytes before the first entry */
     struct moment found[PK_REGIONS_MAX]; /* the most live where a region without others in it began */
+    struct pk_spans spans;
     bool written;
 };
 
@@ -40,7 +45,8 @@ static void log_allocation(void *user, int64_t bytes, enum pk_tag tag, size_t cu
     int region = OUTSIDE; /* the innermost one that is open */
     for (size_t i = m->n; i-- > 0 && m->n_open && region == OUTSIDE;)
         region = m->v[i].open ? m->v[i].region : OUTSIDE;
-    l->v[l->n++] = (struct allocation){bytes, (uint32_t)m->n, (int16_t)region, (uint8_t)tag};
+    l->v[l->n++] =
+        (struct allocation){pk_device_now_ns(l->dev), bytes, (uint32_t)m->n, (int16_t)region, (uint8_t)tag};
 }
 
 static struct moment beginning(const struct log *l)
@@ -53,6 +59,7 @@ static struct moment beginning(const struct log *l)
 
 static void advance(struct moment *m, const struct allocation *e)
 {
+    m->at_ns = e->at_ns;
     m->bytes += e->bytes;
     m->of[e->tag] += e->bytes;
     m->region = e->region;
@@ -85,6 +92,7 @@ static enum pk_code write_down(struct log *l, struct pk_sampler *s, struct pk_er
         if (!(i + 1 < m->n && m->v[i + 1].begin_host_ns < m->v[i].end_host_ns))
             keep_higher(&l->found[now.region], &now);
     }
+    pk_spans_keep(&l->spans, NULL, m, l->a);
     return rc ? rc : pk_device_sync(l->dev, err);
 }
 
@@ -102,32 +110,84 @@ static void attach(void *user, struct pk_sampler *s)
     ((struct log *)user)->s = s;
 }
 
+static const char *region_name(const void *log, int region)
+{
+    const struct log *l = log;
+    return region == OUTSIDE ? "outside" : l->s->ctx->c->probe->regions[region].name;
+}
+
 static json_t *moment_json(const struct log *l, const struct moment *m)
 {
-    json_t *j = json_pack("{s:s, s:I}", "region",
-                          m->region == OUTSIDE ? "outside" : l->s->ctx->c->probe->regions[m->region].name,
-                          "bytes", (json_int_t)m->bytes);
+    json_t *j = json_pack("{s:s, s:I}", "region", region_name(l, m->region), "bytes", (json_int_t)m->bytes);
     for (size_t t = 0; t < PK_TAGS; t++)
         if (m->of[t])
             json_object_set_new(j, pk_tag_name((enum pk_tag)t), json_integer(m->of[t]));
     return j;
 }
 
-/* The highest moment of each stretch. */
+/* Goes on to the end of stretch `at` of `of`; *i is the next entry. Returns its highest moment. */
+static struct moment highest_of_stretch(const struct log *l, size_t at, size_t of, size_t *i,
+                                        struct moment *now)
+{
+    struct moment highest = {.bytes = -1};
+    for (; *i < l->n * (at + 1) / of; ++*i) {
+        advance(now, &l->v[*i]);
+        keep_higher(&highest, now);
+    }
+    return highest;
+}
+
+static size_t stretches(const struct log *l, size_t most)
+{
+    return l->n < most ? l->n : most;
+}
+
 static json_t *timeline(const struct log *l)
 {
-    const size_t points = l->n < PK_LOG_POINTS ? l->n : PK_LOG_POINTS;
+    const size_t points = stretches(l, PK_LOG_POINTS);
     struct moment now = beginning(l);
     json_t *list = json_array();
     for (size_t p = 0, i = 0; p < points; p++) {
-        struct moment highest = {.bytes = -1};
-        for (; i < l->n * (p + 1) / points; i++) {
-            advance(&now, &l->v[i]);
-            keep_higher(&highest, &now);
-        }
+        const struct moment highest = highest_of_stretch(l, p, points, &i, &now);
         json_array_append_new(list, moment_json(l, &highest));
     }
     return list;
+}
+
+/* Every tag that has bytes at any time, also where it has none. */
+static json_t *point_json(const struct log *l, const struct moment *m, const bool *used)
+{
+    const uint64_t first = l->spans.begin_ns;
+    json_t *j = json_pack("{s:I, s:I}", "at_ns", m->at_ns > first ? (json_int_t)(m->at_ns - first) : 0,
+                          "bytes", (json_int_t)m->bytes);
+    for (size_t t = 0; t < PK_TAGS; t++)
+        if (used[t])
+            json_object_set_new(j, pk_tag_name((enum pk_tag)t), json_integer(m->of[t]));
+    return j;
+}
+
+/* The same with times, in more stretches, behind the beginning and before the end. */
+static json_t *memory_trace(struct log *l)
+{
+    const size_t points = stretches(l, PK_LOG_TRACE_POINTS);
+    struct moment now = beginning(l);
+    bool used[PK_TAGS];
+    if (l->n && (!l->spans.begin_ns || l->v[0].at_ns < l->spans.begin_ns))
+        l->spans.begin_ns = l->v[0].at_ns;
+    for (size_t t = 0; t < PK_TAGS; t++)
+        used[t] = l->start[t] != 0;
+    for (size_t i = 0; i < l->n; i++)
+        used[l->v[i].tag] = true;
+    json_t *list = json_array(), *trace;
+    json_array_append_new(list, point_json(l, &now, used));
+    for (size_t p = 0, i = 0; p < points; p++) {
+        const struct moment highest = highest_of_stretch(l, p, points, &i, &now);
+        json_array_append_new(list, point_json(l, &highest, used));
+    }
+    json_array_append_new(list, point_json(l, &now, used));
+    trace = pk_spans_json(&l->spans, region_name, l, l->a);
+    json_object_set_new(trace, "memory", list);
+    return trace;
 }
 
 static json_t *peaks(const struct log *l)
@@ -150,17 +210,19 @@ static json_t *peaks(const struct log *l)
 
 static void pack(void *user, const struct pk_stopper *st, struct pk_notes *notes, struct pk_slice *out)
 {
-    const struct log *l = user;
+    struct log *l = user;
     pk_note_json(notes, "memory",
                  json_pack("{s:b, s:I, s:I, s:o, s:o}", "whole", (int)!l->left_out, "start_bytes",
                            (json_int_t)beginning(l).bytes, "allocations", (json_int_t)l->n, "regions",
                            peaks(l), "timeline", timeline(l)));
+    pk_note_json(notes, "trace", memory_trace(l));
 }
 
 const struct pk_observer *pk_allocation_log_open(struct pk_device *dev, struct pk_arena *a)
 {
     struct log *l = pk_new(a, struct log);
     *l = (struct log){.dev = dev,
+                      .a = a,
                       .v = pk_new_n(a, struct allocation, ENTRIES_MOST), /* room for one iteration */
                       .observer = {.sample = sample, .attach = attach, .pack = pack, .user = l}};
     return &l->observer;

@@ -20,7 +20,10 @@
  *    "regions":  [{"region", "bytes", TAG: bytes}],    the highest moment while it was the innermost open region, its
  *                                                    beginning among them where it holds no other; "outside" of all
  *    "timeline": [the same]}                           the highest of each of at most PK_LOG_POINTS stretches of as many allocations
- *   Tags are the pool's (device/pool.h), those of 0 bytes left out. */
+ *   Tags are the pool's (device/pool.h), those of 0 bytes left out.
+ *
+ * "trace", of the same iterations: when all this happened (timeline/spans.h); of memory the highest moment of each of at most PK_LOG_TRACE_POINTS
+ *   stretches, after the first moment and before the last. */
 #pragma once
 
 #include "bench/measure/stop.h"
@@ -42,5 +45,5 @@ enum pk_code pk_traced_open(const struct pk_counter_env *env, struct pk_device *
                             const struct pk_observer **out, struct pk_err *err) PK_MUST_CHECK;
 
 /* allocation_log.c: every allocation of device memory in one iteration: its region, time and tag. */
-enum { PK_LOG_POINTS = 32 };
+enum { PK_LOG_POINTS = 32, PK_LOG_TRACE_POINTS = 4096 };
 const struct pk_observer *pk_allocation_log_open(struct pk_device *dev, struct pk_arena *a);

@@ -3,6 +3,7 @@
 #include "bench/measure/steps.h"
 #include "counter/breakdown.h"
 #include "counter/tracing.h"
+#include "timeline/spans.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct iteration {
     struct named *named;
     size_t n_named;
     uint64_t total_ns; /* busy and idle */
+    struct pk_spans spans;
 };
 
 struct traced {
@@ -84,6 +86,7 @@ static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iter
                                                                iteration->breakdown.regions[0].gap_ns
                                                          : 0;
     sum_names(trace, t->a, iteration);
+    pk_spans_keep(&iteration->spans, trace, &s->ctx->dev->marks, t->a);
     return PK_OK;
 }
 
@@ -92,8 +95,9 @@ static void attach(void *user, struct pk_sampler *s)
     ((struct traced *)user)->s = s;
 }
 
-static const char *region_name(const struct traced *t, int region)
+static const char *region_name(const void *traced, int region)
 {
+    const struct traced *t = traced;
     return region == PK_WHOLE       ? "iteration"
            : region == PK_NO_REGION ? "outside"
                                     : t->s->ctx->c->probe->regions[region].name;
@@ -110,6 +114,8 @@ static void pack(void *user, const struct pk_stopper *st, struct pk_notes *notes
     const struct traced *t = user;
     if (!t->n)
         return;
+    const struct pk_comm *comm = t->s->ctx->comm;
+    const struct pk_spans last = t->v[t->n - 1].spans; /* ranks differ in which one is typical */
     qsort(t->v, t->n, sizeof *t->v, by_total);
     const struct iteration *typical = &t->v[t->n / 2];
     const struct pk_breakdown *b = &typical->breakdown;
@@ -140,6 +146,8 @@ static void pack(void *user, const struct pk_stopper *st, struct pk_notes *notes
     pk_note_json(notes, "breakdown",
                  json_pack("{s:b, s:b, s:o, s:o, s:o}", "whole", (int)b->whole, "folded", (int)b->folded,
                            "regions", regions, "families", families, "kernels", kernels));
+    pk_note_json(notes, "trace",
+                 pk_spans_json(comm && comm->processes > 1 ? &last : &typical->spans, region_name, t, t->a));
 }
 
 static void close(void *user)

@@ -209,11 +209,27 @@ static void add_note(const struct pk_rank_group *r, struct pk_slice *slice, stru
     pk_slice_add_note(slice, "ranks", pk_json_text(a, j, PK_JSON_COMPACT), a);
 }
 
+/* What happened when on another rank: its notes "trace" and "timeline" as "trace:1" and so on, up to a size. */
+static void add_times(struct pk_slice *slice, const struct pk_slice *theirs, unsigned rank, size_t *bytes,
+                      struct pk_arena *a)
+{
+    enum { BYTES_MAX = 1 << 20 };
+    for (size_t i = 0; i < theirs->n_notes; i++) {
+        const struct pk_note *n = &theirs->notes[i];
+        if (strcmp(n->key, "trace") != 0 && strcmp(n->key, "timeline") != 0)
+            continue;
+        *bytes += strlen(n->json);
+        if (*bytes <= BYTES_MAX)
+            pk_slice_add_note(slice, pk_printf(a, "%s:%u", n->key, rank), n->json, a);
+    }
+}
+
 enum pk_code pk_rank_group_collect(struct pk_rank_group *r, struct pk_arena *a, struct pk_slice *slice,
                                    struct pk_err *err)
 {
     const char *mine = r->comm.rank ? take_answers(r, a) : "";
     const char **all = pk_new_n(a, const char *, r->comm.processes);
+    size_t note_bytes = 0;
     if (pk_comm_gather(&r->comm, mine, a, all, err))
         return err->code;
     for (unsigned i = 1; r->comm.rank == 0 && i < r->comm.processes && slice->status == PK_ST_OK; i++) {
@@ -234,6 +250,7 @@ enum pk_code pk_rank_group_collect(struct pk_rank_group *r, struct pk_arena *a, 
                 slice->n_series += s->metric < slice->n_metrics;
             }
             slice->series = v;
+            add_times(slice, theirs, i, &note_bytes, a);
         } else {
             slice->status = theirs ? theirs->status : PK_ST_FAILED;
             slice->message =

@@ -54,6 +54,12 @@ enum pk_code pk_tables_print(struct pk_store *s, const char *text, const struct 
 enum pk_code pk_query(struct pk_store *s, const char *name, const struct pk_param *params, size_t n_params,
                       struct pk_arena *a, struct pk_rows *out, struct pk_err *err) PK_MUST_CHECK;
 
+/* The same, row by row: cells in the order of the columns, texts valid during the call, which may query the same store. An error of `row`
+ * ends it. */
+typedef enum pk_code pk_row_fn(void *user, const struct pk_cell *cells, struct pk_err *err);
+enum pk_code pk_query_each(struct pk_store *s, const char *name, const struct pk_param *params,
+                           size_t n_params, pk_row_fn *row, void *user, struct pk_err *err) PK_MUST_CHECK;
+
 /* --- a text taken apart: section.c --- */
 
 enum pk_section_kind {

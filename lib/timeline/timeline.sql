@@ -1,0 +1,89 @@
+-- What timelines are made of (timeline.c). Notes are of any file: an array is looked into only where there is one, and numbers are checked
+-- by who reads them.
+
+-- query: timeline_run
+SELECT r.run_id, r.experiment, r.label, r.command_line, r.started_at, r.version, r.status,
+       EXISTS (SELECT 1 FROM main.slice l JOIN main.run_case c ON c.id = l.case_id
+               WHERE c.run_id = :run AND (:phases OR CASE WHEN json_valid(l.notes) THEN json_type(l.notes, '$.trace') = 'object'
+                                                          OR json_type(l.notes, '$.timeline') = 'object' END)) AS has_timeline,
+       EXISTS (SELECT 1 FROM main.slice l JOIN main.run_case c ON c.id = l.case_id
+               WHERE c.run_id = :run AND l.pass IN ('trace', 'memory') AND l.status = 'ok') AS has_passes
+FROM v_run r WHERE r.run_id = :run;
+
+-- query: timeline_slices
+SELECT l.id, l.pass, l.invocation, l.status, l.started_ns - (SELECT min(f.started_ns) FROM main.slice f JOIN main.run_case g ON g.id = f.case_id
+       WHERE g.run_id = :run) AS started_ns, l.elapsed_ns, c.device, c.variant,
+       (SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(CASE WHEN json_valid(c.axes) THEN c.axes ELSE '{}' END) a) AS axes,
+       CASE WHEN json_valid(l.notes) THEN json_extract(l.notes, '$.ranks.size') END AS ranks
+FROM main.slice l JOIN main.run_case c ON c.id = l.case_id
+WHERE c.run_id = :run AND (:phases OR (l.status = 'ok' AND CASE WHEN json_valid(l.notes) THEN json_type(l.notes, '$.trace') = 'object'
+                                                                OR json_type(l.notes, '$.timeline') = 'object' END))
+ORDER BY CASE WHEN :phases THEN l.started_ns END, c.ordinal, l.pass = 'memory', l.pass = 'timing', l.invocation, l.id;
+
+-- Which notes a slice has, and of which rank: of rank 0 the key is the word alone.
+-- query: timeline_notes
+SELECT n.key, substr(n.key, 1, 5) = 'trace' AS is_trace, CASE WHEN instr(n.key, ':') THEN CAST(substr(n.key, instr(n.key, ':') + 1) AS INTEGER)
+       ELSE 0 END AS rank
+FROM main.slice l, json_each(l.notes) n
+WHERE l.id = :slice AND json_valid(l.notes) AND n.type = 'object' AND (n.key IN ('trace', 'timeline') OR n.key GLOB 'trace:[1-9]*'
+      OR n.key GLOB 'timeline:[1-9]*')
+ORDER BY rank, n.key DESC LIMIT 4096;
+
+-- query: timeline_names
+SELECT n.value FROM main.slice l, json_each(l.notes, :names) n WHERE l.id = :slice ORDER BY n.id LIMIT 262144;
+
+-- query: timeline_length
+SELECT max(CASE r.type WHEN 'array' THEN r.value ->> m.begin_at + r.value ->> (m.begin_at + 1) WHEN 'object' THEN r.value ->> 'at_ns' END)
+FROM main.slice l, (SELECT :regions AS path, 2 AS begin_at UNION ALL SELECT :regions, 4 UNION ALL SELECT :pieces, 4 UNION ALL SELECT :ops, 4
+                    UNION ALL SELECT :memory, 0) m, json_each(l.notes, m.path) r WHERE l.id = :slice;
+
+-- kind 0: a region, 1: when its pieces ran, 2: a piece of work, 3: the call that launched it
+-- query: timeline_spans
+SELECT 0 AS kind, r.value ->> 0 AS name, r.value ->> 1 AS lane, NULL AS family, NULL AS region, r.value ->> 2 AS begin_ns,
+       r.value ->> 3 AS length_ns, NULL AS launched_ns
+FROM main.slice l, json_each(l.notes, :regions) r WHERE l.id = :slice AND r.type = 'array'
+UNION ALL
+SELECT 1, r.value ->> 0, NULL, NULL, NULL, r.value ->> 4, r.value ->> 5, NULL
+FROM main.slice l, json_each(l.notes, :regions) r WHERE l.id = :slice AND CASE r.type WHEN 'array' THEN json_array_length(r.value) > 5 END
+UNION ALL
+SELECT 2, p.value ->> 0, p.value ->> 1, p.value ->> 2, p.value ->> 3, p.value ->> 4, p.value ->> 5, p.value ->> 6
+FROM main.slice l, json_each(l.notes, :pieces) p WHERE l.id = :slice AND p.type = 'array'
+UNION ALL
+SELECT 3, o.value ->> 0, o.value ->> 1, o.value ->> 2, o.value ->> 3, o.value ->> 4, o.value ->> 5, NULL
+FROM main.slice l, json_each(l.notes, :ops) o WHERE l.id = :slice AND o.type = 'array'
+ORDER BY begin_ns, length_ns DESC, kind;
+
+-- query: timeline_memory
+SELECT p.value ->> 'at_ns' AS at_ns, p.value ->> 'bytes' AS bytes, json_remove(p.value, '$.at_ns', '$.bytes') AS tags
+FROM main.slice l, json_each(l.notes, :memory) p WHERE l.id = :slice AND p.type = 'object' ORDER BY at_ns, p.id;
+
+-- query: timeline_reduces_length
+SELECT max(end_ns) FROM (SELECT json_extract(l.notes, :backward) AS end_ns FROM main.slice l WHERE l.id = :slice
+                         UNION ALL SELECT b.value ->> 3 FROM main.slice l, json_each(l.notes, :reduces) b WHERE l.id = :slice AND b.type = 'array');
+
+-- kind 0: the backward pass, 1: an all-reduce, 2: a gradient is complete
+-- query: timeline_reduces
+SELECT 0 AS kind, NULL AS bucket, NULL AS bytes, 0 AS begin_ns, json_extract(l.notes, :backward) AS end_ns, NULL AS ready_ns
+FROM main.slice l WHERE l.id = :slice
+UNION ALL
+SELECT 1, b.key, b.value ->> 0, b.value ->> 2, b.value ->> 3, b.value ->> 1
+FROM main.slice l, json_each(l.notes, :reduces) b WHERE l.id = :slice AND b.type = 'array'
+UNION ALL
+SELECT 2, t.key, t.value ->> 0, t.value ->> 1, t.value ->> 1, NULL
+FROM main.slice l, json_each(l.notes, :tensors) t WHERE l.id = :slice AND t.type = 'array'
+ORDER BY begin_ns, end_ns DESC, kind;
+
+-- query: timeline_states
+SELECT k.counter, k.unit, e.value ->> 0 AS before, e.value ->> 1 AS after
+FROM main.slice l, json_each(l.notes) n, json_each(CASE WHEN n.type = 'object' AND n.key IN ('state', 'state:gpu') THEN n.value ELSE '{}' END) e
+JOIN (SELECT 'state' AS note, 'frequency_hz' AS name, 'CPU clock' AS counter, 'Hz' AS unit
+      UNION ALL SELECT 'state:gpu', 'sm_clock_hz', 'GPU clock', 'Hz'
+      UNION ALL SELECT 'state:gpu', 'memory_clock_hz', 'GPU memory clock', 'Hz'
+      UNION ALL SELECT 'state:gpu', 'power_w', 'GPU power', 'W'
+      UNION ALL SELECT 'state:gpu', 'temperature_c', 'GPU temperature', 'C') k ON k.note = n.key AND k.name = e.key
+WHERE l.id = :slice AND json_valid(l.notes) AND e.type = 'array' ORDER BY k.counter;
+
+-- query: timeline_samples
+SELECT m.name AS metric, e.rank, s.ordinal, max(e.phase) AS phase, sum(s.value) AS value
+FROM main.series e JOIN main.metric m ON m.id = e.metric_id JOIN main.sample s ON s.series_id = e.id
+WHERE e.slice_id = :slice AND m.unit = 'ns' GROUP BY m.name, e.rank, s.ordinal ORDER BY m.name, e.rank, s.ordinal;
