@@ -143,7 +143,7 @@ static enum pk_code parse_column(const struct pk_print *p, const struct pk_resul
         if (strcmp(word, "hide") == 0)
             *hide = true;
         else if (strcmp(word, "members") == 0) {
-            if (pk_out_is_flat(p->out) && axis_names(p, &c->members, err))
+            if (p->out && pk_out_is_flat(p->out) && axis_names(p, &c->members, err))
                 return err->code;
         } else if (flag_of(c, word))
             *flag_of(c, word) = true;
@@ -196,4 +196,15 @@ bool pk_print_depends_on_values(const struct pk_print *p)
             return true;
     }
     return false;
+}
+
+enum pk_code pk_section_read(struct pk_store *s, const struct pk_section *section,
+                             const struct pk_param *params, size_t n_params, struct pk_arena *a,
+                             struct pk_rows *rows, struct pk_column **columns, struct pk_err *err)
+{
+    const struct pk_print p = {.s = s, .a = a, .t = section, .params = params, .n_params = n_params};
+    if (pk_store_query(s, section->sql, params, n_params, a, rows, err))
+        return err->code;
+    const struct pk_result r = {rows->names, rows->n_cols, rows->n, rows->cells};
+    return pk_print_columns(&p, &r, columns, err);
 }

@@ -2,8 +2,11 @@
 #include "store/table/table.h"
 
 #include "base/text/buf.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "store/db.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +19,23 @@ struct parse {
     const char **directive; /* where a continuation goes; NULL after a line of SQL */
 };
 
-/* The first are those of enum pk_section_kind. */
-static const char *const words[] = {"view",   "table", "query", "statement", "finding", "title", "each",
-                                    "column", "note",  "empty", "headline",  "about",   NULL};
+/* The first are those of enum pk_section_kind, the last those of a chart alone. */
+static const char *const words[] = {"view",  "table",  "query", "statement", "finding", "chart",
+                                    "title", "column", "note",  "each",      "empty",   "headline",
+                                    "about", "mark",   "x",     "x2",        "y",       "color",
+                                    "facet", "fit",    "label", "interval",  "guide",   NULL};
+
+const char *const pk_mark_names[PK_MARKS + 1] = {"line",  "point", "bar",   "stack", "area",
+                                                 "cells", "span",  "range", NULL};
+static const char *const scale_names[PK_SCALES] = {"linear", "log", "log2", "ordinal"};
+
+/* A word that stands for a channel. */
+static const struct {
+    const char *word;
+    enum pk_channel channel;
+} channels[] = {{"x", PK_CHANNEL_X},         {"x2", PK_CHANNEL_X2},       {"y", PK_CHANNEL_Y},
+                {"color", PK_CHANNEL_COLOR}, {"facet", PK_CHANNEL_FACET}, {"fit", PK_CHANNEL_FIT},
+                {"label", PK_CHANNEL_LABEL}};
 
 static const char *trimmed(struct pk_arena *a, const char *s, size_t n)
 {
@@ -56,32 +73,99 @@ static void append(struct parse *p, const char ***list, size_t *n, size_t *cap, 
     p->directive = &(*list)[(*n)++];
 }
 
+/* The place of a word among n, or n. */
+static size_t place_of(const char *word, const char *const *list, size_t n)
+{
+    size_t i = 0;
+    while (i < n && strcmp(list[i], word) != 0)
+        i++;
+    return i;
+}
+
+/* "KEY" or "KEY SCALE" */
+static bool take_channel(struct parse *p, struct pk_encoding *e, enum pk_channel channel, const char *text)
+{
+    e->key[channel] = pk_next_part(&text, ' ', p->a);
+    e->scale[channel] = text ? (enum pk_chart_scale)place_of(text, scale_names, PK_SCALES) : PK_SCALE_LINEAR;
+    return *e->key[channel] && e->scale[channel] < PK_SCALES;
+}
+
+static bool take_interval(struct parse *p, struct pk_encoding *e, const char *text)
+{
+    e->key[PK_CHANNEL_LOW] = pk_next_part(&text, ' ', p->a);
+    e->key[PK_CHANNEL_HIGH] = text ? pk_next_part(&text, ' ', p->a) : NULL;
+    return e->key[PK_CHANNEL_HIGH] && !text;
+}
+
+/* What a chart alone has. */
+static bool take_encoding(struct parse *p, struct pk_encoding *e, const char *word, const char *text)
+{
+    struct pk_err ignored;
+    for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
+        if (strcmp(word, channels[i].word) == 0)
+            return take_channel(p, e, channels[i].channel, text);
+    if (strcmp(word, "interval") == 0)
+        return take_interval(p, e, text);
+    if (strcmp(word, "guide") == 0)
+        return !pk_parse_real(text, &e->guide, &ignored);
+    e->mark = (enum pk_chart_mark)place_of(text, pk_mark_names, PK_MARKS);
+    return strcmp(word, "mark") == 0 && e->mark < PK_MARKS;
+}
+
+/* What every chart needs. */
+static enum pk_code check_encodings(const struct parse *p, struct pk_err *err)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const struct pk_encoding *e = p->v[i].encoding;
+        if (!e || (e->mark < PK_MARKS && e->key[PK_CHANNEL_X] && e->key[PK_CHANNEL_Y] &&
+                   (e->mark != PK_MARK_SPAN || e->key[PK_CHANNEL_X2])))
+            continue;
+        pk_fail(err, PK_E_INTERNAL, "chart %s is not complete", p->v[i].name);
+        return pk_why(err, "a chart has mark, x and y, and x2 with the mark span");
+    }
+    return PK_OK;
+}
+
+static void begin_section(struct parse *p, enum pk_section_kind kind, const char *name)
+{
+    end_section(p);
+    p->v = pk_grow(p->a, p->v, sizeof *p->v, p->n, &p->cap);
+    struct pk_section *s = &p->v[p->n++];
+    *s = (struct pk_section){.kind = kind, .name = name};
+    if (kind != PK_SECTION_CHART)
+        return;
+    s->encoding = pk_new(p->a, struct pk_encoding);
+    *s->encoding = (struct pk_encoding){.mark = PK_MARKS, .guide = NAN};
+}
+
 static bool take_directive(struct parse *p, size_t word, const char *text)
 {
     struct pk_section *s = p->n ? &p->v[p->n - 1] : NULL;
     const char *w = words[word];
-    if (word <= PK_SECTION_FINDING) {
-        end_section(p);
-        p->v = pk_grow(p->a, p->v, sizeof *p->v, p->n, &p->cap);
-        p->v[p->n++] = (struct pk_section){.kind = (enum pk_section_kind)word, .name = text};
+    if (word <= PK_SECTION_CHART) {
+        begin_section(p, (enum pk_section_kind)word, text);
         return true;
     }
-    if (!s || s->kind != PK_SECTION_TABLE)
+    if (!s || (s->kind != PK_SECTION_TABLE && s->kind != PK_SECTION_CHART))
         return false;
     if (strcmp(w, "title") == 0)
         *(p->directive = &s->title) = text;
-    else if (strcmp(w, "each") == 0)
-        *(p->directive = &s->each) = text;
     else if (strcmp(w, "column") == 0)
         append(p, &s->columns, &s->n_columns, &s->columns_cap, text);
     else if (strcmp(w, "note") == 0)
         append(p, &s->notes, &s->n_notes, &s->notes_cap, text);
+    else if (s->encoding)
+        return take_encoding(p, s->encoding, w, text);
+    else if (strcmp(w, "each") == 0)
+        *(p->directive = &s->each) = text;
     else if (strcmp(w, "headline") == 0)
         s->headline = strtoul(text, NULL, 10);
     else if (strcmp(w, "about") == 0)
         s->about = text;
-    else
+    else if (strcmp(w, "empty") == 0)
         s->keep_empty = strcmp(text, "keep") == 0;
+    else
+        return false;
     return true;
 }
 
@@ -111,14 +195,18 @@ enum pk_code pk_sections(const char *text, struct pk_arena *a, struct pk_section
         size_t bytes = end ? (size_t)(end - line) + 1 : strlen(line);
         if (!take_line(&p, line, bytes)) {
             pk_fail(err, PK_E_INTERNAL, "tables: line %u is misplaced: %.60s", number, line);
-            return pk_why(err, "title, each, column, note, empty, headline and about belong to a table");
+            return pk_why(
+                err,
+                "title, column and note belong to a table or a chart; each, empty, headline and about to "
+                "a table; marks (%s), channels, interval and guide to a chart",
+                pk_list(pk_mark_names, PK_MARKS, ", ", a));
         }
         line += bytes;
     }
     end_section(&p);
     *sections = p.v;
     *n = p.n;
-    return PK_OK;
+    return check_encodings(&p, err);
 }
 
 const char *pk_db_text(enum pk_section_kind kind, const char *name, const char **whole)

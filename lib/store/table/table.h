@@ -20,6 +20,19 @@
  *     -- finding: NAME                     rows of sentences, in order of worth: the table "findings", before all others
  *     SELECT 'flash is ' || ... AS sentence FROM ... WHERE run_id = :run;
  *
+ *     -- chart: NAME                       rows to be drawn: store/table/chart.h; title, column and note as of a table, and
+ *     -- mark: line                        line, point, bar, stack, area, cells, span or range
+ *     -- x: seq_len log2                   a column and its scale: linear (as without a word), log, log2, ordinal
+ *     -- y: forward_ns log
+ *     -- interval: ci_low_ns ci_high_ns    the ends of the interval of y, or with range of x
+ *     -- color: variant                    what has colours of its own: a series; with cells, the value
+ *     -- facet: d_model                    a drawing for each value, beside each other
+ *     -- x2: end_ns                        with span: where a bar that begins at x ends
+ *     -- fit: fitted_ns                    a dashed line in the axis of y: a model, a fit, a threshold
+ *     -- label: status                     a text at the mark; where y is NULL, in its place
+ *     -- guide: 1                          a line at this value of the axis of the interval
+ *     SELECT seq_len, forward_ns, ... WHERE run_id = :run;
+ *
  *     -- query: NAME                       a SELECT that C reads the rows of: pk_query
  *     SELECT ...;
  *
@@ -50,6 +63,15 @@ enum { PK_FINDINGS_MOST = 6, PK_HEADLINE_ROWS = 40 };
 enum pk_code pk_tables_print(struct pk_store *s, const char *text, const struct pk_param *params,
                              size_t n_params, struct pk_out *out, struct pk_err *err) PK_MUST_CHECK;
 
+struct pk_section;
+
+/* The rows of a section, and a column for each of their values as it is to be shown, in the arena. The views of the section's text are
+ * there (pk_db_make_views). */
+enum pk_code pk_section_read(struct pk_store *s, const struct pk_section *section,
+                             const struct pk_param *params, size_t n_params, struct pk_arena *a,
+                             struct pk_rows *rows, struct pk_column **columns,
+                             struct pk_err *err) PK_MUST_CHECK;
+
 /* The rows of a query of the .sql files of lib. */
 enum pk_code pk_query(struct pk_store *s, const char *name, const struct pk_param *params, size_t n_params,
                       struct pk_arena *a, struct pk_rows *out, struct pk_err *err) PK_MUST_CHECK;
@@ -67,8 +89,45 @@ enum pk_section_kind {
     PK_SECTION_TABLE,
     PK_SECTION_QUERY,
     PK_SECTION_STATEMENT,
-    PK_SECTION_FINDING
+    PK_SECTION_FINDING,
+    PK_SECTION_CHART
 };
+
+enum pk_chart_mark {
+    PK_MARK_LINE,
+    PK_MARK_POINT,
+    PK_MARK_BAR,   /* beside each other */
+    PK_MARK_STACK, /* on each other */
+    PK_MARK_AREA,  /* under steps */
+    PK_MARK_CELLS, /* a heat map */
+    PK_MARK_SPAN,  /* a timeline: from x to x2 */
+    PK_MARK_RANGE, /* a point of x with its interval for each y: a forest plot */
+    PK_MARKS
+};
+
+enum pk_chart_scale { PK_SCALE_LINEAR, PK_SCALE_LOG, PK_SCALE_LOG2, PK_SCALE_ORDINAL, PK_SCALES };
+
+enum pk_channel {
+    PK_CHANNEL_X,
+    PK_CHANNEL_X2,
+    PK_CHANNEL_Y,
+    PK_CHANNEL_LOW, /* the ends of interval */
+    PK_CHANNEL_HIGH,
+    PK_CHANNEL_COLOR,
+    PK_CHANNEL_FACET,
+    PK_CHANNEL_FIT,
+    PK_CHANNEL_LABEL,
+    PK_CHANNELS
+};
+
+/* How the rows of a chart become marks. */
+struct pk_encoding {
+    enum pk_chart_mark mark;
+    const char *key[PK_CHANNELS]; /* of its column; NULL = not encoded */
+    enum pk_chart_scale scale[PK_CHANNELS];
+    double guide; /* NaN = none */
+};
+extern const char *const pk_mark_names[PK_MARKS + 1]; /* as in the text; ends with NULL */
 
 struct pk_section {
     enum pk_section_kind kind;
@@ -76,6 +135,7 @@ struct pk_section {
     const char *title, *each, *about; /* NULL = none */
     bool keep_empty;
     size_t headline;               /* 1 is the first choice; 0 = it is none */
+    struct pk_encoding *encoding;  /* of a chart, else NULL */
     const char **columns, **notes; /* texts of the directives */
     size_t n_columns, n_notes, columns_cap, notes_cap;
 };

@@ -1,5 +1,5 @@
 /* Tables are printed as their text says: sections, units, notes, one table per value. */
-#include "store/table/table.h"
+#include "store/table/chart.h"
 #include "tests/unit/store/fixture.h"
 
 static const char text[] =
@@ -175,6 +175,91 @@ static void a_screen_gets_findings_and_the_first_headline_with_rows(void **state
     pk_store_close(s);
 }
 
+static const char drawn[] =
+    "-- view: seen\n"
+    "SELECT run_id, axes ->> 'n' AS n, median AS forward_ns FROM v_summary WHERE metric = 'forward_ns';\n"
+    "-- chart: time\n"
+    "-- title: Time\n"
+    "-- mark: line\n"
+    "-- x: n log2\n"
+    "-- y: forward_ns log\n"
+    "-- interval: low_ns high_ns\n"
+    "-- color: variant\n"
+    "-- guide: 1.5\n"
+    "-- column: forward_ns | Forward (ms) | ms\n"
+    "-- column: low_ns | Forward from (ms) | ms\n"
+    "-- note: SELECT 'of run ' || :run\n"
+    "SELECT n, forward_ns, forward_ns / 2 AS low_ns, NULL AS high_ns, 'a' AS variant FROM seen WHERE run_id "
+    "= :run;\n"
+    "-- chart: nothing\n"
+    "-- mark: bar\n"
+    "-- x: one\n"
+    "-- y: one\n"
+    "SELECT 1 AS one WHERE 0;\n"
+    "-- chart: broken\n"
+    "-- mark: bar\n"
+    "-- x: one\n"
+    "-- y: two\n"
+    "SELECT 1 AS one;\n";
+
+static void charts_have_rows_in_display_units(void **state)
+{
+    int64_t run;
+    struct pk_store *s = with_one_summary(&run);
+    struct pk_arena a = {0};
+    struct pk_chart *c;
+    size_t n;
+    const struct pk_param param = pk_param_int(":run", run);
+    OK(pk_charts_read(s, drawn, "nothing", &param, 1, &a, &c, &n, &err));
+    assert_int_equal(n, 0);
+    OK(pk_charts_read(s, drawn, "time", &param, 1, &a, &c, &n, &err));
+    assert_int_equal(n, 1);
+    assert_int_equal(c->rows.n, 1);
+    assert_int_equal(c->encoding.mark, PK_MARK_LINE);
+    assert_int_equal(c->encoding.scale[PK_CHANNEL_X], PK_SCALE_LOG2);
+    assert_true(pk_chart_number(c, 0, PK_CHANNEL_X) == 7);
+    assert_true(pk_chart_number(c, 0, PK_CHANNEL_Y) == 0.617);
+    assert_true(pk_chart_number(c, 0, PK_CHANNEL_LOW) == 0.3085);
+    assert_true(isnan(pk_chart_number(c, 0, PK_CHANNEL_HIGH)));
+    assert_true(isnan(pk_chart_number(c, 0, PK_CHANNEL_COLOR)));
+    assert_true(c->encoding.guide == 1.5);
+    assert_string_equal(pk_chart_cell(c, 0, PK_CHANNEL_COLOR)->s, "a");
+    assert_string_equal(pk_chart_heading(c, PK_CHANNEL_Y), "Forward (ms)");
+    assert_null(pk_chart_heading(c, PK_CHANNEL_FACET));
+    assert_string_equal(c->notes[0], "of run 1");
+    assert_false(pk_chart_is_ordinal(c, PK_CHANNEL_X));
+    assert_true(pk_chart_is_ordinal(c, PK_CHANNEL_COLOR));
+    assert_int_equal(pk_charts_read(s, drawn, NULL, &param, 1, &a, &c, &n, &err), PK_E_INTERNAL);
+    assert_non_null(strstr(err.what, "chart broken: its SELECT has no column 'two'"));
+    pk_arena_free(&a);
+    pk_store_close(s);
+}
+
+static void wrong_charts_are_refused_when_they_are_loaded(void **state)
+{
+    static const char *const wrong[] = {
+        "-- chart: c\n-- mark: pie\n-- x: a\n-- y: b\nSELECT 1;\n",
+        "-- chart: c\n-- mark: bar\n-- x: a\nSELECT 1;\n",
+        "-- chart: c\n-- mark: span\n-- x: a\n-- y: b\nSELECT 1;\n",
+        "-- chart: c\n-- x: a\n-- y: b\nSELECT 1;\n",
+        "-- chart: c\n-- mark: bar\n-- x: a logarithmic\n-- y: b\nSELECT 1;\n",
+        "-- chart: c\n-- mark: bar\n-- x:\n-- y: b\nSELECT 1;\n",
+        "-- chart: c\n-- mark: bar\n-- x: a\n-- y: b\n-- interval: low\nSELECT 1;\n",
+        "-- chart: c\n-- mark: bar\n-- x: a\n-- y: b\n-- guide: high\nSELECT 1;\n",
+        "-- chart: c\n-- mark: bar\n-- x: a\n-- y: b\n-- headline: 1\nSELECT 1;\n",
+        "-- table: t\n-- x: a\nSELECT 1;\n",
+        "-- query: q\n-- mark: bar\nSELECT 1;\n",
+    };
+    struct pk_arena a = {0};
+    struct pk_section *v;
+    size_t n;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(pk_sections(wrong[i], &a, &v, &n, &err), PK_E_INTERNAL);
+    OK(pk_sections("-- chart: c\n-- mark: bar\n-- x: a log2\n-- y: b\n-- interval: l h\nSELECT 1;\n", &a, &v,
+                   &n, &err));
+    pk_arena_free(&a);
+}
+
 /* Every table and query of lib is prepared and run. */
 static void every_section_of_lib_runs(void **state)
 {
@@ -183,7 +268,8 @@ static void every_section_of_lib_runs(void **state)
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_section *v;
     struct pk_rows rows;
-    size_t n, ran[PK_SECTION_STATEMENT + 1] = {0};
+    struct pk_chart *charts;
+    size_t n, n_charts, ran[PK_SECTION_CHART + 1] = {0};
     const struct pk_param params[] = {pk_param_int(":run", run), pk_param_int(":most", 1),
                                       pk_param_int(":last", 1), pk_param_int(":back", 0)};
     FILE *f = fmemopen(printed, sizeof printed, "w");
@@ -194,6 +280,8 @@ static void every_section_of_lib_runs(void **state)
             ran[v[i].kind]++;
             if (v[i].kind == PK_SECTION_TABLE)
                 OK(pk_table_print(s, NULL, v[i].name, PK_PARAMS(params), out, &err));
+            if (v[i].kind == PK_SECTION_CHART)
+                OK(pk_charts_read(s, file->text, v[i].name, PK_PARAMS(params), &a, &charts, &n_charts, &err));
             if (v[i].kind == PK_SECTION_QUERY)
                 OK(pk_query(s, v[i].name, PK_PARAMS(params), &a, &rows, &err));
         }
@@ -251,6 +339,8 @@ int main(void)
         T(columns_that_are_empty_hide_from_people),
         T(a_screen_gets_findings_and_the_first_headline_with_rows),
         T(wrong_texts_are_named),
+        T(charts_have_rows_in_display_units),
+        T(wrong_charts_are_refused_when_they_are_loaded),
         T(every_section_of_lib_runs),
         T(sentences_agree_with_numbers),
     };
