@@ -1,8 +1,9 @@
-/* Compare: options of a verdict, and how comparisons are printed: shared with gate, baseline and history. */
+/* Compare: options of a verdict, and how two stored sides are printed: shared with gate, baseline and report. */
 #pragma once
 
 #include "cmd/cmd.h"
 #include "judge/gate/stored.h"
+#include "judge/report/comparison.h"
 
 /* --- stored.c: verdict options, and two stored sides --- */
 
@@ -21,31 +22,3 @@ enum pk_code pk_stored_judge(struct pk_app *app, const char *base, const char *n
                              struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;
 void pk_stored_run_rows(const struct pk_stored_pair *p, struct pk_out *out); /* of the table of runs */
 void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a);
-
-/* --- rows.c, counters.c: a comparison as rows --- */
-
-/* The runs that are compared, a row each; then, as notes, where their machines and settings differ. */
-void pk_compare_begin_runs(struct pk_out *out);
-void pk_compare_run_row(struct pk_out *out, const char *side, const struct pk_run_facts *r);
-void pk_compare_print_differences(struct pk_out *out, const char *const *differences, size_t n, bool refused,
-                                  struct pk_arena *a);
-
-/* One line that sums up the verdicts, where the tables that follow may be short. */
-void pk_compare_summary(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a);
-
-/* One table per unit ("compare_ns", "compare_bytes", "compare" for plain numbers), geometric means last. by: the axis compared by. In a short output the
- * first is the answer; what follows is detail, but for pk_failures_print. */
-void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a);
-
-/* Cases and metrics of one side that are no failures, and metrics of both that are not judged, as notes. */
-void pk_compare_note_unmatched(struct pk_out *out, const struct pk_comparison *c, const char *by,
-                               struct pk_arena *a);
-
-/* The columns of a table of the rows in one unit: a copy, with the scale of their smallest figure and the axis compared by. hidden: hidden
- * rows are of the table, too. */
-struct pk_column *pk_compare_columns(const struct pk_comparison *c, const struct pk_column *columns, size_t n,
-                                     const char *by, const char *unit, bool hidden, struct pk_arena *a);
-
-/* Likewise of pk_compare_counters: "counters_ns", "counters_bytes", "counters" ...; nothing when nothing was counted. */
-void pk_compare_print_counters(struct pk_out *out, const struct pk_comparison *c, const char *by,
-                               struct pk_arena *a);

@@ -1,5 +1,5 @@
-/* Compare, counters: counter readings of both sides, one table per unit. */
-#include "cmd/compare/compare.h"
+/* Comparison, counters: counter readings of both sides, one table per unit. */
+#include "judge/report/comparison.h"
 
 #include "judge/report/report.h"
 

@@ -1,5 +1,5 @@
-/* Compare, rows: case pairs and geometric means with their verdicts, one table per unit. */
-#include "cmd/compare/compare.h"
+/* Comparison: case pairs and geometric means with their verdicts, one table per unit. */
+#include "judge/report/comparison.h"
 
 #include "base/text/buf.h"
 #include "base/text/words.h"
