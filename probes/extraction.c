@@ -157,7 +157,7 @@ static const struct pk_region regions[] = {
 static const struct pk_metric metrics[] = {
     {"real_samples", .unit = "1", .summary = "samples that were extracted", COUNT(REAL_SAMPLES, NULL)},
     {"slot_samples", .unit = "1", .summary = "the same with padding", COUNT(SLOT_SAMPLES, NULL)},
-    {"raw_bytes", .unit = "bytes", .summary = "hidden states of the samples", COUNT(RAW_BYTES, "Raw")},
+    {"raw_bytes", .unit = "bytes", .summary = "hidden states of the samples", COUNT(RAW_BYTES, "Raw (MB)")},
     {"stored_bytes", .unit = "bytes", .summary = "what is left of them when compressed",
      .direction = PK_LOWER_IS_BETTER, .class = PK_CLASS_EXACT, .over_ranks = PK_COMBINE_SUM,
      .gauge = STORED_BYTES},

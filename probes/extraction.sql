@@ -323,8 +323,22 @@ FROM extraction_all JOIN extraction_named USING (run_id, setting) WHERE run_id =
 ORDER BY ordinal LIMIT 2;
 
 -- finding: bound
-SELECT printf('%s is the slowest stage of the pipeline: %s of the %s that a batch takes', slowest, time_text(bound_ns), time_text(extract_ns / batches)) || which || '.' AS sentence
-FROM extraction_all JOIN extraction_named USING (run_id, setting) WHERE run_id = :run AND variant = 'pipelined' AND bound_ns > 0 AND extract_ns > 0 ORDER BY ordinal LIMIT 1;
+SELECT printf('%s is the slowest stage of the pipeline: %s of the %s that a batch takes', slowest, time_text(bound_ns), time_text(extract_ns / batches))
+       || iif(efficiency IS NULL, '', printf('; between filling and draining it is at work for %.1f %% of the time', 100 * efficiency))
+       || iif(efficiency_low IS NULL, '', printf(' (%.1f to %.1f)', 100 * efficiency_low, 100 * efficiency_high)) || which || '.' AS sentence
+FROM extraction_all LEFT JOIN extraction_overlap USING (run_id, case_id) JOIN extraction_named USING (run_id, setting)
+WHERE run_id = :run AND variant = 'pipelined' AND bound_ns > 0 AND extract_ns > 0 ORDER BY ordinal LIMIT 1;
+
+-- finding: projection
+SELECT printf('Extrapolated to 8,000 samples: %s', time_text(projected_ns)) || iif(projected_low_ns IS NULL, '', printf(' (%s to %s)', time_text(projected_low_ns), time_text(projected_high_ns)))
+       || printf(' on one host with %s; four hosts are %.2f x as fast', variant, (SELECT one_ns / projected_ns FROM extraction_projection f WHERE f.run_id = p.run_id AND f.setting = p.setting AND f.variant = p.variant AND f.hosts = 4))
+       || which || '.' AS sentence
+FROM extraction_projection p JOIN extraction_named USING (run_id, setting) WHERE run_id = :run AND hosts = 1 ORDER BY variant <> 'pipelined', ordinal LIMIT 1;
+
+-- finding: stored
+SELECT printf('The files are %.2f x smaller than the activations', raw_bytes * 1.0 / stored_bytes)
+       || coalesce(printf(', %.1f %% of what the entropy of their exponents allows', 100 * raw_bytes * 1.0 / stored_bytes / (SELECT avg(bound) FROM extraction_layer l WHERE l.case_id = a.case_id)), '') || which || '.' AS sentence
+FROM extraction_all a JOIN extraction_named USING (run_id, setting) WHERE run_id = :run AND stored_bytes > 0 AND raw_bytes > stored_bytes ORDER BY variant <> 'pipelined', ordinal LIMIT 1;
 
 -- finding: throughput
 SELECT printf('%s extracts %.3g samples/s (%.3g to %.3g), %.3g GB/s of raw activations', variant, n / extract_ns, n / extract_high_ns, n / extract_low_ns, raw_bytes / extract_ns)
@@ -336,7 +350,3 @@ WHERE run_id = :run AND extract_low_ns > 0 AND raw_bytes > 0 ORDER BY n / extrac
 SELECT printf('The first batch of %s takes %s, %s a steady one', variant, time_text(first_ns), ratio_text(first_ns / steady_ns, first_low_ns / steady_high_ns, first_high_ns / steady_low_ns))
        || which || '.' AS sentence
 FROM extraction_all JOIN extraction_named USING (run_id, setting) WHERE run_id = :run AND steady_ns > 0 ORDER BY variant <> 'pipelined', ordinal LIMIT 1;
-
--- finding: stored
-SELECT printf('The files are %.2f x smaller than the activations', raw_bytes * 1.0 / stored_bytes) || which || '.' AS sentence
-FROM extraction_all JOIN extraction_named USING (run_id, setting) WHERE run_id = :run AND stored_bytes > 0 AND raw_bytes > stored_bytes ORDER BY variant <> 'pipelined', ordinal LIMIT 1;

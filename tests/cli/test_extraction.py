@@ -89,6 +89,21 @@ def test_a_dry_run_counts_the_reports_shape(perfkit):
     assert planned("--kv-heads", "14")["parameters"] == 663_169_920 - 151936 * 896 - 896
 
 
+def test_the_preset_seed_is_the_reports_shape(perfkit):
+    """Its gzip, and a filter with zstd in both types; every table on a clock without noise."""
+    args = ("run", "extraction", "-d", "null", "--preset", "seed")
+    plan = perfkit(*args, "--dry-run", "--format", "json").rows("plan")
+    assert [row["variant"] for row in plan] == 3 * ["sequential", "replanned", "pipelined"]
+    assert {row["parameters"] for row in plan} == {24 * 14_911_232 + 151936 * 896}
+    assert [row["raw_bytes"] for row in plan] == 6 * [231_211_008] + 3 * [115_605_504]
+    r = perfkit(*args, *ONE[2:], "--format", "json")
+    assert r.status == 0, r
+    tables = {"batches", "warm_up", "stages", "overlap", "throughput", "plans", "comparison", "projection"}
+    settings = [row["setting"] for row in r.rows("overlap")]
+    assert tables <= set(r.json()["tables"]) and len(settings) == 3 and all("layers 10 to 23 of 24, batch 4 x 512, 9 samples" in s for s in settings), settings
+    assert [words in s for s, words in zip(settings, ("zlib-6", "zstd-huffman after exponent", "bf16"))] == [True, HAS_ZSTD, True]
+
+
 def test_overlap_efficiency_of_the_slowest_stage(perfkit):
     """On a clock without noise the store never waits once it has a batch. Where forward is slower, it waits for the copies alone."""
     store = STORE_NS * 4 // 3
@@ -114,6 +129,9 @@ def test_overlap_of_passes_that_were_measured(perfkit):
     (row,) = perfkit("show", "@", "--format", "json").rows("overlap")
     assert row["efficiency"] == 0.5 and row["efficiency_low"] < 0.5 and row["efficiency_high"] == 1
     assert (row["fill_ns"], row["drain_ns"]) == (30, 20)
+    sentences = {r["finding"]: r["sentence"] for r in perfkit("show", "@", "--format", "json").rows("findings")}
+    assert re.search(r"is at work for 50.0 % of the time \(25.0 to 100.0\)", sentences["bound"]), sentences
+    assert re.search(r"8,000 samples: .* on one host with pipelined; four hosts are [\d.]+ x as fast", sentences["projection"]), sentences
 
 
 def test_warm_up_in_parts(perfkit):
@@ -194,6 +212,10 @@ def test_every_variant_is_measured_and_checked(measured, perfkit):
     assert [row["layer"] for row in layers] == [1, 2, 3, 1, 2, 3]
     for row in layers:
         assert row["samples"] == 9 and (1.1 < row["raw_per_stored"] < row["bound"] * 1.02 or not HAS_ZSTD), row
+    if HAS_ZSTD:
+        (stored,) = [row["sentence"] for row in r.rows("findings") if row["finding"] == "stored"]
+        of_bound = 100 * layers[0]["raw_per_stored"] / (sum(row["bound"] for row in layers[:3]) / 3)
+        assert f"{of_bound:.1f} % of what the entropy of their exponents allows" in stored, stored
     stages = {row["stage"] for row in r.rows("stages")}
     assert stages == {"forward", "gather (in forward)", "plan", "d2h", "checksum, filter, compress", "write, sync"}
 
@@ -280,6 +302,19 @@ def test_what_is_refused(perfkit, args, words):
 def test_a_folder_that_cannot_be_written(measured, perfkit):
     r = perfkit("run", "extraction", "-d", "cpu", *ONE, "-v", "pipelined", "-a", "sink=/proc/nothing")
     assert r.status == 1 and "/proc/nothing" in r.stderr, r
+
+
+def test_a_shard_that_was_cut_is_no_part_of_a_continued_extraction(measured, perfkit, tmp_path):
+    folder, args = tmp_path / "out", ("-v", "pipelined", "-a", f"sink={tmp_path}/out", "-a", "codec=none")
+    run(perfkit, *args, device="cpu")
+    good, shard = contents(folder), sorted(folder.glob("*/*.safetensors"))[1]
+    shard.write_bytes(good[shard.name][:-1])
+    r = perfkit("run", "extraction", "-d", "cpu", *ONE, *args, "--samples", "61")
+    size = len(good[shard.name])
+    assert r.status == 1 and f"{shard} is broken" in r.stderr and f"it has {size - 1} bytes, and the manifest says {size}" in r.stderr and "remove the file" in r.stderr, r
+    shard.unlink()
+    run(perfkit, *args, device="cpu")
+    assert contents(folder) == good
 
 
 def kill_at(perfkit, folder, after, args):

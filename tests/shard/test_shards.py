@@ -129,6 +129,7 @@ def test_verify_names_what_is_broken(tmp_path):
             (good[:-1], "the manifest says"),
             (good[:8] + header.replace('"codec":"none"', '"codec":"lz77"').encode() + good[begin:], "codec lz77 instead of none"),
             (good[:8] + header.replace('"samples":"8"', '"samples":"9"').encode() + good[begin:], "samples 9 instead of 8"),
+            (good[:8] + header.replace('"length":"6"', '"length":"7"').encode() + good[begin:], "length 7 instead of 6"),
             (good[:8] + header.replace("1 0 480 ", "1 0 481 ").encode() + good[begin:], "another chunk there"),
             (good[:8] + header.replace('"U8"', '"I8"').encode() + good[begin:], "tensors are not those"),
             (b"\xff" * 8 + good[8:], "length of a header"),
