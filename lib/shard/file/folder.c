@@ -132,6 +132,11 @@ enum pk_code pk_new_file_write(struct pk_new_file *w, const void *from, size_t n
             return fails(w, "write", put ? errno : ENOSPC, err);
         done += (size_t)put;
     }
+    w->waiting_bytes += n;
+    if (w->waiting_bytes >= PK_WRITEBACK_BYTES) {
+        sync_file_range(w->fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* starts; fsync reports what fails */
+        w->waiting_bytes = 0;
+    }
     return PK_OK;
 }
 

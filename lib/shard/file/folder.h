@@ -1,6 +1,7 @@
 /* Folder: opens the folder of the shards, and puts files there that are absent or whole.
  *
- * A file is written as ".NAME.tmp", synced, renamed to NAME, and the folder is synced. All files are opened relative to the folder, no
+ * A file is written as ".NAME.tmp", synced, renamed to NAME, and the folder is synced. While it grows the kernel is told to write it to the
+ * disk, so that the sync at the end waits for its last bytes alone. All files are opened relative to the folder, no
  * link is followed. */
 #pragma once
 
@@ -33,8 +34,11 @@ struct pk_new_file {
     const struct pk_folder *folder;
     const char *name; /* that it will have */
     char temporary[160];
-    int fd; /* -1 = none */
+    int fd;               /* -1 = none */
+    size_t waiting_bytes; /* written since the kernel was last told to write to the disk */
 };
+
+enum { PK_WRITEBACK_BYTES = 8 << 20 };
 
 enum pk_code pk_new_file_begin(const struct pk_folder *f, const char *name, struct pk_new_file *out,
                                struct pk_err *err) PK_MUST_CHECK;

@@ -143,6 +143,31 @@ static void all_that_is_written_is_verified(void **state)
             }
 }
 
+/* In the place of the C library's. */
+static unsigned writebacks;
+int sync_file_range(int fd, off64_t from, off64_t n, unsigned flags)
+{
+    writebacks++;
+    assert_true(fd >= 0 && !from && !n && flags == SYNC_FILE_RANGE_WRITE);
+    return -1; /* a file system that cannot: the data is written all the same */
+}
+
+/* 24 MiB in one shard: a sync at its end alone would keep the pipeline waiting for all of them. */
+static void a_large_shard_goes_to_the_disk_while_it_grows(void **state)
+{
+    struct pk_shard_writer_facts f;
+    struct pk_shard_config c = config_of("none", PK_FILTER_NONE, PK_FP32);
+    writebacks = 0;
+    write_to(&c, c.samples, 1, &f);
+    assert_int_equal(writebacks, 0);
+    c.samples = c.shard_samples = 32, c.length = 64, c.width = 1024, c.chunk_bytes = 1 << 20;
+    assert_int_equal(each_file(removes), 4);
+    write_to(&c, c.samples, 2, &f);
+    assert_int_equal(f.stored_bytes, 3 * PK_WRITEBACK_BYTES);
+    assert_int_equal(writebacks, 3);
+    assert_int_equal(verified().n_broken, 0);
+}
+
 static void a_writer_continues_after_the_last_whole_shard(void **state)
 {
     struct pk_shard_writer_facts f;
@@ -321,6 +346,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_that_is_written_is_verified, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_large_shard_goes_to_the_disk_while_it_grows, make_folder,
+                                        remove_folder),
         cmocka_unit_test_setup_teardown(a_writer_continues_after_the_last_whole_shard, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(another_configuration_is_refused_with_the_difference, make_folder,
