@@ -64,6 +64,9 @@ static int pid_of(int process)
     return process + 1; /* 0 is the kernel's */
 }
 
+/* Perfetto takes a thread for that of another process when a process has the same number, and counters for those of the thread that has it. */
+enum { FIRST_TID = 10 * PK_EVENTS_PROCESSES_MAX };
+
 /* Names of processes and threads, and their places. */
 static void write_name(struct pk_events *e, const char *what, int pid, int tid, const char *name)
 {
@@ -82,14 +85,14 @@ void pk_events_open(struct pk_events *e, FILE *f, json_t *about, struct pk_arena
     PK_JSON_CLEANUP json_t *j = about;
     *e = (struct pk_events){.f = f, .arena = a, .text = pk_new(a, struct pk_buf)};
     e->text->arena = a;
-    fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":", f);
+    fputs("{\"otherData\":", f);
     json_dump_callback(j, put, f, JSON_COMPACT);
     fputs(",\"traceEvents\":[", f);
 }
 
 void pk_events_close(struct pk_events *e)
 {
-    fputs("\n]}\n", e->f);
+    fputs("\n]}", e->f); /* Perfetto takes a line's end behind it, in a block of its own, for an error */
 }
 
 int pk_events_process(struct pk_events *e, const char *name)
@@ -104,8 +107,8 @@ int pk_events_process(struct pk_events *e, const char *name)
         return -1;
     e->processes = pk_grow(e->arena, e->processes, sizeof *e->processes, e->n_processes, &e->cap_processes);
     e->processes[e->n_processes++] = (struct pk_event_process){pk_strdup(e->arena, text)};
-    write_name(e, "process_name", pid_of((int)i), 0, text);
-    write_place(e, "process_sort_index", pid_of((int)i), 0, (int)i);
+    write_name(e, "process_name", pid_of((int)i), pid_of((int)i), text);
+    write_place(e, "process_sort_index", pid_of((int)i), pid_of((int)i), (int)i);
     return (int)i;
 }
 
@@ -115,7 +118,7 @@ static struct lane *add_lane(struct pk_events *e, struct pk_track *t)
     if (t->n_lanes == PK_EVENTS_LANES_MAX)
         return NULL;
     struct lane *lane = pk_new(e->arena, struct lane);
-    lane->tid = ++e->tids;
+    lane->tid = FIRST_TID + ++e->tids;
     t->lanes = pk_grow(e->arena, t->lanes, sizeof *t->lanes, t->n_lanes, &t->cap_lanes);
     t->lanes[t->n_lanes++] = lane;
     PK_ARENA_CLEANUP struct pk_arena a = {0};
