@@ -25,6 +25,7 @@ struct pk_globals {
     const char *color;    /* --color auto|always|never */
     bool csv_safe;        /* --csv-safe */
     bool details;         /* --details */
+    bool plot;            /* --plot */
     int64_t width;        /* --width, 0 = no limit, -1 = the terminal's */
     int64_t height;       /* --height, likewise */
     const char *progress; /* --progress auto|plain|none */
@@ -58,6 +59,7 @@ struct pk_cmd {
     enum pk_cmd_axes { PK_AXES_NONE, PK_AXES_OPTIONAL, PK_AXES_REQUIRED } axes;
     bool format_first;       /* the first argument is the format, not --format (export) */
     const char *text_format; /* one more format: what the command itself writes to app->text; NULL = none */
+    bool plots;              /* it draws a chart with --plot */
     bool hidden;
     bool explains; /* help: runs, too, where the environment or a config file is wrong */
     enum pk_code (*run)(struct pk_app *app, struct pk_err *err);

@@ -72,5 +72,6 @@ const struct pk_cmd pk_cmd_history = {
     .options = options,
     .options_bytes = sizeof(struct options),
     .exact_args = "1",
+    .plots = true,
     .run = run,
 };

@@ -55,5 +55,6 @@ const struct pk_cmd pk_cmd_show = {
     .options = options,
     .options_bytes = sizeof(struct options),
     .exact_args = "0-1",
+    .plots = true,
     .run = run,
 };

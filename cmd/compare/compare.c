@@ -71,6 +71,7 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     pk_compare_print_counters(app->out, &counters, o->by, app->arena);
     run.states[0].side = "both";
     pk_run_states_print(app->out, run.states, 1, app->arena);
+    pk_compare_plot(app->out, &c, app->arena);
     return wants_exit_status(o) ? pk_outcome(&c, &q, app->arena, err) : PK_OK;
 }
 
@@ -84,6 +85,7 @@ static enum pk_code compare_runs(struct pk_app *app, const struct pk_threshold *
     if (p.unlike.code && !wants_exit_status(o))
         return *err = p.unlike, err->code;
     pk_stored_print(&p, app->out, app->arena);
+    pk_compare_plot(app->out, &p.comparison, app->arena);
     return wants_exit_status(o) ? pk_stored_outcome(&p, &o->verdict, app->arena, err) : PK_OK;
 }
 
@@ -114,5 +116,6 @@ const struct pk_cmd pk_cmd_compare = {
     .options = options,
     .options_bytes = sizeof(struct options),
     .exact_args = "1-2",
+    .plots = true,
     .run = run,
 };

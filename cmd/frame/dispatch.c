@@ -92,6 +92,16 @@ static enum pk_code close_output(struct pk_app *app, struct pk_output *o, bool s
 }
 
 /* The same command at any width; a command that measured names another. */
+static enum pk_code check_plot(const struct pk_cmd *c, const struct pk_app *app, enum pk_format format,
+                               struct pk_err *err)
+{
+    if (!app->globals->plot || (c->plots && format == PK_FMT_TABLE))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "--plot: nothing can be drawn");
+    pk_why(err, "%s", c->plots ? "a drawing is a part of the format table" : "this command has no chart");
+    return pk_fix(err, "compare, history, run and show draw, with --format table");
+}
+
 static const char *again(const struct pk_app *app)
 {
     struct pk_texts line = {0};
@@ -117,7 +127,7 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
     if (pk_format_parse(format_name, &format, err))
         return c->text_format ? pk_why(err, "%s, %s", pk_strdup(app->arena, err->why), c->text_format)
                               : err->code;
-    if (open_output(app, format, &output, err))
+    if (check_plot(c, app, format, err) || open_output(app, format, &output, err))
         return err->code;
     struct pk_out_options options = pk_out_options_of(app->globals, format);
     options.next_file = output.directory ? pk_output_next : NULL;

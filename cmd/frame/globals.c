@@ -33,6 +33,8 @@ const struct pk_opt pk_global_rows[] = {
     {"details", 0, PK_OPT_FLAG, O(details),
      .help = "print what a short output leaves out: what does not fit the lines of a terminal, and the cases "
              "behind the line that says how many were disturbed"},
+    {"plot", 0, PK_OPT_FLAG, O(plot), .cli_only = true,
+     .help = "compare, history, run and show: draw the first chart with characters"},
     {"width", 0, PK_OPT_INT, O(width), "N", -1, 10000, .def = "-1",
      .help = "maximum width of tables in characters; 0: no limit; -1: the width of the terminal, no limit "
              "elsewhere"},
@@ -81,6 +83,7 @@ struct pk_out_options pk_out_options_of(const struct pk_globals *g, enum pk_form
                                              : terminal     ? w.ws_row
                                                             : 0,
                                    .details = g->details,
+                                   .plot = g->plot,
                                    .ascii = pk_terminal_is_ascii(),
                                    .csv_safe = g->csv_safe || g->output};
 }

@@ -358,5 +358,6 @@ const struct pk_cmd pk_cmd_run = {
     .options_bytes = sizeof(struct pk_run_options),
     .exact_args = "0-1",
     .axes = PK_AXES_REQUIRED,
+    .plots = true,
     .run = run,
 };

@@ -268,6 +268,26 @@ bool pk_out_lists(const struct pk_out *o)
     return o->opt.list;
 }
 
+const struct pk_out_options *pk_out_options(const struct pk_out *o)
+{
+    return &o->opt;
+}
+
+bool pk_out_plots(const struct pk_out *o)
+{
+    return o->opt.plot && pk_out_on_screen(o) && !o->opt.list;
+}
+
+void pk_out_drawing(struct pk_out *o, const char *title, const char *const *lines, size_t n)
+{
+    locale_t user = uselocale(o->locale);
+    put_preface(o);
+    end_table(o);
+    if (o->writer->drawing && n)
+        o->writer->drawing(o, title, lines, n);
+    uselocale(user);
+}
+
 struct pk_row *pk_row_begin(struct pk_out *o)
 {
     struct pk_row *row = &o->row;

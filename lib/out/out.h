@@ -113,6 +113,7 @@ struct pk_out_options {
     bool ascii;    /* tables: the terminal has no UTF-8, so ± is written +/- (text.h) */
     bool details;  /* of what one line sums up for people: the cases that were disturbed */
     bool list;     /* nothing is printed: pk_out_lists */
+    bool plot;     /* on a screen the first chart is drawn: lib/plot */
     bool csv_safe; /* a text that a spreadsheet would take for a formula has "'" before it */
     const volatile int *
         stop_flag; /* set by a signal handler: printing ends soon after (base/clock.h); NULL = nothing ends it */
@@ -201,6 +202,13 @@ bool pk_out_is_one_table(const struct pk_out *o);
 /* The names of all tables so far, also of those that were not printed; and the title of each, "" where it has none. */
 const char *const *pk_out_names(const struct pk_out *o, size_t *n);
 const char *pk_out_title(const struct pk_out *o, size_t table);
+/* What it was opened with. */
+const struct pk_out_options *pk_out_options(const struct pk_out *o);
+/* Whether a chart is to be drawn here: on a screen, with the option `plot`. */
+bool pk_out_plots(const struct pk_out *o);
+/* A drawing below the tables so far: a title ("" = none) and lines without ends that are no wider than the screen, printed as they are; they
+ * contain nothing of what was read but what pk_text_safe lets through. Notes stand below it as below a table. */
+void pk_out_drawing(struct pk_out *o, const char *title, const char *const *lines, size_t n);
 /* Whether nothing is printed, and the names and titles are all that is wanted: the option `list`. */
 bool pk_out_lists(const struct pk_out *o);
 /* The command that prints it again, named where columns or details are left out; NULL = only the options are named. Copied. */

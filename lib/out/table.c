@@ -476,5 +476,22 @@ static void table_end(struct pk_out *o)
     put_notes(o);
 }
 
-const struct pk_writer pk_writer_table = {
-    .people = true, .preface = put_preface, .table = table, .row = row, .table_end = table_end, .end = end};
+static void drawing(struct pk_out *o, const char *title, const char *const *lines, size_t n)
+{
+    if (o->printed++)
+        pk_sink_char(&o->sink, '\n');
+    if (*title)
+        put_paragraph(o, title, PK_STYLE_TITLE);
+    for (size_t i = 0; i < n; i++) {
+        pk_sink_str(&o->sink, lines[i]);
+        pk_sink_char(&o->sink, '\n');
+    }
+}
+
+const struct pk_writer pk_writer_table = {.people = true,
+                                          .preface = put_preface,
+                                          .table = table,
+                                          .row = row,
+                                          .table_end = table_end,
+                                          .drawing = drawing,
+                                          .end = end};

@@ -58,7 +58,9 @@ struct pk_writer {
     void (*table)(struct pk_out *o);                            /* optional: o->cols are set */
     void (*row)(struct pk_out *o, const struct pk_cell *cells); /* required */
     void (*table_end)(struct pk_out *o);                        /* optional: o->notes belong to this table */
-    void (*end)(struct pk_out *o);                              /* optional: o->notes belong to no table */
+    void (*drawing)(struct pk_out *o, const char *title, const char *const *lines,
+                    size_t n);     /* optional: pk_out_drawing */
+    void (*end)(struct pk_out *o); /* optional: o->notes belong to no table */
 };
 
 /* The row being filled, for the table's columns. */

@@ -3,6 +3,7 @@
 
 #include "bench/probe.h"
 #include "out/out.h"
+#include "plot/plot.h"
 #include "store/table/table.h"
 
 #include <string.h>
@@ -84,6 +85,15 @@ static const struct pk_probe *only_probe(const struct pk_rows *experiments)
     return p && *pk_probe_sql(p) ? p : NULL;
 }
 
+/* The tables of an experiment without text of its own, or all; of commands what fits a few lines. */
+static enum pk_code print_others(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
+{
+    const int64_t commands = pk_out_answer_first(out) ? pk_run_count_commands(s, run_id) : 0;
+    if (pk_run_noise(s, run_id, " --details", out, err))
+        return err->code;
+    return commands ? pk_run_commands(s, run_id, commands, out, err) : pk_run_all_tables(s, run_id, out, err);
+}
+
 static enum pk_code print_run(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -94,12 +104,10 @@ static enum pk_code print_run(struct pk_store *s, int64_t run_id, struct pk_out 
         return err->code;
     pk_out_again(out, pk_run_show_command(s, run_id, "", &a));
     const struct pk_probe *probe = only_probe(&rows);
-    if (probe && pk_out_answer_first(out))
-        return print_answer(s, run_id, probe, out, err);
-    if (pk_run_noise(s, run_id, " --details", out, err))
+    const bool first = probe && pk_out_answer_first(out);
+    if (first ? print_answer(s, run_id, probe, out, err) : print_others(s, run_id, out, err))
         return err->code;
-    const int64_t commands = pk_out_answer_first(out) ? pk_run_count_commands(s, run_id) : 0;
-    return commands ? pk_run_commands(s, run_id, commands, out, err) : pk_run_all_tables(s, run_id, out, err);
+    return probe && pk_out_plots(out) ? pk_plot_first(s, pk_probe_sql(probe), &run, 1, out, err) : PK_OK;
 }
 
 enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)

@@ -1,0 +1,56 @@
+/* Plot: a comparison as points with intervals, drawn with characters: the largest slowdown first, as in its table. */
+#include "judge/report/report.h"
+
+#include "base/text/buf.h"
+#include "plot/plot.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { NAME, RATIO, LOW, HIGH, VERDICT, COLUMNS };
+
+static const struct pk_column columns[COLUMNS] = {
+    [NAME] = {.key = "name", .heading = "Case", .left = true},
+    [RATIO] = {.key = "ratio", .heading = "New / base", .decimals = 3},
+    [LOW] = {.key = "ratio_low", .heading = "95 % interval", .decimals = 3},
+    [HIGH] = {.key = "ratio_high", .heading = "to", .decimals = 3},
+    [VERDICT] = {.key = "verdict", .heading = "Verdict", .left = true},
+};
+
+static void put_row(struct pk_cell *to, const struct pk_compared *r, struct pk_arena *a)
+{
+    struct pk_buf name = {.arena = a};
+    pk_buf_printf(&name, "%s of %s", r->new_->metric, r->new_->variant);
+    pk_buf_printf(&name, "%s%s", *r->place ? " " : "", r->place);
+    if (r->value && strcmp(r->value, r->new_->variant) != 0)
+        pk_buf_printf(&name, ", %s", r->value);
+    to[NAME] = pk_cell_text(pk_buf_text(&name));
+    to[RATIO] = pk_cell_real(r->ratio.ratio);
+    to[LOW] = pk_cell_real(r->ratio.ci.lo);
+    to[HIGH] = pk_cell_real(r->ratio.ci.hi);
+    to[VERDICT] = pk_cell_text(r->judged ? pk_verdict_name(r->decision.verdict) : "not judged");
+}
+
+void pk_compare_plot(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a)
+{
+    static const char *const names[] = {"name", "ratio", "ratio_low", "ratio_high", "verdict"};
+    struct pk_cell *cells = pk_new_n(a, struct pk_cell, c->n * COLUMNS + 1);
+    struct pk_chart chart = {
+        .name = "comparison",
+        .title = "New against base",
+        .encoding = {.mark = PK_MARK_RANGE, .scale = {[PK_CHANNEL_X] = PK_SCALE_LOG}, .guide = 1},
+        .columns = columns,
+        .rows = {0, COLUMNS, names, cells}};
+    for (size_t i = 0; i < PK_CHANNELS; i++)
+        chart.at[i] = (size_t)PK_CHART_NONE;
+    chart.at[PK_CHANNEL_X] = RATIO;
+    chart.at[PK_CHANNEL_Y] = NAME;
+    chart.at[PK_CHANNEL_LOW] = LOW;
+    chart.at[PK_CHANNEL_HIGH] = HIGH;
+    chart.at[PK_CHANNEL_COLOR] = VERDICT;
+    for (size_t i = 0; i < c->n; i++)
+        if (!c->v[i].hidden && isfinite(c->v[i].ratio.ratio))
+            put_row(&cells[chart.rows.n++ * COLUMNS], &c->v[i], a);
+    if (pk_out_plots(out) && chart.rows.n)
+        pk_plot_print(&chart, out);
+}

@@ -1,0 +1,144 @@
+/* Lines: points over two axes, joined within a series, with error bars, a fit and a guide. */
+#include "plot/parts.h"
+
+#include "out/layout.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    GUTTER = 9,        /* what stands beside the axis of y */
+    ROWS = 14,         /* of a panel */
+    AROUND = 4,        /* its heading, the axis of x, what stands below it, a blank line */
+    PANELS = 4,        /* more are left out */
+    BESIDE_FROM = 90,  /* columns from which two stand side by side */
+    TICK_COLUMNS = 10, /* of an axis for each tick */
+    TICK_ROWS = 3,
+    ERROR_BARS_FROM = 30 /* columns of a panel */
+};
+
+/* One drawing of several: where its points are in a canvas. */
+struct panel {
+    struct pk_canvas *canvas;
+    int col, row; /* the left upper cell of the area of the points */
+    unsigned cols, rows;
+};
+
+static struct pk_canvas_dot dot_of(const struct pk_drawing *d, const struct panel *p, double x, double y)
+{
+    return (struct pk_canvas_dot){
+        PK_CANVAS_ACROSS * p->col + pk_plot_place(&d->x, x) * (PK_CANVAS_ACROSS * p->cols - 1),
+        PK_CANVAS_DOWN * p->row + (1 - pk_plot_place(&d->y, y)) * (PK_CANVAS_DOWN * p->rows - 1)};
+}
+
+static bool is_inside(struct pk_canvas_dot at)
+{
+    return isfinite(at.x) && isfinite(at.y);
+}
+
+static void join(struct panel *p, struct pk_canvas_dot from, struct pk_canvas_dot to, bool dashed,
+                 size_t series)
+{
+    if (is_inside(from) && is_inside(to))
+        pk_canvas_line(p->canvas, from, to, dashed, (unsigned)series + 1);
+}
+
+static unsigned width_of(const char *text)
+{
+    return (unsigned)pk_screen_width(text, strlen(text));
+}
+
+static void draw_axes(struct pk_drawing *d, struct panel *p, const char *heading)
+{
+    double ticks[PK_PLOT_TICKS];
+    const bool ascii = d->screen.ascii;
+    const int bottom = p->row + (int)p->rows;
+    pk_canvas_text(p->canvas, p->col, p->row - 1, heading, 0);
+    for (int row = p->row; row < bottom; row++)
+        pk_canvas_text(p->canvas, p->col - 1, row, ascii ? "|" : "│", 0);
+    for (int col = p->col - 1; col < p->col + (int)p->cols; col++)
+        pk_canvas_text(p->canvas, col, bottom, ascii ? "-" : col < p->col ? "└" : "─", 0);
+    const size_t rows = pk_plot_ticks(&d->y, p->rows / TICK_ROWS, ticks);
+    for (size_t i = 0; i < rows; i++) {
+        const char *text = pk_plot_tick_text(&d->y, ticks[i], d->a);
+        const int row = (int)(dot_of(d, p, d->x.lo, ticks[i]).y / PK_CANVAS_DOWN);
+        pk_canvas_text(p->canvas, p->col - 2 - (int)width_of(text), row, text, 0);
+        pk_canvas_text(p->canvas, p->col - 1, row, ascii ? "+" : "┤", 0);
+    }
+    const size_t cols = pk_plot_ticks(&d->x, p->cols / TICK_COLUMNS, ticks);
+    for (size_t i = 0; i < cols; i++) {
+        const char *text = pk_plot_tick_text(&d->x, ticks[i], d->a);
+        const int col = (int)(dot_of(d, p, ticks[i], d->y.lo).x / PK_CANVAS_ACROSS);
+        const int last = p->col + (int)p->cols - (int)width_of(text), centred = col - (int)width_of(text) / 2;
+        pk_canvas_text(p->canvas, col, bottom, ascii ? "+" : "┬", 0);
+        pk_canvas_text(p->canvas, centred > last ? last : centred, bottom + 1, text, 0);
+    }
+}
+
+/* Lines first, so that marks stand over them. */
+static void draw_lines(struct pk_drawing *d, struct panel *p, size_t facet)
+{
+    struct pk_canvas_dot *last = pk_new_n(d->a, struct pk_canvas_dot, 2 * d->series.n_places);
+    for (size_t i = 0; i < 2 * d->series.n_places; i++)
+        last[i] = (struct pk_canvas_dot){NAN, NAN};
+    for (size_t row = 0; row < d->c->rows.n; row++) {
+        const struct pk_drawn *r = &d->rows[row];
+        const size_t s = r->series;
+        if (r->facet != facet)
+            continue;
+        const struct pk_canvas_dot at = dot_of(d, p, r->x, r->y);
+        const struct pk_canvas_dot fit = dot_of(d, p, r->x, pk_chart_number(d->c, row, PK_CHANNEL_FIT));
+        if (d->c->encoding.mark == PK_MARK_LINE)
+            join(p, last[2 * s], at, false, s);
+        join(p, last[2 * s + 1], fit, true, s);
+        if (p->cols >= ERROR_BARS_FROM)
+            join(p, dot_of(d, p, r->x, pk_chart_number(d->c, row, PK_CHANNEL_LOW)),
+                 dot_of(d, p, r->x, pk_chart_number(d->c, row, PK_CHANNEL_HIGH)), false, s);
+        last[2 * s] = at;
+        last[2 * s + 1] = fit;
+    }
+    join(p, dot_of(d, p, d->x.lo, d->c->encoding.guide), dot_of(d, p, d->x.hi, d->c->encoding.guide), true,
+         SIZE_MAX);
+}
+
+/* The label of what has no mark stands at the upper edge; of several at one x, one. */
+static void draw_marks(struct pk_drawing *d, struct panel *p, size_t facet)
+{
+    for (size_t row = 0; row < d->c->rows.n; row++) {
+        const struct pk_drawn *r = &d->rows[row];
+        const size_t s = r->series;
+        if (r->facet != facet)
+            continue;
+        const struct pk_canvas_dot at = dot_of(d, p, r->x, r->y);
+        const char *label = pk_drawing_text(d, row, PK_CHANNEL_LABEL);
+        if (is_inside(at)) {
+            pk_canvas_mark(p->canvas, at, pk_drawing_mark(d, s), (unsigned)s + 1);
+        } else if (*label && isfinite(at.x)) {
+            const int last = p->col + (int)p->cols - (int)width_of(label);
+            const int col = (int)(at.x / PK_CANVAS_ACROSS);
+            pk_canvas_text(p->canvas, col > last ? last : col, p->row, label, (unsigned)s + 1);
+        }
+    }
+}
+
+void pk_draw_points(struct pk_drawing *d)
+{
+    const size_t n = d->facets.n_places < PANELS ? d->facets.n_places : PANELS;
+    const unsigned beside = n > 1 && d->screen.width >= BESIDE_FROM ? 2 : 1;
+    const unsigned width = d->screen.width / beside, bands = ((unsigned)n + beside - 1) / beside;
+    struct pk_canvas canvas =
+        pk_canvas_make(d->screen.width, bands * (ROWS + AROUND) - 1, d->screen.ascii, d->a);
+    for (unsigned i = 0; i < n; i++) {
+        struct panel p = {&canvas, (int)(i % beside * width + GUTTER + 1),
+                          (int)(i / beside * (ROWS + AROUND) + 1), width - GUTTER - 3, ROWS};
+        const char *y = pk_chart_heading(d->c, PK_CHANNEL_Y), *facet = d->facets.places[i];
+        draw_axes(d, &p, *facet ? pk_printf(d->a, "%s, %s", facet, y) : y);
+        draw_lines(d, &p, i);
+        draw_marks(d, &p, i);
+    }
+    pk_drawing_canvas(d, &canvas);
+    pk_drawing_line(d, pk_printf(d->a, "%*s%s", GUTTER + 1, "", pk_chart_heading(d->c, PK_CHANNEL_X)));
+    pk_drawing_legend(d, pk_drawing_mark);
+    if (d->facets.n_places > n)
+        pk_drawing_line(d, pk_printf(d->a, "%zu drawings more: perfkit report", d->facets.n_places - n));
+}

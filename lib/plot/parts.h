@@ -1,0 +1,38 @@
+/* Parts: what the kinds of drawing share. Private to lib/plot. */
+#pragma once
+
+#include "plot/canvas.h"
+#include "plot/plot.h"
+#include "plot/scale.h"
+
+/* A row of the chart. x and y are numbers, or the places of texts; NaN = none. */
+struct pk_drawn {
+    double x, y;
+    size_t series, facet;
+    size_t first; /* the first row of the same x and facet */
+    double below; /* the sum of y of those before it */
+};
+
+struct pk_drawing {
+    const struct pk_chart *c;
+    struct pk_arena *a;
+    struct pk_plot_screen screen;
+    struct pk_plot_lines *lines;
+    struct pk_drawn *rows;
+    struct pk_plot_scale x, y, series, facets; /* ready; the last two are ordinal, with one place at least */
+};
+
+/* The value of a channel in a row as people read it; "" where there is none. In the arena. */
+const char *pk_drawing_text(const struct pk_drawing *d, size_t row, enum pk_channel channel);
+/* What marks the points of a series, and the cells of its bars. */
+const char *pk_drawing_mark(const struct pk_drawing *d, size_t series);
+const char *pk_drawing_fill(const struct pk_drawing *d, size_t series);
+
+void pk_drawing_line(struct pk_drawing *d, const char *line);
+void pk_drawing_canvas(struct pk_drawing *d, const struct pk_canvas *canvas);
+/* The names of the series with what marks them, where there are several. */
+void pk_drawing_legend(struct pk_drawing *d, const char *mark(const struct pk_drawing *d, size_t series));
+
+void pk_draw_points(struct pk_drawing *d); /* lines.c: line and point */
+void pk_draw_bars(struct pk_drawing *d);   /* bars.c: bar, stack */
+void pk_draw_ranges(struct pk_drawing *d); /* bars.c: range */

@@ -1,0 +1,27 @@
+/* Plot: a chart (store/table/chart.h) drawn with characters on a terminal: points joined by dots of braille, error bars, bars, stacks, and the
+ * points with intervals of a comparison. Series differ in their marks; colours repeat that. A terminal without UTF-8 gets ASCII.
+ *
+ *     if (pk_out_plots(out))
+ *         rc = pk_plot_first(s, pk_probe_sql(probe), PK_PARAMS(params), out, err); */
+#pragma once
+
+#include "store/table/chart.h"
+
+/* Draws the first chart of a text that has rows, below what is printed so far; nothing where there is none. With marks that characters do
+ * not show (cells, span, area) a note says what does. */
+enum pk_code pk_plot_first(struct pk_store *s, const char *text, const struct pk_param *params,
+                           size_t n_params, struct pk_out *out, struct pk_err *err) PK_MUST_CHECK;
+
+void pk_plot_print(const struct pk_chart *c, struct pk_out *out);
+
+/* The lines of a drawing of at most `width` columns, without line ends, in the arena; none for a mark that characters do not show. */
+struct pk_plot_lines {
+    const char **v;
+    size_t n, cap;
+};
+struct pk_plot_screen {
+    unsigned width; /* at least 40 */
+    bool color, ascii;
+};
+void pk_plot_draw(const struct pk_chart *c, const struct pk_plot_screen *screen, struct pk_arena *a,
+                  struct pk_plot_lines *lines);
