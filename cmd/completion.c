@@ -58,6 +58,8 @@ static void complete(struct pk_app *app, const struct pk_cmd *cmd, struct pk_com
     for (size_t i = 0; i < l->kinds.n; i++)
         if (strcmp(l->kinds.v[i], "COMMAND") == 0)
             pk_command_names(&names.v, app->arena);
+        else if (strcmp(l->kinds.v[i], "TOPIC") == 0)
+            pk_topic_names(&names.v, app->arena);
         else
             pk_offer_add(&names, l->kinds.v[i]);
     for (size_t i = 0; i < names.v.n; i++)

@@ -6,6 +6,7 @@
  *   options.c   the options of each command
  *   entries.c   what a command measures: one thing, or the entries of a suite
  *   usage.c     help for the program and for a command
+ *   topics.c    the pages of the documentation
  *   message.c   everything that is written to standard error
  *
  * Commands include cmd.h, not this; but for those that are about commands, help and completion. */
@@ -48,3 +49,8 @@ int pk_exit_status(enum pk_code code);
 /* A line of the progress display, and what ends it. */
 void pk_print_progress(const char *line, const char *end);
 void pk_progress_erase(struct pk_progress *p); /* before anything else is written on stderr */
+
+/* topics.c: the pages of docs/, by their names without ".md". */
+void pk_topic_names(struct pk_texts *names, struct pk_arena *a);
+const char *pk_topic_page(const char *topic); /* its text; NULL = there is none */
+void pk_topics_print(struct pk_out *out);

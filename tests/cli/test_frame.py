@@ -86,8 +86,23 @@ def test_width_of_what_explains(perfkit, args):
     assert r.status == 0 and 70 < max(map(len, r.stdout.splitlines())) <= 80 and '["' not in r.stdout, r
 
 
+def test_each_page_of_the_documentation_is_a_topic(perfkit):
+    pages = {p.stem: p for p in (pathlib.Path(__file__).parents[2] / "docs").glob("*.md")}
+    rows = perfkit("help", "topics", "--format", "json").rows("topics")
+    assert {row["topic"] for row in rows} == pages.keys() and all(row["about"] for row in rows)
+    assert max(map(len, perfkit("help", "topics", "--width", "80").stdout.splitlines())) <= 80
+    for topic, page in pages.items():
+        assert perfkit("help", "topics", topic).stdout == page.read_text()
+    assert perfkit("help", "statistics").stdout == pages["statistics"].read_text()
+    assert perfkit("help", "gate").stdout.startswith("perfkit gate - ")  # a command has the name
+    perfkit("help", "statistic").refused(2, "statistics")
+    perfkit("help", "topics", "statistic").refused(2, "no topic 'statistic'", "did you mean 'statistics'?")
+    assert "help topics" in perfkit("help").stdout
+
+
 def test_help_of_help(perfkit):
-    assert "usage: perfkit help [COMMAND] | help EXPERIMENT | help run EXPERIMENT" in perfkit("help", "help").stdout
+    usage = " ".join(perfkit("help", "help").stdout.split())
+    assert "usage: perfkit help [COMMAND] | help EXPERIMENT | help run EXPERIMENT | help topics [TOPIC]" in usage
     perfkit.config("nonsense\n")
     assert perfkit("help", "list").status == 0
 
