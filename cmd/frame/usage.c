@@ -31,8 +31,7 @@ const char *pk_usage_program(struct pk_arena *a)
                    "perfkit help topics lists the pages of the documentation.\n"
                    "RUN is `@` (the newest), `@~1` (the one before), an id, a label or FILE.db:RUN.\n");
     pk_buf_printf(&b, "Documentation: %s\n",
-                  access(PK_DOC_INSTALLED, R_OK) ? PK_SOURCE_ROOT "/docs"
-                                                 : PK_DOC_INSTALLED ", man perfkit-run");
+                  access(PK_DOC_INSTALLED, R_OK) ? PK_SOURCE_ROOT "/docs" : PK_DOC_INSTALLED PK_MAN_NAMED);
     return pk_buf_text(&b);
 }
 

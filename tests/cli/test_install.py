@@ -1,4 +1,6 @@
 """`meson install`: the program with its man pages, completions, pages and examples, and help that says where they are."""
+import collections
+import json
 import pathlib
 import re
 import shutil
@@ -25,16 +27,65 @@ def commands():
     return re.findall(r"^  ([a-z-]+) ", text, re.M)
 
 
+HAS_SCDOC = b", man perfkit-run" in pathlib.Path(BINARY).read_bytes()  # help names man pages where they were made
+needs_scdoc = pytest.mark.skipif(not HAS_SCDOC, reason="there was no scdoc when perfkit was built")
+
+
+def topics():
+    text = subprocess.run([BINARY, "help", "topics", "--format", "json"], capture_output=True, text=True, timeout=60, check=True).stdout
+    return [row["topic"] for row in json.loads(text)["tables"]["topics"]["rows"]]
+
+
+def printed(page):
+    """The text of a page of man without its macros: a line of the source is a line."""
+    text = re.sub(r"\\f[BIR]|\\&", "", page.read_text())
+    for escape, character in {"-": "-", "(aq": "'", "*(Aq": "'", "(ga": "`", "(ti": "~", "(ha": "^", "e": "\\"}.items():
+        text = text.replace("\\" + escape, character)
+    return text
+
+
+@needs_scdoc
 def test_each_command_has_a_man_page(installed):
     """Of the options of its help none is missing."""
     folder = installed / "share" / "man" / "man1"
     assert {p.name for p in folder.iterdir()} == {"perfkit.1"} | {f"perfkit-{c}.1" for c in commands()}
     for command in commands():
         help_text = subprocess.run([BINARY, "help", command], capture_output=True, text=True, timeout=60, check=True).stdout
-        page = (folder / f"perfkit-{command}.1").read_text().replace("\\-", "-").replace("\\(aq", "'").replace("\\(ga", "`")
+        page = printed(folder / f"perfkit-{command}.1")
         options = re.findall(r"^ {2,6}(-.*?)(?: {2,}.*)?$", help_text, re.M)
-        assert options and not [o for o in options if f"\n.B {o}\n" not in page], command
-        assert f"perfkit-{command}".replace("-", "\\-") + " \\- " in (folder / f"perfkit-{command}.1").read_text()
+        assert options and not [o for o in options if f"\n{o}\n" not in page], command
+        assert f"\nperfkit-{command} - " in page and "\n.SH EXAMPLES\n" in page and "\n.SH EXIT STATUS\n" in page
+    whole = printed(folder / "perfkit.1")
+    assert all(f"\nperfkit-{c}(1)\n" in whole for c in commands()) and all(f"\nperfkit-{t}(7)\n" in whole for t in topics())
+    assert "\n.SH EXIT STATUS\n" in whole and "130\n" in whole
+
+
+def words(text):
+    return re.findall(r"[A-Za-z]{4,}", text)
+
+
+@needs_scdoc
+def test_each_page_of_the_documentation_is_a_man_page(installed):
+    """Its headings are sections, its commands stand as they are, and none of its words is missing."""
+    folder = installed / "share" / "man" / "man7"
+    assert {p.name for p in folder.iterdir()} == {f"perfkit-{t}.7" for t in topics()}
+    for topic in topics():
+        source, page = (SOURCES / "docs" / f"{topic}.md").read_text(), printed(folder / f"perfkit-{topic}.7")
+        for heading in re.findall(r"^## (.*)$", source, re.M):
+            assert ".SH " + heading.replace("`", "") in page.replace('"', ""), (topic, heading)
+        for line in re.findall(r"^    (perfkit .*)$", source, re.M):
+            assert line in page, (topic, line)
+        missing = collections.Counter(words(re.sub(r"\]\([^)]*\)|<a id=.*?>|^```.*$", "", source, flags=re.M))) - collections.Counter(words(page))
+        of_tables = words("\n".join(re.findall(r"^(\|.*)\n\|-", source, re.M)))  # of two columns they are left out
+        assert not missing - collections.Counter(of_tables), (topic, missing)
+
+
+@needs_scdoc
+@pytest.mark.skipif(not shutil.which("mandoc"), reason="mandoc is not installed here")
+def test_man_pages_have_no_errors(installed):
+    pages = sorted((installed / "share" / "man").rglob("perfkit*"))
+    p = subprocess.run(["mandoc", "-T", "lint", "-W", "error", *pages], capture_output=True, text=True, timeout=60, check=False)
+    assert len(pages) > 40 and (p.returncode, p.stdout) == (0, ""), p.stdout
 
 
 SCRIPTS = [("bash", "bash-completion/completions/perfkit"), ("zsh", "zsh/site-functions/_perfkit"), ("fish", "fish/vendor_completions.d/perfkit.fish")]

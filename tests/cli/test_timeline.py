@@ -289,6 +289,12 @@ def test_what_is_refused(perfkit):
     perfkit("export", "trace", "-o", f"{perfkit.root}/").refused(2, "directory")
 
 
+def test_the_shell_completes_it(perfkit):
+    assert perfkit("completion", "--", "perfkit", "export", "t").stdout == "trace\n"
+    assert perfkit("completion", "--", "perfkit", "export", "--format", "t").stdout == "table\n"
+    assert "--phases\n" in perfkit("completion", "--", "perfkit", "export", "trace", "--p").stdout
+
+
 def test_a_run_without_a_timeline(perfkit):
     assert perfkit(*SMALL, *FAST).status == 0
     out = perfkit.root / "run.json"
