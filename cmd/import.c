@@ -1,37 +1,59 @@
-/* Import: records the slices of a spool, which perfkit writes when a store cannot be written. */
+/* Import: results of other tools as runs, and the slices of a spool, which perfkit writes when a store cannot be written. */
 #include "cmd/cmd.h"
 
-#include "bench/record/spool.h"
-#include "store/store.h"
+#include "bench/record/runinfo.h"
+#include "import/import.h"
 
-static const struct pk_column columns[] = {
-    {.key = "file", .heading = "File", .left = true},
-    {.key = "added", .heading = "Added", .decimals = -1},
-    {.key = "known", .heading = "There already", .decimals = -1},
+struct options {
+    const char *label;
+    struct pk_texts tags;
 };
 
+#define O(field) offsetof(struct options, field)
+
+static const struct pk_opt options[] = {
+    {"label", 'l', PK_OPT_TEXT, O(label), "LABEL", .group = "Importing",
+     .help = "label of the runs, which can be used wherever a run is named"},
+    {"tag", 0, PK_OPT_LIST, O(tags), "KEY=VALUE", .help = "further information to store with the runs"},
+    {0},
+};
+
+/* What is refused is refused before anything is written. */
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    const char *file = app->args.v[0];
+    const struct options *o = app->options;
+    const size_t n = app->args.n;
     PK_STORE_CLEANUP struct pk_store *s = NULL;
-    struct pk_spool_result r;
-    if (pk_open_store(app, NULL, PK_STORE_UPDATE, &s, err) || pk_spool_import(s, file, &r, err))
+    struct pk_import_result *results = pk_new_n(app->arena, struct pk_import_result, n);
+    struct pk_import_options how = {.label = o->label, .stop_flag = &pk_stop_flag};
+    struct pk_imported *files;
+    enum pk_store_mode mode;
+    how.command_line = pk_shell_line(app->argv, (size_t)app->argc, app->arena);
+    if (pk_label_check(o->label, err) || pk_tags_json(o->tags.v, o->tags.n, app->arena, &how.tags, err) ||
+        pk_import_read_all(&app->args, &how, app->arena, &files, &mode, err) ||
+        pk_open_store(app, NULL, mode, &s, err))
         return err->code;
-    pk_out_table(app->out, "import", "Slices", PK_COLUMNS(columns));
-    struct pk_row *row = pk_row_begin(app->out);
-    pk_put_text(row, "file", file);
-    pk_put_int(row, "added", (int64_t)r.added);
-    pk_put_int(row, "known", (int64_t)r.known);
-    pk_row_end(row);
-    pk_note(app, "all of %s is in %s: it can be removed", file, pk_store_file(s));
+    for (size_t i = 0; i < n; i++)
+        if (pk_import_store(s, &files[i], &how, &results[i], err))
+            return err->code;
+    pk_import_print(files, results, n, app->out);
+    for (size_t i = 0; i < n; i++)
+        if (results[i].run_id && results[i].known)
+            pk_note(app, "%s is run %lld already: nothing was added", app->args.v[i],
+                    (long long)results[i].run_id);
     return PK_OK;
 }
 
 const struct pk_cmd pk_cmd_import = {
     .name = "import",
-    .summary = "import the slices of runs whose store could not be written",
-    .usage = "import FILE [options]",
-    .examples = "perfkit import perfkit.db.spool-12.jsonl",
-    .exact_args = "1",
+    .summary = "import results of other tools, and spooled results",
+    .usage = "import FILE... [options]",
+    .examples =
+        "perfkit import before.json                hyperfine, google-benchmark, pytest-benchmark\n"
+        "perfkit import --label main run-*.json    each file is a run; compare them with their label\n"
+        "perfkit import perfkit.db.spool-12.jsonl  slices of a run whose store could not be written",
+    .options = options,
+    .options_bytes = sizeof(struct options),
+    .exact_args = "1+",
     .run = run,
 };

@@ -79,6 +79,8 @@ struct pk_run_info {
     int git_dirty;            /* -1 unknown */
     const char *git_branch;   /* NULL = none */
     const char *version;      /* of perfkit */
+    const char *uuid;         /* 32 hexadecimal digits; NULL = a random one */
+    int64_t started_ns;       /* 0 = now */
 };
 
 enum pk_code pk_store_run_begin(struct pk_store *s, const struct pk_run_info *r, int64_t *run_id,

@@ -105,7 +105,13 @@ GROUP BY c.case_id ORDER BY c.ordinal;
 -- column: max_ns | Max (ms) | ms | 3 optional2
 -- column: cv | CV (%) | % | 2 optional1
 -- column: n | n
--- note: SELECT note FROM v_interval_note WHERE run_id = :run AND experiment = :experiment
+-- note: SELECT note FROM v_interval_note i JOIN v_run r USING (run_id)
+--   WHERE r.run_id = :run AND i.experiment = :experiment AND r.settings ->> '$.import' IS NULL
+-- note: SELECT 'Imported from ' || (r.settings ->> '$.import.file') || iif((SELECT min(invocations) FROM v_summary
+--   WHERE run_id = :run AND unit = 'ns') < 3, '. No ± where the values are of one process: import the files of several runs with one --label'
+--   || ', and compare by the label.', '.') FROM v_run r WHERE r.run_id = :run AND r.settings ->> '$.import' IS NOT NULL
+-- note: SELECT 'Summaries of the file, without samples: ' || group_concat(metric, ', ') || '.'
+--   FROM (SELECT DISTINCT e.key AS metric FROM v_slice l, json_each(l.notes, '$.summaries') e WHERE l.run_id = :run ORDER BY 1) HAVING count(*)
 SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_ns, uncertainty,
        ci_low AS ci_low_ns, ci_high AS ci_high_ns,
        min AS min_ns, max AS max_ns, cv, n

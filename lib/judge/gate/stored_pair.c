@@ -209,6 +209,8 @@ static const char *settling_command(const struct pk_stored_pair *p, struct pk_ar
 {
     const struct pk_run_facts *run = &p->new_.facts[p->new_.n_runs - 1];
     const struct pk_texts options = options_of(run, a);
+    if (strstr(run->settings, "\"import\":{"))
+        return "import the results of more runs of the base, with one --label";
     return is_exec(&p->new_) ? "perfkit gate --a 'OLD COMMAND' --b 'NEW COMMAND'"
                              : pk_printf(a, "perfkit gate %s --a OLD/build --b NEW/build%s", run->experiment,
                                          pk_list(options.v, options.n, "", a));

@@ -82,8 +82,11 @@ static enum pk_code too_few(const struct pk_compare_side *side, const struct pk_
     pk_fail(err, PK_E_NOT_COMPARABLE, "%s:%s of %s cannot be compared", f->metric, k->name,
             pk_case_text(f, a));
     if (f->samples >= k->samples) {
-        pk_why(err, "%s was recorded by an earlier perfkit, which kept no quantiles", side->name);
-        return pk_fix(err, "measure it again");
+        pk_why(err,
+               "%s was recorded by an earlier perfkit, which kept no quantiles, or imported from a file "
+               "without samples",
+               side->name);
+        return pk_fix(err, "measure it again, or import a file that has its samples (docs/import.md)");
     }
     pk_why(err, "a %s needs %zu samples in each process, and a process of %s has %zu", k->name, k->samples,
            side->name, f->samples);

@@ -23,8 +23,8 @@ static enum pk_code insert_run(struct pk_store *s, const struct pk_run_info *r, 
         return err->code;
     return pk_db_run(s, err, "insert_run", "tttttitittittiit", r->experiment, r->label, r->command_line,
                      r->settings, r->tags, machine, r->git_commit, (int64_t)r->git_dirty, r->git_branch,
-                     r->version, (int64_t)pk_wall_ns(), me.host, me.boot_id, me.pid, me.start_ticks,
-                     s->run_uuid);
+                     r->version, r->started_ns ? r->started_ns : (int64_t)pk_wall_ns(), me.host, me.boot_id,
+                     me.pid, me.start_ticks, s->run_uuid);
 }
 
 const char *pk_store_begun(const struct pk_store *s)
@@ -52,6 +52,8 @@ enum pk_code pk_store_run_begin(struct pk_store *s, const struct pk_run_info *r,
     sqlite3_randomness(sizeof random, random);
     for (size_t i = 0; i < sizeof random; i++)
         snprintf(s->run_uuid + 2 * i, 3, "%02x", random[i]);
+    if (r->uuid)
+        snprintf(s->run_uuid, sizeof s->run_uuid, "%s", r->uuid);
     enum pk_code code = insert_run(s, r, err);
     *run_id = sqlite3_last_insert_rowid(s->db);
     return pk_db_end(s, code, err);
