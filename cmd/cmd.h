@@ -25,7 +25,7 @@ struct pk_globals {
     const char *color;    /* --color auto|always|never */
     bool csv_safe;        /* --csv-safe */
     bool details;         /* --details */
-    bool plot;            /* --plot */
+    const char *plot;     /* --plot terminal|gnuplot; NULL = no */
     int64_t width;        /* --width, 0 = no limit, -1 = the terminal's */
     int64_t height;       /* --height, likewise */
     const char *progress; /* --progress auto|plain|none */

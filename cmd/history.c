@@ -58,7 +58,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     const struct pk_history_view view = {
         runs, experiment, o->min_effect, pk_for_people(app), pk_out_on_screen(app->out), o->all, o->gates};
     pk_history_print(app->out, &h, &view, app->arena);
-    return PK_OK;
+    return pk_history_plot(app->out, &h, &view, app->arena, err);
 }
 
 const struct pk_cmd pk_cmd_history = {

@@ -71,7 +71,8 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     pk_compare_print_counters(app->out, &counters, o->by, app->arena);
     run.states[0].side = "both";
     pk_run_states_print(app->out, run.states, 1, app->arena);
-    pk_compare_plot(app->out, &c, app->arena);
+    if (pk_compare_plot(app->out, &c, app->arena, err))
+        return err->code;
     return wants_exit_status(o) ? pk_outcome(&c, &q, app->arena, err) : PK_OK;
 }
 
@@ -85,7 +86,8 @@ static enum pk_code compare_runs(struct pk_app *app, const struct pk_threshold *
     if (p.unlike.code && !wants_exit_status(o))
         return *err = p.unlike, err->code;
     pk_stored_print(&p, app->out, app->arena);
-    pk_compare_plot(app->out, &p.comparison, app->arena);
+    if (pk_compare_plot(app->out, &p.comparison, app->arena, err))
+        return err->code;
     return wants_exit_status(o) ? pk_stored_outcome(&p, &o->verdict, app->arena, err) : PK_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "base/text/words.h"
 #include "bench/record/runinfo.h"
 #include "cmd/frame/frame.h"
+#include "plot/plot.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -92,14 +93,35 @@ static enum pk_code close_output(struct pk_app *app, struct pk_output *o, bool s
 }
 
 /* The same command at any width; a command that measured names another. */
-static enum pk_code check_plot(const struct pk_cmd *c, const struct pk_app *app, enum pk_format format,
-                               struct pk_err *err)
+/* The format of a drawing in a file with this ending; NULL = it is none. */
+static const char *drawing_format(const char *path)
 {
-    if (!app->globals->plot || (c->plots && format == PK_FMT_TABLE))
+    static const char *const formats[] = {"svg", "png", "pdf", NULL};
+    const char *end = path ? strrchr(path, '.') : NULL;
+    for (const char *const *f = formats; end && *f; f++)
+        if (strcmp(end + 1, *f) == 0)
+            return *f;
+    return NULL;
+}
+
+/* What --plot and the name of -o are together; *drawing = NULL without --plot. */
+static enum pk_code check_plot(const struct pk_cmd *c, const struct pk_app *app, enum pk_format format,
+                               const char **drawing, struct pk_err *err)
+{
+    const char *file = drawing_format(app->globals->output);
+    *drawing = app->globals->plot && file ? file : app->globals->plot;
+    if (!*drawing)
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "--plot: nothing can be drawn");
-    pk_why(err, "%s", c->plots ? "a drawing is a part of the format table" : "this command has no chart");
-    return pk_fix(err, "compare, history, run and show draw, with --format table");
+    if (!c->plots || format != PK_FMT_TABLE) {
+        pk_fail(err, PK_E_USAGE, "--plot: nothing can be drawn");
+        pk_why(err, "%s", c->plots ? "a drawing is a part of the format table" : "this command has no chart");
+        return pk_fix(err, "compare, history, run and show draw, with --format table");
+    }
+    if (strcmp(*drawing, "terminal") == 0 || pk_gnuplot_is_there())
+        return PK_OK;
+    pk_fail(err, PK_E_UNAVAILABLE, "--plot: gnuplot is not installed");
+    pk_why(err, "it draws files, and --plot gnuplot");
+    return pk_fix(err, "sudo apt-get install gnuplot-nox; or draw with characters: --plot");
 }
 
 static const char *again(const struct pk_app *app)
@@ -127,18 +149,21 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
     if (pk_format_parse(format_name, &format, err))
         return c->text_format ? pk_why(err, "%s, %s", pk_strdup(app->arena, err->why), c->text_format)
                               : err->code;
-    if (check_plot(c, app, format, err) || open_output(app, format, &output, err))
+    const char *drawing;
+    if (check_plot(c, app, format, &drawing, err) || open_output(app, format, &output, err))
         return err->code;
     struct pk_out_options options = pk_out_options_of(app->globals, format);
     options.next_file = output.directory ? pk_output_next : NULL;
     options.files = &output;
     options.stop_flag = &pk_stop_flag;
+    options.plot = drawing;
+    options.list = drawing && drawing_format(app->globals->output);
     app->out = pk_out_open(output.f, &options);
     app->text = output.f;
     pk_out_again(app->out, again(app));
     enum pk_code rc = c->run(app, err);
     bool silent = pk_out_cancel(app->out);
-    if ((rc && silent) || app->mute) {
+    if ((rc && (silent || options.list)) || app->mute) {
         pk_output_discard(&output);
         return rc;
     }

@@ -12,6 +12,7 @@
 #define O(field) offsetof(struct pk_globals, field)
 
 static const char *const when[] = {"auto", "always", "never", NULL};
+static const char *const plot[] = {"terminal", "gnuplot", NULL};
 static const char *const progress[] = {"auto", "plain", "none", NULL};
 
 const struct pk_opt pk_global_rows[] = {
@@ -33,8 +34,9 @@ const struct pk_opt pk_global_rows[] = {
     {"details", 0, PK_OPT_FLAG, O(details),
      .help = "print what a short output leaves out: what does not fit the lines of a terminal, and the cases "
              "behind the line that says how many were disturbed"},
-    {"plot", 0, PK_OPT_FLAG, O(plot), .cli_only = true,
-     .help = "compare, history, run and show: draw the first chart with characters"},
+    {"plot", 0, PK_OPT_CHOICE, O(plot), "HOW", .choices = plot, .bare = "terminal", .cli_only = true,
+     .help = "compare, history, run and show: draw the first chart with characters, or by gnuplot; with -o "
+             "FILE.svg, .png or .pdf gnuplot draws this file"},
     {"width", 0, PK_OPT_INT, O(width), "N", -1, 10000, .def = "-1",
      .help = "maximum width of tables in characters; 0: no limit; -1: the width of the terminal, no limit "
              "elsewhere"},
@@ -83,7 +85,6 @@ struct pk_out_options pk_out_options_of(const struct pk_globals *g, enum pk_form
                                              : terminal     ? w.ws_row
                                                             : 0,
                                    .details = g->details,
-                                   .plot = g->plot,
                                    .ascii = pk_terminal_is_ascii(),
                                    .csv_safe = g->csv_safe || g->output};
 }

@@ -120,13 +120,41 @@ static enum pk_code take_all(struct pk_opt_job *job, const struct popt_rows *s, 
     return PK_OK;
 }
 
+/* Whether the argument behind this option is not its value, because it is none of the choices. */
+static bool stands_alone(const struct pk_opt *r, const char *next)
+{
+    size_t i = 0;
+    while (r->bare && next && r->choices[i] && strcmp(r->choices[i], next) != 0)
+        i++;
+    return r->bare && (!next || !r->choices[i]);
+}
+
+/* The arguments, "--plot" with its value where none follows. */
+static const char **with_values(const struct pk_opt_job *job)
+{
+    const struct pk_opt_input *in = job->in;
+    const char **argv = pk_new_n(job->arena, const char *, (size_t)in->argc + 1);
+    bool words = false;
+    for (int i = 0; i < in->argc; i++) {
+        struct pk_opt_place at;
+        const char *arg = argv[i] = in->argv[i];
+        words |= strcmp(arg, "--") == 0;
+        if (words || strncmp(arg, "--", 2) != 0 || !pk_opt_find(job, arg + 2, &at))
+            continue;
+        const struct pk_opt *r = &at.table->rows[at.row];
+        if (stands_alone(r, i + 1 < in->argc ? in->argv[i + 1] : NULL))
+            argv[i] = pk_printf(job->arena, "%s=%s", arg, r->bare);
+    }
+    return argv;
+}
+
 enum pk_code pk_opt_read_command_line(struct pk_opt_job *job, struct pk_texts *rest, int *help,
                                       struct pk_err *err)
 {
     struct popt_rows s = make_popt_rows(job);
     *rest = (struct pk_texts){0};
     *help = 0;
-    poptContext con = poptGetContext(NULL, job->in->argc, (const char **)job->in->argv, s.popt, 0);
+    poptContext con = poptGetContext(NULL, job->in->argc, with_values(job), s.popt, 0);
     pk_assert(con);
     enum pk_code rc = take_all(job, &s, con, rest, help, err);
     poptFreeContext(con);
@@ -134,7 +162,7 @@ enum pk_code pk_opt_read_command_line(struct pk_opt_job *job, struct pk_texts *r
 }
 
 /* Whether the argument after this option is its value. */
-static bool takes_next(const struct pk_opt_table *tables, size_t n_tables, const char *arg)
+static bool takes_next(const struct pk_opt_table *tables, size_t n_tables, const char *arg, const char *next)
 {
     const bool is_long = arg[1] == '-';
     const char *name = arg + 1 + is_long;
@@ -144,7 +172,7 @@ static bool takes_next(const struct pk_opt_table *tables, size_t n_tables, const
         for (const struct pk_opt *r = tables[t].rows; r && r->name; r++) {
             const char *stem = r->name + (strncmp(r->name, "no-", 3) ? 0 : 3);
             if (is_long ? !strcmp(stem, name + (strncmp(name, "no-", 3) ? 0 : 3)) : r->letter == *name)
-                return r->type != PK_OPT_FLAG;
+                return r->type != PK_OPT_FLAG && !stands_alone(r, next);
         }
     return true;
 }
@@ -158,7 +186,7 @@ const char *pk_opt_first_argument(const struct pk_opt_input *in, const struct pk
             return i + 1 < in->argc ? in->argv[i + 1] : NULL;
         if (*arg != '-' || !arg[1])
             return arg;
-        i += takes_next(tables, n_tables, arg);
+        i += takes_next(tables, n_tables, arg, i + 1 < in->argc ? in->argv[i + 1] : NULL);
     }
     return NULL;
 }
@@ -194,7 +222,7 @@ static const char *spelling(const struct pk_opt *r, struct pk_arena *a)
     pk_buf_printf(&b, r->letter ? "  -%c, --" : "      --", r->letter);
     pk_buf_printf(&b, "%s%s", on ? "[no-]" : "", r->name);
     if (r->type != PK_OPT_FLAG)
-        pk_buf_printf(&b, " %s", r->arg ? r->arg : "VALUE");
+        pk_buf_printf(&b, r->bare ? " [%s]" : " %s", r->arg ? r->arg : "VALUE");
     return pk_buf_text(&b);
 }
 

@@ -42,9 +42,11 @@ struct pk_opt {
     const char *arg;            /* what help calls the value: "N", "FILE", "AXIS=VALUES" */
     double min, max;            /* INT, SIZE, DURATION, RATIO; both 0 = any */
     const char *const *choices; /* CHOICE: NULL-terminated */
-    const char *def;            /* default as text, shown in help; NULL = zero/none */
-    const char *help;           /* a sentence */
-    const char *group;          /* heading in --help; NULL continues the one above */
+    const char
+        *bare; /* CHOICE: the value of "--name" where none of the choices follows; NULL = it needs one */
+    const char *def;   /* default as text, shown in help; NULL = zero/none */
+    const char *help;  /* a sentence */
+    const char *group; /* heading in --help; NULL continues the one above */
     bool
         code; /* decides what is run, written or removed: not taken from ./.perfkit.ini, which may be anyone's */
     bool commas; /* a value may be several, with commas between them; of a LIST these become several values */

@@ -275,7 +275,12 @@ const struct pk_out_options *pk_out_options(const struct pk_out *o)
 
 bool pk_out_plots(const struct pk_out *o)
 {
-    return o->opt.plot && pk_out_on_screen(o) && !o->opt.list;
+    return o->opt.plot && pk_out_on_screen(o);
+}
+
+void pk_out_bytes(struct pk_out *o, const char *bytes, size_t n)
+{
+    pk_sink_put(&o->sink, bytes, n);
 }
 
 void pk_out_drawing(struct pk_out *o, const char *title, const char *const *lines, size_t n)
@@ -386,7 +391,7 @@ bool pk_out_said(struct pk_out *o, const char *text)
 void pk_out_note(struct pk_out *o, const char *text)
 {
     o->shortened |= o->detail;
-    if (o->detail || (o->skipped && o->most == 1) || pk_out_said(o, text))
+    if (o->opt.list || o->detail || (o->skipped && o->most == 1) || pk_out_said(o, text))
         return;
     o->notes = pk_grow(&o->arena, o->notes, sizeof *o->notes, o->n_notes, &o->notes_cap);
     o->notes[o->n_notes++] = pk_strdup(&o->arena, text);

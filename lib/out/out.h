@@ -110,10 +110,12 @@ struct pk_out_options {
     FILE *(*next_file)(void *files, const char *table); /* csv: opens where the next table goes, instead of
                                                           to one stream; NULL when it cannot. NULL = one stream */
     void *files;
-    bool ascii;    /* tables: the terminal has no UTF-8, so ± is written +/- (text.h) */
-    bool details;  /* of what one line sums up for people: the cases that were disturbed */
-    bool list;     /* nothing is printed: pk_out_lists */
-    bool plot;     /* on a screen the first chart is drawn: lib/plot */
+    bool ascii;   /* tables: the terminal has no UTF-8, so ± is written +/- (text.h) */
+    bool details; /* of what one line sums up for people: the cases that were disturbed */
+    bool list;    /* nothing is printed: pk_out_lists */
+    const char *
+        plot; /* on a screen the first chart is drawn (lib/plot): "terminal" or "gnuplot"; with `list` the chart alone is the output, and this is
+                       * its format: "svg", "png", "pdf"; NULL = nothing is drawn */
     bool csv_safe; /* a text that a spreadsheet would take for a formula has "'" before it */
     const volatile int *
         stop_flag; /* set by a signal handler: printing ends soon after (base/clock.h); NULL = nothing ends it */
@@ -209,6 +211,8 @@ bool pk_out_plots(const struct pk_out *o);
 /* A drawing below the tables so far: a title ("" = none) and lines without ends that are no wider than the screen, printed as they are; they
  * contain nothing of what was read but what pk_text_safe lets through. Notes stand below it as below a table. */
 void pk_out_drawing(struct pk_out *o, const char *title, const char *const *lines, size_t n);
+/* Bytes of a file that is no table. */
+void pk_out_bytes(struct pk_out *o, const char *bytes, size_t n);
 /* Whether nothing is printed, and the names and titles are all that is wanted: the option `list`. */
 bool pk_out_lists(const struct pk_out *o);
 /* The command that prints it again, named where columns or details are left out; NULL = only the options are named. Copied. */

@@ -33,6 +33,10 @@ void pk_drawing_canvas(struct pk_drawing *d, const struct pk_canvas *canvas);
 /* The names of the series with what marks them, where there are several. */
 void pk_drawing_legend(struct pk_drawing *d, const char *mark(const struct pk_drawing *d, size_t series));
 
+/* gnuplot.c: what gnuplot makes of it: "svg", "png", "pdf", or characters for any other format. In the arena. */
+enum pk_code pk_gnuplot(const struct pk_drawing *d, const char *format, char **bytes, size_t *n,
+                        struct pk_err *err) PK_MUST_CHECK;
+
 void pk_draw_points(struct pk_drawing *d); /* lines.c: line and point */
 void pk_draw_bars(struct pk_drawing *d);   /* bars.c: bar, stack */
 void pk_draw_ranges(struct pk_drawing *d); /* bars.c: range */

@@ -116,13 +116,14 @@ static void read_rows(struct pk_drawing *d)
     pk_plot_take(across ? &d->x : &d->y, d->c->encoding.guide);
 }
 
-void pk_plot_draw(const struct pk_chart *c, const struct pk_plot_screen *screen, struct pk_arena *a,
-                  struct pk_plot_lines *lines)
+static void (*const draw[PK_MARKS])(struct pk_drawing *d) = {
+    [PK_MARK_LINE] = pk_draw_points, [PK_MARK_POINT] = pk_draw_points, [PK_MARK_BAR] = pk_draw_bars,
+    [PK_MARK_STACK] = pk_draw_bars,  [PK_MARK_RANGE] = pk_draw_ranges,
+};
+
+static struct pk_drawing drawing_of(const struct pk_chart *c, const struct pk_plot_screen *screen,
+                                    struct pk_plot_lines *lines, struct pk_arena *a)
 {
-    static void (*const draw[PK_MARKS])(struct pk_drawing * d) = {
-        [PK_MARK_LINE] = pk_draw_points, [PK_MARK_POINT] = pk_draw_points, [PK_MARK_BAR] = pk_draw_bars,
-        [PK_MARK_STACK] = pk_draw_bars,  [PK_MARK_RANGE] = pk_draw_ranges,
-    };
     struct pk_drawing d = {.c = c, .a = a, .screen = *screen, .lines = lines};
     d.x = scale_of(c, PK_CHANNEL_X);
     d.y = scale_of(c, PK_CHANNEL_Y);
@@ -130,6 +131,13 @@ void pk_plot_draw(const struct pk_chart *c, const struct pk_plot_screen *screen,
     read_rows(&d);
     pk_plot_ready(&d.x);
     pk_plot_ready(&d.y);
+    return d;
+}
+
+void pk_plot_draw(const struct pk_chart *c, const struct pk_plot_screen *screen, struct pk_arena *a,
+                  struct pk_plot_lines *lines)
+{
+    struct pk_drawing d = drawing_of(c, screen, lines, a);
     if (draw[c->encoding.mark] && c->rows.n)
         draw[c->encoding.mark](&d);
 }
@@ -142,17 +150,51 @@ static void add_note(const char *note, unsigned width, struct pk_arena *a, struc
         add_line(lines, pk_strndup(a, line, pk_wrap(line, width, &rest)), a);
 }
 
-void pk_plot_print(const struct pk_chart *c, struct pk_out *out)
+/* By gnuplot: the file, or the lines of its characters. */
+static enum pk_code draw_by_gnuplot(struct pk_drawing *d, struct pk_out *out, struct pk_err *err)
+{
+    char *bytes;
+    size_t n;
+    if (pk_gnuplot(d, pk_out_options(out)->plot, &bytes, &n, err))
+        return err->code;
+    if (pk_out_lists(out))
+        pk_out_bytes(out, bytes, n);
+    for (const char *rest = bytes; !pk_out_lists(out) && *rest;) {
+        const size_t line = strcspn(rest, "\n");
+        add_line(d->lines, pk_strndup(d->a, rest, line), d->a);
+        rest += line + (rest[line] == '\n');
+    }
+    return PK_OK;
+}
+
+/* An error where a file was to be drawn. */
+static enum pk_code nothing_to_draw(const struct pk_out *out, struct pk_err *err)
+{
+    if (!pk_out_lists(out))
+        return PK_OK;
+    pk_fail(err, PK_E_NOTHING, "there is no chart to draw");
+    pk_why(err, "nothing that was measured has one that can be drawn this way");
+    return pk_fix(err, "perfkit report draws every chart on a page");
+}
+
+enum pk_code pk_plot_print(const struct pk_chart *c, struct pk_out *out, struct pk_err *err)
 {
     enum { WIDTH = 100, LEAST = 40 };
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_plot_lines lines = {0};
     const struct pk_out_options *o = pk_out_options(out);
     const unsigned width = !o->width ? WIDTH : o->width < LEAST ? LEAST : o->width;
-    pk_plot_draw(c, &(struct pk_plot_screen){width, o->color, o->ascii}, &a, &lines);
+    if (!draw[c->encoding.mark] || !c->rows.n)
+        return nothing_to_draw(out, err);
+    struct pk_drawing d = drawing_of(c, &(struct pk_plot_screen){width, o->color, o->ascii}, &lines, &a);
+    if (strcmp(o->plot, "terminal") == 0)
+        draw[c->encoding.mark](&d);
+    else if (draw_by_gnuplot(&d, out, err))
+        return err->code;
     for (size_t i = 0; i < c->n_notes && lines.n; i++)
         add_note(c->notes[i], width, &a, &lines);
     pk_out_drawing(out, c->title, lines.v, lines.n);
+    return PK_OK;
 }
 
 enum pk_code pk_plot_first(struct pk_store *s, const char *text, const struct pk_param *params,
@@ -160,10 +202,10 @@ enum pk_code pk_plot_first(struct pk_store *s, const char *text, const struct pk
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_chart *v;
-    size_t n;
+    size_t n, i = 0;
     if (pk_charts_read(s, text, NULL, params, n_params, &a, &v, &n, err))
         return err->code;
-    if (n)
-        pk_plot_print(&v[0], out);
-    return PK_OK;
+    while (i < n && !draw[v[i].encoding.mark])
+        i++;
+    return i < n ? pk_plot_print(&v[i], out, err) : nothing_to_draw(out, err);
 }

@@ -1,4 +1,4 @@
-/* Plot: a chart (store/table/chart.h) drawn with characters on a terminal: points joined by dots of braille, error bars, bars, stacks, and the
+/* Plot: a chart (store/table/chart.h) drawn by gnuplot, or with characters on a terminal: points joined by dots of braille, error bars, bars, stacks, and the
  * points with intervals of a comparison. Series differ in their marks; colours repeat that. A terminal without UTF-8 gets ASCII.
  *
  *     if (pk_out_plots(out))
@@ -7,12 +7,15 @@
 
 #include "store/table/chart.h"
 
-/* Draws the first chart of a text that has rows, below what is printed so far; nothing where there is none. With marks that characters do
- * not show (cells, span, area) a note says what does. */
+/* Draws, as the options of the output say, the first chart of a text that has rows and a mark that can be drawn here (not cells, span,
+ * area), below what is printed so far. Nothing where there is none, but PK_E_NOTHING where a file was to be drawn. */
 enum pk_code pk_plot_first(struct pk_store *s, const char *text, const struct pk_param *params,
                            size_t n_params, struct pk_out *out, struct pk_err *err) PK_MUST_CHECK;
 
-void pk_plot_print(const struct pk_chart *c, struct pk_out *out);
+enum pk_code pk_plot_print(const struct pk_chart *c, struct pk_out *out, struct pk_err *err) PK_MUST_CHECK;
+
+/* gnuplot.c: whether gnuplot can be started, which draws what is not "terminal". */
+bool pk_gnuplot_is_there(void);
 
 /* The lines of a drawing of at most `width` columns, without line ends, in the arena; none for a mark that characters do not show. */
 struct pk_plot_lines {

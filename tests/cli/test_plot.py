@@ -1,5 +1,7 @@
 """--plot: charts drawn with characters below the tables, from the rows that the tables and the store have."""
 import re
+import shutil
+import xml.etree.ElementTree
 
 import pytest
 from stored import Stored
@@ -46,6 +48,45 @@ def test_a_history_is_lines_over_runs(perfkit, store):
     drawn = below_the_tables(perfkit, "history", "attention-scaling", "-m", "forward_ns", "--width", "100")
     text = "\n".join(drawn)
     assert "forward_ns (ms)" in text and "● " in text and "○ " in text and "run 10: +100" in text, text
+
+
+HOSTILE = "a' `touch made` $(touch made) \\n{/Symbol b}\x1b[31m"
+
+
+@pytest.mark.skipif(not shutil.which("gnuplot"), reason="gnuplot is not installed here")
+def test_gnuplot_draws_files_and_runs_nothing_of_the_store(perfkit, store, tmp_path):
+    for factor in (1.0, 1.5):
+        store.run([(HOSTILE, {"n": n}, {"forward_ns": [factor * 1e6 * (1 + 0.01 * i) for i in range(6)]}) for n in (1, 2)])
+    for ending, start in (("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")):
+        file = tmp_path / f"chart.{ending}"
+        r = perfkit("compare", "1", "2", "--plot", "-o", file, cwd=tmp_path)
+        assert r.status == 0 and file.read_bytes().startswith(start) and not r.stdout, r
+    texts = [t for t in xml.etree.ElementTree.parse(file).getroot().itertext() if t.strip()]
+    assert any("`touch made` $(touch made) \\n{/Symbol b}" in t for t in texts) and any("New / base" in t for t in texts), texts
+    drawn = perfkit("compare", "1", "2", "--plot", "gnuplot", "--width", "100", cwd=tmp_path)
+    assert drawn.status == 0 and "New / base" in drawn.stdout and max(map(len, drawn.stdout.splitlines())) <= 100, drawn
+    assert not (tmp_path / "made").exists() and "\x1b" not in drawn.stdout
+
+
+def test_without_gnuplot_that_is_said_first(perfkit, tmp_path):
+    r = perfkit("run", "selftest", "--plot", "gnuplot", env={"PATH": str(tmp_path)})
+    r.refused(6, "gnuplot is not installed", "draw with characters: --plot")
+    assert not perfkit.db.exists()
+
+
+def test_a_file_without_a_chart_is_not_made(perfkit, store, tmp_path):
+    store.run([("plain", {"n": 1}, {"forward_ns": [1e6] * 6})])
+    r = perfkit("show", "1", "--plot", "-o", tmp_path / "chart.svg", env={"PATH": stand_in(tmp_path)})
+    r.refused(6, "there is no chart to draw", "perfkit report")
+    assert not (tmp_path / "chart.svg").exists()
+
+
+def stand_in(folder):
+    """A folder with a program gnuplot that only starts."""
+    program = folder / "gnuplot"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    return f"{folder}:/usr/bin:/bin"
 
 
 def test_what_cannot_be_drawn_is_refused(perfkit, store):

@@ -107,7 +107,8 @@ static enum pk_code print_run(struct pk_store *s, int64_t run_id, struct pk_out 
     const bool first = probe && pk_out_answer_first(out);
     if (first ? print_answer(s, run_id, probe, out, err) : print_others(s, run_id, out, err))
         return err->code;
-    return probe && pk_out_plots(out) ? pk_plot_first(s, pk_probe_sql(probe), &run, 1, out, err) : PK_OK;
+    const char *text = probe ? pk_probe_sql(probe) : "";
+    return pk_out_plots(out) ? pk_plot_first(s, text, &run, 1, out, err) : PK_OK;
 }
 
 enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)

@@ -91,8 +91,9 @@ void pk_history_print(struct pk_out *out, const struct pk_history *h, const stru
                       struct pk_arena *a);
 
 /* plot.c: draws series of the first metric and setup, where a drawing is wanted (pk_out_plots). */
-void pk_history_plot(struct pk_out *out, const struct pk_history *h, const struct pk_history_view *view,
-                     struct pk_arena *a);
+enum pk_code pk_history_plot(struct pk_out *out, const struct pk_history *h,
+                             const struct pk_history_view *view, struct pk_arena *a,
+                             struct pk_err *err) PK_MUST_CHECK;
 
 /* --- case_filter.c: which cases the filter of the options wants --- */
 

@@ -39,15 +39,15 @@ static void add_series(struct pk_chart *c, struct pk_cell *cells, const struct p
         c->notes[c->n_notes++] = pk_printf(a, "%s: %s.", name, pk_history_words(s, runs, min_effect, a));
 }
 
-void pk_history_plot(struct pk_out *out, const struct pk_history *h, const struct pk_history_view *view,
-                     struct pk_arena *a)
+enum pk_code pk_history_plot(struct pk_out *out, const struct pk_history *h,
+                             const struct pk_history_view *view, struct pk_arena *a, struct pk_err *err)
 {
     static const char *const names[] = {"run", "value", "low", "high", "series"};
     size_t n = 0, drawn = 0;
     for (size_t i = 0; i < h->n; i++)
         n += h->v[i].n;
     if (!pk_out_plots(out) || !n)
-        return;
+        return PK_OK;
     const struct pk_figures *f = h->v[0].newest;
     struct pk_column columns[COLUMNS] = {[RUN] = {.key = "run", .heading = "Run", .left = true},
                                          [VALUE] = {.key = "value", .heading = f->metric},
@@ -72,5 +72,5 @@ void pk_history_plot(struct pk_out *out, const struct pk_history *h, const struc
     for (size_t i = 0; i < h->n && drawn < SERIES_MOST; i++)
         if (is_beside(&h->v[0], &h->v[i]) && ++drawn)
             add_series(&c, cells, &h->v[i], view->runs, view->min_effect, a);
-    pk_plot_print(&c, out);
+    return pk_plot_print(&c, out, err);
 }

@@ -276,5 +276,4 @@ void pk_history_print(struct pk_out *out, const struct pk_history *h, const stru
                      "against the previous run; Step is a change point.");
     if (i < h->n)
         pk_out_note(out, pk_printf(a, "Run by run: %zu of %zu; --all shows the others.", i, h->n));
-    pk_history_plot(out, h, view, a);
 }

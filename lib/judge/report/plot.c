@@ -31,7 +31,8 @@ static void put_row(struct pk_cell *to, const struct pk_compared *r, struct pk_a
     to[VERDICT] = pk_cell_text(r->judged ? pk_verdict_name(r->decision.verdict) : "not judged");
 }
 
-void pk_compare_plot(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a)
+enum pk_code pk_compare_plot(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a,
+                             struct pk_err *err)
 {
     static const char *const names[] = {"name", "ratio", "ratio_low", "ratio_high", "verdict"};
     struct pk_cell *cells = pk_new_n(a, struct pk_cell, c->n * COLUMNS + 1);
@@ -51,6 +52,5 @@ void pk_compare_plot(struct pk_out *out, const struct pk_comparison *c, struct p
     for (size_t i = 0; i < c->n; i++)
         if (!c->v[i].hidden && isfinite(c->v[i].ratio.ratio))
             put_row(&cells[chart.rows.n++ * COLUMNS], &c->v[i], a);
-    if (pk_out_plots(out) && chart.rows.n)
-        pk_plot_print(&chart, out);
+    return pk_out_plots(out) ? pk_plot_print(&chart, out, err) : PK_OK;
 }

@@ -58,7 +58,8 @@ const char *pk_key_tail(const char *unit, struct pk_arena *a);
 void pk_value_column(struct pk_column *col, const char *unit, double least, struct pk_arena *a);
 
 /* plot.c: draws the ratios of a comparison with their intervals, where a drawing is wanted (pk_out_plots). */
-void pk_compare_plot(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a);
+enum pk_code pk_compare_plot(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a,
+                             struct pk_err *err) PK_MUST_CHECK;
 
 /* What could not be compared, as the table "not_compared"; nothing when there is none. */
 void pk_failures_print(const struct pk_failure *v, size_t n, struct pk_out *out);

@@ -21,7 +21,7 @@ struct options {
     bool check, dry_run;
     int64_t samples, bytes, time_ns;
     double noise;
-    const char *label, *mode, *output, *tool;
+    const char *label, *mode, *draw, *output, *tool;
     bool no_bind;
     struct pk_texts tags;
 };
@@ -29,6 +29,7 @@ struct options {
 #define G(f) offsetof(struct globals, f)
 #define O(f) offsetof(struct options, f)
 static const char *const modes[] = {"fast", "exact", NULL};
+static const char *const drawings[] = {"dots", "lines", NULL};
 static const struct pk_opt global_rows[] = {
     {.name = "db",
      .type = PK_OPT_TEXT,
@@ -88,6 +89,14 @@ static const struct pk_opt rows[] = {
      .choices = modes,
      .def = "exact",
      .help = "The way."},
+    {.name = "draw",
+     .type = PK_OPT_CHOICE,
+     .offset = O(draw),
+     .arg = "HOW",
+     .choices = drawings,
+     .bare = "dots",
+     .help = "A drawing.",
+     .cli_only = true},
     {.name = "tag", .type = PK_OPT_LIST, .offset = O(tags), .arg = "K=V", .help = "Tags."},
     {.name = "output",
      .letter = 'o',
@@ -223,6 +232,26 @@ static void every_type(void **state)
     assert_string_equal(c.rest.v[0], "a");
     assert_string_equal(c.rest.v[3], "-z");
     assert_string_equal(pk_opt_origin(c.tables, 2, "samples"), "command line");
+    pk_arena_free(&c.arena);
+}
+
+static void an_option_may_stand_without_one_of_its_choices(void **state)
+{
+    static const struct {
+        const char *args, *draw, *first;
+    } lines[] = {{"--draw", "dots", NULL},         {"--draw|a", "dots", "a"},
+                 {"--draw|lines|a", "lines", "a"}, {"--draw=lines|a", "lines", "a"},
+                 {"a|--draw", "dots", "a"},        {"--draw|-n", "dots", NULL},
+                 {"--|--draw", NULL, "--draw"}};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct call c;
+        assert_int_equal(parse(&c, lines[i].args, ""), PK_OK);
+        assert_true(lines[i].draw ? c.o.draw && !strcmp(c.o.draw, lines[i].draw) : !c.o.draw);
+        assert_true(lines[i].first ? c.rest.n == 1 && !strcmp(c.rest.v[0], lines[i].first) : !c.rest.n);
+        pk_arena_free(&c.arena);
+    }
+    struct call c;
+    assert_int_equal(parse(&c, "--draw=wool", ""), PK_E_USAGE);
     pk_arena_free(&c.arena);
 }
 
@@ -448,11 +477,11 @@ static void the_first_argument_is_found(void **state)
 {
     static const struct {
         const char *args, *first;
-    } lines[] = {{"x|y", "x"},         {"--db|f|x", "x"},     {"--db=f|x", "x"},   {"-q|x", "x"},
-                 {"--quiet|x", "x"},   {"--no-quiet|x", "x"}, {"--bind|x", "x"},   {"--no-bind|x", "x"},
-                 {"-t|1s|x", "x"},     {"-t1s|x", "x"},       {"--what|v|x", "x"}, {"--what=v|x", "x"},
-                 {"--help|x", "x"},    {"-h|x", "x"},         {"--|-x", "-x"},     {"-|x", "-"},
-                 {"--no-check|x", "x"}};
+    } lines[] = {{"x|y", "x"},          {"--db|f|x", "x"},     {"--db=f|x", "x"},      {"-q|x", "x"},
+                 {"--quiet|x", "x"},    {"--no-quiet|x", "x"}, {"--bind|x", "x"},      {"--no-bind|x", "x"},
+                 {"-t|1s|x", "x"},      {"-t1s|x", "x"},       {"--what|v|x", "x"},    {"--what=v|x", "x"},
+                 {"--help|x", "x"},     {"-h|x", "x"},         {"--|-x", "-x"},        {"-|x", "-"},
+                 {"--no-check|x", "x"}, {"--draw|x", "x"},     {"--draw|lines|x", "x"}};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         assert_string_equal(first_of(lines[i].args), lines[i].first);
     assert_null(first_of("--db|x"));
@@ -496,6 +525,7 @@ int main(void)
         cmocka_unit_test(help_stops_validation),
         cmocka_unit_test(rows_can_be_elements_of_a_list),
         cmocka_unit_test(the_first_argument_is_found),
+        cmocka_unit_test(an_option_may_stand_without_one_of_its_choices),
         cmocka_unit_test(command_line_refused),
         cmocka_unit_test(environment),
         cmocka_unit_test(files_and_their_order),

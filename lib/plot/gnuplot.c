@@ -1,0 +1,218 @@
+/* Gnuplot: the script of a chart, and the program that makes SVG, PNG, PDF or characters of it.
+ *
+ * A chart's rows are blocks of numbers in the script. Texts of the store stand in single quotes alone, in which gnuplot replaces nothing. */
+#include "base/err.h"
+#include "base/file.h"
+#include "base/program/output.h"
+#include "base/program/program.h"
+#include "out/text.h"
+#include "plot/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PANELS = 12, BESIDE = 2, HEIGHT = 320, LINES = 24 };
+#define PATIENCE_NS (60 * PK_NS_PER_S)
+
+/* 'a text', of which what may change a terminal's state is replaced */
+static const char *quoted(const struct pk_drawing *d, const char *text)
+{
+    struct pk_buf safe = {.arena = d->a}, b = {.arena = d->a};
+    pk_text_safe(&safe, text);
+    pk_buf_char(&b, '\'');
+    for (const char *p = pk_buf_text(&safe); *p; p++)
+        pk_buf_str(&b, *p == '\'' ? "''" : (char[]){*p, '\0'});
+    pk_buf_char(&b, '\'');
+    return pk_buf_text(&b);
+}
+
+static void put_number(struct pk_buf *b, double v)
+{
+    if (isfinite(v))
+        pk_buf_printf(b, " %.17g", v);
+    else
+        pk_buf_str(b, " NaN");
+}
+
+/* An axis of all panels. Logarithmic ones have the ticks that characters have, too: gnuplot's are powers of ten. */
+static void put_axis(const struct pk_drawing *d, struct pk_buf *b, char axis, enum pk_channel channel)
+{
+    enum { TICKS = 8 };
+    const struct pk_plot_scale *s = axis == 'x' ? &d->x : &d->y;
+    const char *heading = pk_chart_heading(d->c, channel);
+    const bool places = s->kind == PK_SCALE_ORDINAL;
+    double ticks[PK_PLOT_TICKS];
+    if (heading && !(places && axis == 'y'))
+        pk_buf_printf(b, "set %clabel %s\n", axis, quoted(d, heading));
+    if (s->kind == PK_SCALE_LINEAR)
+        return;
+    pk_buf_printf(b, "set %ctics (", axis);
+    const size_t n = places ? s->n_places : pk_plot_ticks(s, TICKS, ticks);
+    for (size_t i = 0; i < n; i++) {
+        const double at = places ? (double)i : ticks[i];
+        pk_buf_printf(b, "%s%s %.17g", i ? ", " : "", quoted(d, pk_plot_tick_text(s, at, d->a)), at);
+    }
+    if (!places)
+        pk_buf_printf(b, ")\nset logscale %c\nset %crange [%.17g:%.17g]\n", axis, axis, 0.9 * s->lo,
+                      1.1 * s->hi);
+    else if (axis == 'x')
+        pk_buf_printf(b, ")\nset xrange [-0.7:%zu.7]\n", n - 1);
+    else
+        pk_buf_printf(b, ")\nset yrange [%zu.7:-0.7]\n", n - 1); /* the first above */
+}
+
+/* A block of numbers for each series of a facet: x, y, ends of the interval, fit, and the edges of its bar. */
+static void put_data(const struct pk_drawing *d, struct pk_buf *b, size_t facet)
+{
+    const bool stack = d->c->encoding.mark == PK_MARK_STACK;
+    const double width = 0.8 / (stack ? 1 : (double)d->series.n_places);
+    for (size_t s = 0; s < d->series.n_places; s++) {
+        pk_buf_printf(b, "$s%zu << EOD\n", s);
+        for (size_t row = 0; row < d->c->rows.n; row++) {
+            const struct pk_drawn *r = &d->rows[row];
+            if (r->series != s || r->facet != facet)
+                continue;
+            const double left = r->x - 0.4 + (stack ? 0 : (double)s) * width, from = stack ? r->below : 0;
+            const double v[] = {r->x,
+                                r->y,
+                                pk_chart_number(d->c, row, PK_CHANNEL_LOW),
+                                pk_chart_number(d->c, row, PK_CHANNEL_HIGH),
+                                pk_chart_number(d->c, row, PK_CHANNEL_FIT),
+                                left + width / 2,
+                                left,
+                                left + width,
+                                from,
+                                from + r->y};
+            for (size_t i = 0; i < sizeof v / sizeof *v; i++)
+                put_number(b, v[i]);
+            pk_buf_char(b, '\n');
+        }
+        pk_buf_str(b, " NaN NaN NaN NaN NaN NaN NaN NaN NaN NaN\nEOD\n"); /* never empty */
+    }
+}
+
+static void put_plots(const struct pk_drawing *d, struct pk_buf *b)
+{
+    static const char *const marks[PK_MARKS] = {
+        [PK_MARK_LINE] = "using 1:2 with linespoints",
+        [PK_MARK_POINT] = "using 1:2 with points",
+        [PK_MARK_BAR] = "using 6:10:7:8:9:10 with boxxyerror",
+        [PK_MARK_STACK] = "using 6:10:7:8:9:10 with boxxyerror",
+        [PK_MARK_RANGE] = "using 1:2:3:4 with xerrorbars",
+    };
+    const enum pk_chart_mark mark = d->c->encoding.mark;
+    const bool encoded = d->c->at[PK_CHANNEL_LOW] != (size_t)PK_CHART_NONE;
+    const bool fit = d->c->at[PK_CHANNEL_FIT] != (size_t)PK_CHART_NONE;
+    pk_buf_str(b, "plot ");
+    for (size_t s = 0; s < d->series.n_places; s++) {
+        const char *name =
+            *d->series.places[s] ? pk_printf(d->a, "title %s", quoted(d, d->series.places[s])) : "notitle";
+        pk_buf_printf(b, "%s$s%zu %s lt %zu %s", s ? ", " : "", s, marks[mark], s + 1, name);
+        if (encoded && (mark == PK_MARK_LINE || mark == PK_MARK_POINT))
+            pk_buf_printf(b, ", $s%zu using 1:2:3:4 with yerrorbars lt %zu notitle", s, s + 1);
+        if (encoded && mark == PK_MARK_BAR)
+            pk_buf_printf(b, ", $s%zu using 6:2:3:4 with yerrorbars lt -1 pt 0 notitle", s);
+        if (fit)
+            pk_buf_printf(b, ", $s%zu using 1:5 with lines lt %zu dt 2 notitle", s, s + 1);
+    }
+    if (isfinite(d->c->encoding.guide) && mark != PK_MARK_RANGE)
+        pk_buf_printf(b, ", %.17g with lines lt -1 dt 3 notitle", d->c->encoding.guide);
+    pk_buf_char(b, '\n');
+}
+
+static void put_terminal(const struct pk_drawing *d, struct pk_buf *b, const char *format, size_t bands)
+{
+    const unsigned height = HEIGHT * (unsigned)bands + 60;
+    if (!strcmp(format, "svg"))
+        pk_buf_printf(b, "set term svg noenhanced size 960,%u background rgb 'white'\n", height);
+    else if (!strcmp(format, "png"))
+        pk_buf_printf(b, "set term pngcairo noenhanced size 960,%u\n", height);
+    else if (!strcmp(format, "pdf"))
+        pk_buf_printf(b, "set term pdfcairo noenhanced size 25cm,%.1fcm\n", height / 38.0);
+    else
+        pk_buf_printf(b, "set term dumb noenhanced nofeed size %u,%u\n", d->screen.width,
+                      LINES * (unsigned)bands);
+}
+
+/* The whole script. */
+static const char *script_of(const struct pk_drawing *d, const char *format)
+{
+    static const char *const colors[] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",
+                                         "#56b4e9", "#d55e00", "#000000", "#999999"};
+    const size_t n = d->facets.n_places < PANELS ? d->facets.n_places : PANELS;
+    const size_t beside = n > 1 ? BESIDE : 1, bands = (n + beside - 1) / beside;
+    struct pk_buf b = {.arena = d->a};
+    pk_buf_str(&b, "set encoding utf8\n");
+    put_terminal(d, &b, format, bands);
+    for (size_t i = 0; i < sizeof colors / sizeof *colors; i++)
+        pk_buf_printf(&b, "set linetype %zu lc rgb '%s' pt %zu lw 1.5\n", i + 1, colors[i], i + 5);
+    pk_buf_str(&b,
+               "set style fill solid 0.8 border -1\nset grid\nset key outside bottom center horizontal\n");
+    put_axis(d, &b, 'x', PK_CHANNEL_X);
+    put_axis(d, &b, 'y', PK_CHANNEL_Y);
+    if (d->c->encoding.mark == PK_MARK_BAR || d->c->encoding.mark == PK_MARK_STACK)
+        pk_buf_str(&b, "set yrange [0:]\n");
+    if (isfinite(d->c->encoding.guide) && d->c->encoding.mark == PK_MARK_RANGE)
+        pk_buf_printf(&b, "set arrow from %.17g, graph 0 to %.17g, graph 1 nohead dt 3\n",
+                      d->c->encoding.guide, d->c->encoding.guide);
+    pk_buf_printf(&b, "set multiplot layout %zu,%zu title %s\n", bands, beside, quoted(d, d->c->title));
+    for (size_t i = 0; i < n; i++) {
+        put_data(d, &b, i);
+        pk_buf_printf(&b, "set title %s\n", quoted(d, d->facets.places[i]));
+        put_plots(d, &b);
+    }
+    pk_buf_str(&b, "unset multiplot\n");
+    return pk_buf_text(&b);
+}
+
+bool pk_gnuplot_is_there(void)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    static const char *const argv[] = {"gnuplot", "--version", NULL};
+    return pk_program_output(argv, PATIENCE_NS, &a) != NULL;
+}
+
+/* Its standard output, from a file without a name. */
+static enum pk_code run(const char *script, int in, int out, int errors, struct pk_err *err)
+{
+    static const char *const argv[] = {"gnuplot", "-", NULL};
+    struct pk_program program;
+    char message[300] = "";
+    const size_t n = strlen(script);
+    if (write(in, script, n) != (ssize_t)n || lseek(in, 0, SEEK_SET) != 0)
+        return pk_fail(err, PK_E_IO, "the script of gnuplot cannot be kept in memory: %s", strerror(errno));
+    const int e =
+        pk_program_start(&program, &(struct pk_program_setup){.argv = argv, .fd = {in, out, errors, -1}});
+    if (e)
+        return pk_fail(err, PK_E_UNAVAILABLE, "gnuplot cannot be started: %s", strerror(e));
+    const bool ended = pk_program_ended(&program, pk_clock_ns() + PATIENCE_NS, NULL);
+    pk_program_end(&program, 0);
+    if (ended && WIFEXITED(program.status) && !WEXITSTATUS(program.status))
+        return PK_OK;
+    const ssize_t got = pread(errors, message, sizeof message - 1, 0);
+    message[got > 0 ? got : 0] = '\0';
+    pk_fail(err, PK_E_IO, "gnuplot did not draw the chart");
+    pk_why(err, "%s", !ended ? "it did not end" : *message ? message : "it gave no reason");
+    return pk_fix(err, "--plot draws with characters, without gnuplot");
+}
+
+enum pk_code pk_gnuplot(const struct pk_drawing *d, const char *format, char **bytes, size_t *n,
+                        struct pk_err *err)
+{
+    PK_CLEANUP_FD int in = memfd_create("script", MFD_CLOEXEC), out = memfd_create("drawing", MFD_CLOEXEC),
+                      errors = memfd_create("errors", MFD_CLOEXEC);
+    if (in < 0 || out < 0 || errors < 0)
+        return pk_fail(err, PK_E_IO, "no file in memory for gnuplot: %s", strerror(errno));
+    if (run(script_of(d, format), in, out, errors, err))
+        return err->code;
+    const off_t size = lseek(out, 0, SEEK_END);
+    *n = size > 0 ? (size_t)size : 0;
+    *bytes = pk_new_n(d->a, char, *n + 1);
+    return pread(out, *bytes, *n, 0) == (ssize_t)*n ? PK_OK
+                                                    : pk_fail(err, PK_E_IO, "the drawing cannot be read");
+}
