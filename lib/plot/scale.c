@@ -102,6 +102,8 @@ size_t pk_plot_ticks(const struct pk_plot_scale *s, size_t most, double ticks[PK
     else
         for (size_t step = (s->n_places + most - 1) / most; n * step < s->n_places; n++)
             ticks[n] = (double)(n * step);
+    if (is_log(s) && n < 3 && most > 2 && s->hi < 10 * s->lo) /* hardly a factor: steps */
+        n = round_steps(s->lo, s->hi, most, ticks);
     if (n >= 2 || s->kind == PK_SCALE_ORDINAL)
         return n;
     ticks[0] = s->lo;

@@ -202,8 +202,9 @@ static void ticks_are_round_and_few(void **state)
     assert_true(t[0] == 256 && t[6] == 16384);
     assert_int_equal(pk_plot_ticks(&linear, 5, t), 4);
     assert_true(t[1] == 20 && t[3] == 60);
-    assert_int_equal(pk_plot_ticks(&narrow, 4, t), 2); /* its ends, where no round factor is between them */
-    assert_true(t[0] == 40 && t[1] == 45);
+    assert_int_equal(pk_plot_ticks(&narrow, 4, t), 3); /* no round factor is between its ends */
+    assert_true(t[0] == 40 && t[2] == 44);
+    assert_int_equal(pk_plot_ticks(&narrow, 2, t), 2);
 }
 
 int main(void)
