@@ -5,7 +5,7 @@
 SELECT r.run_id, r.experiment, r.label, r.command_line, r.started_at, r.version, r.status,
        EXISTS (SELECT 1 FROM main.slice l JOIN main.run_case c ON c.id = l.case_id
                WHERE c.run_id = :run AND (:phases OR CASE WHEN json_valid(l.notes) THEN json_type(l.notes, '$.trace') = 'object'
-                                                          OR json_type(l.notes, '$.timeline') = 'object' END)) AS has_timeline,
+                                                          OR (l.pass = 'timing' AND json_type(l.notes, '$.timeline') = 'object') END)) AS has_timeline,
        EXISTS (SELECT 1 FROM main.slice l JOIN main.run_case c ON c.id = l.case_id
                WHERE c.run_id = :run AND l.pass IN ('trace', 'memory') AND l.status = 'ok') AS has_passes
 FROM v_run r WHERE r.run_id = :run;
@@ -17,16 +17,17 @@ SELECT l.id, l.pass, l.invocation, l.status, l.started_ns - (SELECT min(f.starte
        CASE WHEN json_valid(l.notes) THEN json_extract(l.notes, '$.ranks.size') END AS ranks
 FROM main.slice l JOIN main.run_case c ON c.id = l.case_id
 WHERE c.run_id = :run AND (:phases OR (l.status = 'ok' AND CASE WHEN json_valid(l.notes) THEN json_type(l.notes, '$.trace') = 'object'
-                                                                OR json_type(l.notes, '$.timeline') = 'object' END))
+                                                                OR (l.pass = 'timing' AND json_type(l.notes, '$.timeline') = 'object') END))
 ORDER BY CASE WHEN :phases THEN l.started_ns END, c.ordinal, l.pass = 'memory', l.pass = 'timing', l.invocation, l.id;
 
--- Which notes a slice has, and of which rank: of rank 0 the key is the word alone.
+-- Which notes a slice has, and of which rank: of rank 0 the key is the word alone. All-reduces are those of timing passes, as in v_timeline: tracing
+-- them slows them down.
 -- query: timeline_notes
 SELECT n.key, substr(n.key, 1, 5) = 'trace' AS is_trace, CASE WHEN instr(n.key, ':') THEN CAST(substr(n.key, instr(n.key, ':') + 1) AS INTEGER)
        ELSE 0 END AS rank
 FROM main.slice l, json_each(l.notes) n
-WHERE l.id = :slice AND json_valid(l.notes) AND n.type = 'object' AND (n.key IN ('trace', 'timeline') OR n.key GLOB 'trace:[1-9]*'
-      OR n.key GLOB 'timeline:[1-9]*')
+WHERE l.id = :slice AND json_valid(l.notes) AND n.type = 'object' AND (n.key = 'trace' OR n.key GLOB 'trace:[1-9]*'
+      OR (l.pass = 'timing' AND (n.key = 'timeline' OR n.key GLOB 'timeline:[1-9]*')))
 ORDER BY rank, n.key DESC LIMIT 4096;
 
 -- query: timeline_names

@@ -60,6 +60,19 @@ def test_two_ranks(perfkit, model):
 
 
 @real
+def test_each_rank_is_a_process_of_a_timeline(perfkit, model):
+    """The same iterations, with the regions and all-reduces of each."""
+    r = perfkit("run", "ddp-bucket", "-d", "cpu", "--ranks", "2", *TINY, "-v", "naive,bucket", "--bucket-bytes", "200KB", *FEW, "--breakdown", "-q")
+    assert r.status == 0, r
+    events = json.loads(perfkit("export", "trace").stdout)["traceEvents"]
+    processes = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert sorted(processes.values()) == ["cpu, rank 0", "cpu, rank 1"]
+    first, second = ([(e["cat"], e["name"], e.get("args", {}).get("bytes")) for e in events if e["ph"] == "X" and e["cat"] != "case" and e["pid"] == pid]
+                     for pid in sorted(processes, key=processes.get))
+    assert sorted(map(str, first)) == sorted(map(str, second)) and sum(cat == "all-reduce" for cat, _, _ in first) == 4
+
+
+@real
 def test_more_ranks_than_cpus(perfkit, model):
     n = len(os.sched_getaffinity(0)) + 1
     r = perfkit("run", "ddp-bucket", "-d", "cpu", "--ranks", n, *TINY, "-v", "flat", *FEW, "--no-check")
