@@ -126,10 +126,19 @@ static void add_line(struct message *t, enum pk_style style, const char *head, c
     add(t, "\n", 1);
 }
 
+/* What failed is one line, whatever the names in it. */
+static void add_failure(struct message *t, const struct pk_err *err)
+{
+    struct pk_err e = *err;
+    for (char *c = e.what; (c = strchr(c, '\n'));)
+        *c = ' ';
+    add_line(t, err->code == PK_E_UNDECIDED ? PK_STYLE_DOUBT : PK_STYLE_BAD, "perfkit: ", e.what);
+}
+
 void pk_print_error(const struct pk_err *err)
 {
     struct message t = {.n = 0};
-    add_line(&t, err->code == PK_E_UNDECIDED ? PK_STYLE_DOUBT : PK_STYLE_BAD, "perfkit: ", err->what);
+    add_failure(&t, err);
     if (err->why[0])
         add_line(&t, PK_STYLE_PLAIN, "  why: ", err->why);
     if (err->fix[0])

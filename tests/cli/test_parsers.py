@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings, strategies as st
+from hypothesis import HealthCheck, assume, example, given, settings, strategies as st
 from stored import query
 
 # Calls of a program take as long as the machine pleases; what is found is found again in every run.
@@ -74,6 +74,7 @@ def test_a_size_is_its_bytes(perfkit, whole, hundredths, unit):
 
 @generated
 @given(ANY)
+@example("\n")
 def test_any_text_is_a_size_or_refused(perfkit, text):
     answered(perfkit("run", "selftest", "--device", "null", "--dry-run", "--variant", "ok", "--memory-limit", text))
 
@@ -105,6 +106,7 @@ def test_a_filter_keeps_what_all_its_parts_hold_of(perfkit, parts):
 
 @generated
 @given(ANY)
+@example("\n")
 def test_any_text_is_a_filter_or_refused(perfkit, text):
     r = perfkit("run", "selftest", "--device", "null", "--dry-run", "--filter", text)
     answered(r) if r.status != 6 else r.refused(6, "matches no case")
