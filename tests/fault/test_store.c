@@ -245,7 +245,7 @@ static void figures_are_refused_memory(void **state)
         if (rc)
             check_message(n);
         assert_true(rc ? rc == PK_E_IO && happened : n_figures == 1 && figures->n == SLICES);
-        assert_true(happened || n > 20);
+        assert_true(happened || n > 10); /* there are 13 requests in SQLite 3.46, more than 20 in 3.40 */
     }
 }
 
