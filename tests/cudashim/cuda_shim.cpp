@@ -240,14 +240,20 @@ void exited(fiber &f)
     open_barrier();
 }
 
-/* PK_SHIM_WITHOUT=FILE:LINE leaves the barriers out that are there: barriers.py sees whether that is noticed. */
+/* PK_SHIM_WITHOUT=FILE:LINE leaves the barriers out that are there: barriers.py sees whether that is noticed, and of how many threads the
+ * largest of their blocks was. */
+size_t threads_without;
 bool left_out(const pk_shim_site &site)
 {
     static const char *const without = std::getenv("PK_SHIM_WITHOUT");
     if (!without)
         return false;
     const char *const folder = std::strrchr(site.file, '/');
-    return std::string(folder ? folder + 1 : site.file) + ":" + std::to_string(site.line) == without;
+    const bool is_it =
+        std::string(folder ? folder + 1 : site.file) + ":" + std::to_string(site.line) == without;
+    if (is_it)
+        threads_without = std::max(threads_without, running->threads);
+    return is_it;
 }
 
 /* A fiber's whole life: it runs the body once a block. */
@@ -414,6 +420,9 @@ int pk_shim_run(const pk_shim_kernel &kernel, dim3 grid, dim3 shape, size_t shar
     }
     acquire(b.before);
     running = nullptr;
+    static size_t printed;
+    if (threads_without > printed)
+        std::fprintf(stderr, "without a barrier in a block of %zu threads\n", printed = threads_without);
     return 0;
 }
 
