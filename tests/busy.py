@@ -2,7 +2,8 @@
 reason when it fails each time; on a machine that did nothing else it fails at once.
 
 As a program, for a test that is a command: busy.py COMMAND...
-As a plugin of pytest (conftest.py imports it): a test calls `in_time(seconds, limit)`."""
+As a plugin of pytest (conftest.py imports it): a test calls `in_time(seconds, limit)`, or is marked `timed`: it acts at moments, after so many
+seconds, at which a busy machine is elsewhere, so that any failure may be due to that."""
 import os
 import resource
 import subprocess
@@ -64,8 +65,12 @@ def in_time(seconds, limit):
         raise Late(f"{seconds:.1f} s, and the limit is {limit:g} s")
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "timed: acts at moments at which a busy machine is elsewhere")
+
+
 def pytest_runtest_makereport(item, call):
-    if call.excinfo and call.excinfo.errisinstance(Late):
+    if call.excinfo and (call.excinfo.errisinstance(Late) or item.get_closest_marker("timed")):
         item.late = True
 
 

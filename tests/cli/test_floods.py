@@ -209,6 +209,7 @@ def worker_of(token, run):
     raise AssertionError("no worker was started")
 
 
+@pytest.mark.timed
 def test_a_stopped_worker_of_the_ceilings(perfkit):
     """They do not have the run's time limit for themselves: a note, and the run goes on without them."""
     token = uuid.uuid4().hex

@@ -107,6 +107,7 @@ def signalled(perfkit, token, signum, *args):
 
 
 @real
+@pytest.mark.timed
 def test_a_rank_that_dies_ends_its_case(perfkit, model):
     """The case names it, the next one has new ranks, and nothing is left behind."""
     token = str(uuid.uuid4())
@@ -119,6 +120,7 @@ def test_a_rank_that_dies_ends_its_case(perfkit, model):
 
 
 @real
+@pytest.mark.timed
 def test_a_rank_that_is_stopped_fails_its_case(perfkit, model):
     """When the time is up it is named, and those that waited for it are not; the next case has new ranks, and nothing is left behind."""
     token = str(uuid.uuid4())
@@ -167,6 +169,7 @@ def test_a_launchers_terminal_is_not_the_users(perfkit, model):
 
 
 @real
+@pytest.mark.timed
 def test_a_stopped_rank_under_mpirun(perfkit, model):
     """It is named, later cases say that there are no other ranks, and mpirun ends with them all."""
     token = str(uuid.uuid4())
@@ -199,6 +202,7 @@ def rank_0(token, word):
 
 
 @real
+@pytest.mark.timed
 @pytest.mark.parametrize("stage, name", [("it measures", "the run (process {})"), ("it begins", "process {} (")])
 def test_a_stopped_run_under_mpirun(perfkit, model, stage, name):
     """Rank 1 waits for no further case, nor for the first one: it says why, and mpirun ends them all."""

@@ -85,3 +85,22 @@ def test_a_late_test_is_repeated_beside_others(tmp_path, others, seconds, expect
     assert expected in p.stdout and calls(tmp_path) == n, p.stdout
     assert p.stdout.count("busy: other processes took 1.2 CPUs during") == late, p.stdout
     assert ("SKIPPED [1] test_it.py:2: busy: other processes took 1.2 CPUs" in p.stdout) == ("skipped" in expected), p.stdout
+
+
+TIMED = """
+import pytest
+@pytest.mark.timed
+def test_timed():
+    with open("calls", "a") as f:
+        f.write("x")
+    assert False
+"""
+
+
+@pytest.mark.parametrize("others, expected, n", [(1.2, "1 skipped", 3), (0, "1 failed", 1)])
+def test_any_failure_of_a_timed_test_may_be_due_to_others(tmp_path, others, expected, n):
+    (tmp_path / "conftest.py").write_text(machine(others, 0))
+    (tmp_path / "test_it.py").write_text(TIMED)
+    p = subprocess.run([sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "busy", "-p", "no:cacheprovider", "test_it.py"], cwd=tmp_path, capture_output=True, text=True,
+                       env={k: v for k, v in os.environ.items() if k != "PERFKIT_SANITIZED"} | {"PYTHONPATH": str(TESTS)}, timeout=60, check=False)
+    assert expected in p.stdout and calls(tmp_path) == n, p.stdout
