@@ -57,9 +57,10 @@ struct pk_cmd {
     const char *exact_args;       /* "1", "0-1", "2", "0+": checked by main */
     /* Whether the first argument is an experiment, whose axes are options, too. */
     enum pk_cmd_axes { PK_AXES_NONE, PK_AXES_OPTIONAL, PK_AXES_REQUIRED } axes;
-    bool format_first;       /* the first argument is the format, not --format (export) */
-    const char *text_format; /* one more format: what the command itself writes to app->text; NULL = none */
-    bool plots;              /* it draws a chart with --plot */
+    bool format_first; /* the first argument is the format, not --format (export) */
+    const char *const *
+        text_formats; /* more formats, NULL-terminated: what the command itself writes to app->text; NULL = none */
+    bool plots;       /* it draws a chart with --plot */
     bool hidden;
     bool explains; /* help: runs, too, where the environment or a config file is wrong */
     enum pk_code (*run)(struct pk_app *app, struct pk_err *err);

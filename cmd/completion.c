@@ -62,8 +62,9 @@ static void complete(struct pk_app *app, const struct pk_cmd *cmd, struct pk_com
             pk_topic_names(&names.v, app->arena);
         else
             pk_offer_add(&names, l->kinds.v[i]);
-    if (cmd->text_format && !l->option && pk_texts_has(&l->kinds, "FORMAT"))
-        pk_texts_add_new(&names.v, cmd->text_format, app->arena);
+    for (const char *const *f = cmd->text_formats; f && *f && !l->option && pk_texts_has(&l->kinds, "FORMAT");
+         f++)
+        pk_texts_add_new(&names.v, *f, app->arena);
     for (size_t i = 0; i < names.v.n; i++)
         if (!strchr("-~", *names.v.v[i])) /* would be an option, or a folder */
             pk_texts_add_new(&l->texts, names.v.v[i], app->arena);

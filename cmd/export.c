@@ -2,6 +2,7 @@
 #include "cmd/cmd.h"
 
 #include "base/text/words.h"
+#include "export/export.h"
 #include "store/table/table.h"
 #include "timeline/timeline.h"
 
@@ -13,7 +14,9 @@ struct options {
     bool phases;
 };
 
-static const char trace[] = "trace"; /* the format that is no table */
+/* The formats that are no tables. */
+static const char trace[] = "trace";
+static const char *const text_formats[] = {trace, "openmetrics", "bmf", "gab", "gab-bigger", NULL};
 
 static const char *const whats[] = {"samples", "summary",  "invocations", "cases",    "slices", "settings",
                                     "fits",    "counters", "roofline",    "states",   "doubts", "breakdown",
@@ -47,7 +50,8 @@ static enum pk_code check_format(const char *name, struct pk_err *err)
     if (strcmp(name, pk_format_names[PK_FMT_TABLE]) != 0)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "'table' is not an export format");
-    pk_why(err, "formats are %s, %s", pk_list(&pk_format_names[1], PK_FORMATS_N - 1, ", ", &a), trace);
+    pk_why(err, "formats are %s, %s", pk_list(&pk_format_names[1], PK_FORMATS_N - 1, ", ", &a),
+           pk_list(text_formats, SIZE_MAX, ", ", &a));
     return pk_fix(err, "perfkit show prints the tables of a run");
 }
 
@@ -93,12 +97,48 @@ static enum pk_code write_trace(struct pk_app *app, const struct options *o, str
     return rc ? rc : pk_timeline_write(s, run, &how, app->text, app->arena, &app->closing_note, err);
 }
 
+static enum pk_code write_text(struct pk_app *app, struct pk_store *s, const struct pk_texts *runs,
+                               struct pk_err *err)
+{
+    int64_t *ids = pk_new_n(app->arena, int64_t, runs->n);
+    const char *text;
+    for (size_t i = 0; i < runs->n; i++)
+        ids[i] = strtoll(runs->v[i], NULL, 10);
+    if (pk_export_text(s, app->args.v[0], ids, runs->n, app->arena, &text, err))
+        return err->code;
+    fputs(text, app->text);
+    return PK_OK;
+}
+
+static enum pk_code print_tables(struct pk_app *app, struct pk_store *s, const struct pk_texts *runs,
+                                 struct pk_err *err)
+{
+    const struct options *o = app->options;
+    const char *table = pk_printf(app->arena, "export_%s", o->what);
+    struct pk_param params[] = {
+        pk_param_text(":run", NULL),
+        pk_param_text(":runs", pk_printf(app->arena, "[%s]", pk_list(runs->v, runs->n, ",", app->arena)))};
+    for (size_t i = 0; i < runs->n; i++) {
+        params[0] = pk_param_int(":run", strtoll(runs->v[i], NULL, 10));
+        if (pk_table_print(s, NULL, table, PK_PARAMS(params), app->out, err))
+            return err->code;
+    }
+    if (!pk_out_rows(app->out))
+        app->closing_note = no_rows(runs, o->what, app->arena);
+    return PK_OK;
+}
+
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct options *o = app->options;
-    const bool is_trace = !strcmp(app->args.v[0], trace);
-    if (is_trace ? strcmp(o->what, options[0].def) != 0 : o->phases) {
-        pk_fail(err, PK_E_USAGE, "export %s has no %s", app->args.v[0], is_trace ? "--what" : "--phases");
+    const char *format = app->args.v[0];
+    const bool is_trace = !strcmp(format, trace);
+    bool is_text = is_trace;
+    for (const char *const *f = text_formats; *f; f++)
+        is_text |= !strcmp(format, *f);
+    const bool what = is_text && strcmp(o->what, options[0].def) != 0;
+    if (what || (o->phases && !is_trace)) {
+        pk_fail(err, PK_E_USAGE, "export %s has no %s", format, what ? "--what" : "--phases");
         pk_why(err, "--what chooses the rows of tables, and --phases is of the format trace");
         return pk_fix(err, "leave it out");
     }
@@ -106,36 +146,31 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         return write_trace(app, o, err);
     PK_STORE_CLEANUP struct pk_store *s = NULL;
     struct pk_texts runs = {0};
-    enum pk_code rc = check_format(app->args.v[0], err);
+    enum pk_code rc = check_format(format, err);
     for (size_t i = 1; !rc && i < (app->args.n > 1 ? app->args.n : 2); i++)
         rc = add_run(app, app->args.n > 1 ? app->args.v[i] : "@", &s, &runs, err);
-    const char *table = pk_printf(app->arena, "export_%s", o->what);
-    struct pk_param params[] = {
-        pk_param_text(":run", NULL),
-        pk_param_text(":runs", pk_printf(app->arena, "[%s]", pk_list(runs.v, runs.n, ",", app->arena)))};
-    for (size_t i = 0; !rc && i < runs.n; i++) {
-        params[0] = pk_param_int(":run", strtoll(runs.v[i], NULL, 10));
-        rc = pk_table_print(s, NULL, table, PK_PARAMS(params), app->out, err);
-    }
-    if (!rc && !pk_out_rows(app->out))
-        app->closing_note = no_rows(&runs, o->what, app->arena);
-    return rc;
+    if (rc)
+        return rc;
+    return is_text ? write_text(app, s, &runs, err) : print_tables(app, s, &runs, err);
 }
 
 const struct pk_cmd pk_cmd_export = {
     .name = "export",
     .summary = "raw samples, derived data and timelines, for other programs",
     .usage = "export FORMAT [RUN...] [--what ROWS] [options]",
-    .examples = "perfkit export csv > samples.csv\n"
-                "perfkit export csv @~1 @ --what summary\n"
-                "perfkit export json nightly --what summary -o summary.json\n"
-                "perfkit export jsonl @~1 --what cases\n"
-                "perfkit export csv --what memory        over time, of a run with --allocations\n"
-                "perfkit export trace @ -o run.json.gz   a timeline for ui.perfetto.dev",
+    .examples =
+        "perfkit export csv > samples.csv\n"
+        "perfkit export csv @~1 @ --what summary\n"
+        "perfkit export json nightly --what summary -o summary.json\n"
+        "perfkit export jsonl @~1 --what cases\n"
+        "perfkit export csv --what memory        over time, of a run with --allocations\n"
+        "perfkit export trace @ -o run.json.gz   a timeline for ui.perfetto.dev\n"
+        "perfkit export openmetrics @            medians for Prometheus; bmf: Bencher; gab, gab-bigger:\n"
+        "                                        github-action-benchmark",
     .options = options,
     .options_bytes = sizeof(struct options),
     .exact_args = "1+",
     .format_first = true,
-    .text_format = trace,
+    .text_formats = text_formats,
     .run = run,
 };

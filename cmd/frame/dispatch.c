@@ -137,6 +137,14 @@ static const char *again(const struct pk_app *app)
     return pk_shell_line(line.v, line.n, app->arena);
 }
 
+static bool has_text_format(const struct pk_cmd *c, const char *name)
+{
+    const char *const *f = c->text_formats;
+    while (f && *f && strcmp(*f, name) != 0)
+        f++;
+    return f && *f;
+}
+
 /* Runs the command with its output open; keeps what it printed, whole. */
 static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, struct pk_err *err)
 {
@@ -144,11 +152,12 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
     struct pk_output output = {0};
     struct pk_err late = {0};
     const char *format_name = c->format_first ? app->args.v[0] : app->globals->format;
-    if (c->text_format && !strcmp(format_name, c->text_format))
+    if (has_text_format(c, format_name))
         format_name = pk_format_names[PK_FMT_JSON]; /* of tables, of which there are none */
     if (pk_format_parse(format_name, &format, err))
-        return c->text_format ? pk_why(err, "%s, %s", pk_strdup(app->arena, err->why), c->text_format)
-                              : err->code;
+        return c->text_formats ? pk_why(err, "%s, %s", pk_strdup(app->arena, err->why),
+                                        pk_list(c->text_formats, SIZE_MAX, ", ", app->arena))
+                               : err->code;
     const char *drawing;
     if (check_plot(c, app, format, &drawing, err) || open_output(app, format, &output, err))
         return err->code;
