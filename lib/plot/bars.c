@@ -157,6 +157,26 @@ static void draw_range(struct pk_drawing *d, unsigned label, unsigned cols, size
     pk_drawing_canvas(d, &canvas);
 }
 
+/* The axis below points with intervals. */
+static void draw_axis(struct pk_drawing *d, unsigned label, unsigned cols)
+{
+    enum { TICK_COLUMNS = 10 };
+    struct pk_canvas canvas = pk_canvas_make(d->screen.width, 2, d->screen.ascii, d->a);
+    double ticks[PK_PLOT_TICKS];
+    const int left = (int)(label + GAP), end = left + (int)cols;
+    const size_t n = pk_plot_ticks(&d->x, cols / TICK_COLUMNS, ticks);
+    for (int col = left; col < end; col++)
+        pk_canvas_text(&canvas, col, 0, d->screen.ascii ? "-" : "─", 0);
+    for (size_t i = 0; i < n; i++) {
+        const char *text = pk_plot_tick_text(&d->x, ticks[i], d->a);
+        const int width = (int)width_of(text);
+        const int col = left + (int)lround(pk_plot_place(&d->x, ticks[i]) * (cols - 1));
+        pk_canvas_text(&canvas, col, 0, d->screen.ascii ? "+" : "┬", 0);
+        pk_canvas_text(&canvas, col + width > end ? end - width : col, 1, text, 0);
+    }
+    pk_drawing_canvas(d, &canvas);
+}
+
 void pk_draw_ranges(struct pk_drawing *d)
 {
     const unsigned label = label_width(d, PK_CHANNEL_Y);
@@ -171,6 +191,7 @@ void pk_draw_ranges(struct pk_drawing *d)
                     pk_printf(d->a, "%*s%s", (int)(label + GAP), "", pk_chart_heading(d->c, PK_CHANNEL_X)));
     for (size_t row = 0; row < d->c->rows.n && row < MOST; row++)
         draw_range(d, label, cols, row);
+    draw_axis(d, label, cols);
     pk_drawing_legend(d, pk_drawing_mark);
     if (d->c->rows.n > MOST)
         pk_drawing_line(d, pk_printf(d->a, "%zu rows more: perfkit report", d->c->rows.n - MOST));

@@ -168,10 +168,13 @@ static enum pk_code draw_by_gnuplot(struct pk_drawing *d, struct pk_out *out, st
 }
 
 /* An error where a file was to be drawn. */
-static enum pk_code nothing_to_draw(const struct pk_out *out, struct pk_err *err)
+static enum pk_code nothing_to_draw(struct pk_out *out, struct pk_err *err)
 {
-    if (!pk_out_lists(out))
+    static const char *const line[] = {"Nothing to draw: what was measured has no chart for a terminal."};
+    if (!pk_out_lists(out)) {
+        pk_out_drawing(out, "", line, 1);
         return PK_OK;
+    }
     pk_fail(err, PK_E_NOTHING, "there is no chart to draw");
     pk_why(err, "nothing that was measured has one that can be drawn this way");
     return pk_fix(err, "perfkit report draws every chart on a page");

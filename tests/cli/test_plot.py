@@ -89,6 +89,11 @@ def stand_in(folder):
     return f"{folder}:/usr/bin:/bin"
 
 
+def test_a_run_without_a_chart_says_so(perfkit, store):
+    store.run([("plain", {"n": 1}, {"forward_ns": [1e6] * 6})])
+    assert below_the_tables(perfkit, "show", "1", "--width", "100") [-1:] == ["Nothing to draw: what was measured has no chart for a terminal."]
+
+
 def test_what_cannot_be_drawn_is_refused(perfkit, store):
     attention(store)
     perfkit("show", "1", "--plot", "--format", "json").refused(2, "--plot: nothing can be drawn", "with --format table")
