@@ -35,8 +35,9 @@ def plain(text):
 
 
 def paragraph(text):
-    """One line, whose first character begins nothing."""
-    return "\\" + text if text[:1] in tuple("#|[];:") or text.startswith(("- ", ". ", "```")) else text
+    """One line, whose first character begins nothing: a list, a heading, a table, a comment; a point, which troff takes for a request when it is
+    escaped, has a character without width before it."""
+    return "\\" + text if text[:1] in tuple("#|[];:-`") else "\u200b" + text if text.startswith(".") else text
 
 
 def bold(text):

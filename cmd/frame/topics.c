@@ -18,6 +18,7 @@ static const struct {
     {"statistics", "how a verdict is decided, and how often it is wrong"},
     {"suites", "a file that lists what is measured and judged together"},
     {"store", "the SQLite file: views, export, guarantees"},
+    {"import", "results of other programs as runs"},
     {"timeline", "timelines for Perfetto: what ran when"},
     {"counters", "event counts, breakdown by kernel, roofline"},
     {"ceilings", "measured peak rates of a device"},

@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 from conftest import BINARY, Perfkit
@@ -78,6 +79,18 @@ def test_each_page_of_the_documentation_is_a_man_page(installed):
         missing = collections.Counter(words(re.sub(r"\]\([^)]*\)|<a id=.*?>|^```.*$", "", source, flags=re.M))) - collections.Counter(words(page))
         of_tables = words("\n".join(re.findall(r"^(\|.*)\n\|-", source, re.M)))  # of two columns they are left out
         assert not missing - collections.Counter(of_tables), (topic, missing)
+
+
+@needs_scdoc
+def test_text_that_begins_like_markup_is_text(tmp_path):
+    shutil.copytree(SOURCES / "docs", tmp_path / "docs")
+    begins = ("-O2 words", ".ini words", "#define words", "; words", "[x] words", "+ words", "~ words", "'x words", "a_b *c words")
+    page = "# X\n\n" + "\n\n".join(begins) + "\n\n| a | b |\n|---|---|\n|  | -x |\n| .b | #c |\n"
+    (tmp_path / "docs" / "store.md").write_text(page)
+    subprocess.run([sys.executable, SOURCES / "docs" / "man.py", "scdoc", BINARY, tmp_path / "docs", tmp_path, "perfkit-store.7"], check=True, timeout=60)
+    made = printed(tmp_path / "perfkit-store.7")
+    assert made.count(" words") == len(begins), made
+    assert not re.search(r"^\.(ini|b)", made, re.M) and "a_b *c words" in made and "\n-x\n" in made
 
 
 @needs_scdoc
