@@ -125,7 +125,7 @@ const json_t *pk_field_object(struct pk_import_reader *r, const json_t *obj, con
 int64_t pk_import_date(const char *text)
 {
     struct tm t = {0};
-    char sign = '+';
+    char sign[2] = "+";
     int hours = 0, minutes = 0, n = 0;
     if (!text || sscanf(text, "%4d-%2d-%2d%*1[T ]%2d:%2d:%2d%n", &t.tm_year, &t.tm_mon, &t.tm_mday,
                         &t.tm_hour, &t.tm_min, &t.tm_sec, &n) < 6)
@@ -134,8 +134,8 @@ int64_t pk_import_date(const char *text)
     t.tm_mon--;
     text += n;
     text += *text == '.' ? 1 + strspn(text + 1, "0123456789") : 0;
-    if (sscanf(text, "%1[+-]%2d:%2d", &sign, &hours, &minutes) < 2)
+    if (sscanf(text, "%1[+-]%2d:%2d", sign, &hours, &minutes) < 2)
         hours = minutes = 0;
-    const int64_t s = (int64_t)timegm(&t) - (sign == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
+    const int64_t s = (int64_t)timegm(&t) - (*sign == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
     return s > 0 && s < INT64_MAX / (int64_t)PK_NS_PER_S ? s * (int64_t)PK_NS_PER_S : 0;
 }
