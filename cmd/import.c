@@ -49,7 +49,7 @@ const struct pk_cmd pk_cmd_import = {
     .summary = "import results of other tools, and spooled results",
     .usage = "import FILE... [options]",
     .examples =
-        "perfkit import before.json                hyperfine, google-benchmark, pytest-benchmark\n"
+        "perfkit import before.json                hyperfine, google-benchmark, pytest-benchmark ...\n"
         "perfkit import --label main run-*.json    each file is a run; compare them with their label\n"
         "perfkit import perfkit.db.spool-12.jsonl  slices of a run whose store could not be written",
     .options = options,

@@ -22,8 +22,9 @@ static const struct pk_import_source spool = {
     .begins = "{\"type\":\"spool\"",
     .read = no_read,
 };
-static const struct pk_import_source *const sources[] = {
-    &spool, &pk_import_hyperfine, &pk_import_google_benchmark, &pk_import_pytest_benchmark};
+static const struct pk_import_source *const sources[] = {&spool, &pk_import_hyperfine,
+                                                         &pk_import_google_benchmark,
+                                                         &pk_import_pytest_benchmark, &pk_import_criterion};
 
 enum { SOURCES = sizeof sources / sizeof *sources, KEYS_MOST = 64, HEAD_BYTES = 64 };
 
@@ -59,6 +60,9 @@ static const struct pk_import_source *by_keys(const struct pk_import_reader *r)
 static const struct pk_import_source *recognise(const struct pk_import_reader *r)
 {
     char head[HEAD_BYTES + 1];
+    for (size_t i = 0; !r->f && i < SOURCES; i++)
+        if (sources[i]->folder)
+            return sources[i];
     const size_t n = fread(head, 1, HEAD_BYTES, r->f);
     head[n] = '\0';
     rewind(r->f);
@@ -89,17 +93,19 @@ static enum pk_code bad_file(const char *path, const char *why, struct pk_err *e
     return pk_fix(err, "give a file that this user can read (perfkit import -h)");
 }
 
+/* *f is NULL for a folder. */
 static enum pk_code open_file(const char *path, FILE **f, int64_t *modified_ns, struct pk_err *err)
 {
-    struct stat st;
+    struct stat st = {0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return bad_file(path, strerror(errno), err);
     const bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode); /* a pipe could be endless */
+    const bool folder = !regular && S_ISDIR(st.st_mode);
     *f = regular ? fdopen(fd, "r") : NULL;
     if (!*f) {
         close(fd);
-        return bad_file(path, "it is not a regular file", err);
+        return folder ? PK_OK : bad_file(path, "it is not a regular file", err);
     }
     *modified_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
     return PK_OK;
@@ -109,7 +115,7 @@ static enum pk_code open_file(const char *path, FILE **f, int64_t *modified_ns, 
 static void finish(struct pk_import_reader *r, int64_t modified_ns)
 {
     struct pk_imported *im = r->out;
-    if (!r->failed && ferror(r->f))
+    if (!r->failed && r->f && ferror(r->f))
         pk_import_problem(r, "the file cannot be read");
     if (!r->failed && !im->spool && !im->n_cases)
         pk_import_problem(r, "there is no result in it");
@@ -159,6 +165,8 @@ enum pk_code pk_import_read(const char *path, struct pk_import_options *o, struc
         r.source->read(&r);
     else
         pk_import_json(&r, r.source->list, r.source->element, r.source->rest);
+    if (!f && !r.failed && !out->n_cases)
+        return bad_file(path, "it is not a regular file, and not a folder with results of criterion", err);
     finish(&r, modified_ns);
     o->values += out->n_values;
     return r.failed ? err->code : PK_OK;

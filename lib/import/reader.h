@@ -42,6 +42,7 @@ struct pk_import_source {
     pk_import_json_fn *rest;    /* and then the object with an empty list; may be NULL */
     /* Any other file: whether it begins so, and its reader. */
     const char *begins;
+    bool folder; /* it is a folder, which the reader opens */
     void (*read)(struct pk_import_reader *r);
 };
 
@@ -51,7 +52,7 @@ struct pk_import_source {
         name, "ns", "lower", "time", combine, "median", "reported"                                           \
     }
 
-extern const struct pk_import_source pk_import_hyperfine, pk_import_google_benchmark,
+extern const struct pk_import_source pk_import_criterion, pk_import_hyperfine, pk_import_google_benchmark,
     pk_import_pytest_benchmark;
 
 /* --- problems --- */

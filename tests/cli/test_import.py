@@ -186,6 +186,58 @@ def test_pytest_benchmark_of_another_version(perfkit, tmp_path):
     assert not perfkit.db.exists() or not query(perfkit.db, "SELECT * FROM v_run")
 
 
+# --- criterion -----------------------------------------------------------------------------------------------------------
+
+
+def criterion(folder, full_id, name, iters, times, mode="Linear"):
+    """A benchmark as criterion leaves it, made by hand; `base` beside `new` is the run before."""
+    for which, scale in (("base", 3), ("new", 1)):
+        at = folder / full_id / which
+        at.mkdir(parents=True)
+        (at / "benchmark.json").write_text(json.dumps({**dict.fromkeys(("function_id", "value_str", "throughput")), **name, "full_id": full_id,
+                                                       "directory_name": full_id, "title": full_id}))
+        (at / "sample.json").write_text(json.dumps({"sampling_mode": mode, "iters": iters, "times": [t * scale for t in times]}))
+        (at / "estimates.json").write_text("{}")
+
+
+def test_criterion(perfkit, tmp_path):
+    folder = tmp_path / "criterion"
+    criterion(folder, "sort/unstable/64", {"group_id": "sort", "function_id": "unstable", "value_str": "64", "throughput": {"Elements": 64}},
+              [10.0, 20.0, 30.0], [5000.0, 11000.0, 15300.0])
+    criterion(folder, "sum", {"group_id": "sum"}, [1.0, 1.0], [7.0, 8.0], mode="Flat")
+    (folder / "report").mkdir()
+    (folder / "loop").symlink_to(folder)
+    row, = imported(perfkit, folder)
+    assert (row["source"], row["cases"], row["added"]) == ("criterion", 2, 2)
+    found = summaries(perfkit, row["run_id"], "time_ns")
+    assert {k: (r["median"], r["n"], r["invocations"]) for k, r in found.items()} == {
+        ("sort/unstable", '{"value":64}'): (510, 3, 1), ("sum", "{}"): (7.5, 2, 1)}
+    notes = json.loads(query(perfkit.db, "SELECT notes FROM v_slice ORDER BY case_id")[0]["notes"])
+    assert notes == {"throughput": {"Elements": 64}, "sampling_mode": "Linear"}
+    assert imported(perfkit, folder)[0]["known"] == 2
+
+
+@pytest.mark.parametrize("sample, words", [
+    ([[1.0], [2.0]], "there is no object"),  # of old versions
+    ({"sampling_mode": "Flat", "iters": [1.0], "times": [1.0, 2.0]}, "'iters' has 1 values, 'times' 2"),
+    ({"sampling_mode": "Flat", "iters": [0.0], "times": [1.0]}, "sample 0"),
+    ({"sampling_mode": "Flat", "iters": [], "times": []}, "'iters' has 0"),
+    ({"iters": [1.0], "times": [1.0]}, "sampling_mode"),
+])
+def test_broken_criterion(perfkit, tmp_path, sample, words):
+    criterion(tmp_path, "sum", {"group_id": "sum"}, [1.0], [1.0])
+    (tmp_path / "sum" / "new" / "sample.json").write_text(json.dumps(sample))
+    perfkit("import", tmp_path).refused(1, words, "sum/new/sample.json")
+
+
+def test_criterion_follows_no_links(perfkit, tmp_path):
+    criterion(tmp_path / "a", "sum", {"group_id": "sum"}, [1.0], [1.0])
+    sample = tmp_path / "a" / "sum" / "new" / "sample.json"
+    sample.rename(tmp_path / "elsewhere")
+    sample.symlink_to(tmp_path / "elsewhere")
+    perfkit("import", tmp_path / "a").refused(1, "sample.json")
+
+
 # --- comparing what was imported -----------------------------------------------------------------------------------------
 
 
