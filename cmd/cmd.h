@@ -61,6 +61,7 @@ struct pk_cmd {
     const char *const *
         text_formats; /* more formats, NULL-terminated: what the command itself writes to app->text; NULL = none */
     bool plots;       /* it draws a chart with --plot */
+    const char *output; /* the file that it writes without -o; NULL = standard output */
     bool hidden;
     bool explains; /* help: runs, too, where the environment or a config file is wrong */
     enum pk_code (*run)(struct pk_app *app, struct pk_err *err);

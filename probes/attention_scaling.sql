@@ -290,6 +290,97 @@ LEFT JOIN attention_crossed f ON f.run_id = c.run_id AND f.variant = c.variant A
 WHERE c.run_id = :run
 ORDER BY c.variant, min(c.ordinal) OVER (PARTITION BY c.other_axes), c.d_model;
 
+-- Charts. Time and memory over seq_len, of each pass; a case without memory for it stands as OOM.
+
+-- view: attention_apart
+SELECT c.*, iif(o.n > 1, coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(c.other_axes)), ''), '') AS apart
+FROM attention_case c JOIN (SELECT run_id, count(DISTINCT coalesce(other_axes, '')) AS n FROM attention_case GROUP BY run_id) o ON o.run_id = c.run_id;
+
+-- view: attention_drawn
+SELECT c.*, q.metric, q.place, iif(d.n > 1, printf('%s, d_model %d', q.what, c.d_model), q.what) || c.apart AS drawing,
+       CASE q.place WHEN 1 THEN c.forward_ns ELSE c.backward_ns END AS time_ns,
+       CASE q.place WHEN 1 THEN c.forward_ci_low_ns ELSE c.backward_ci_low_ns END AS low_ns,
+       CASE q.place WHEN 1 THEN c.forward_ci_high_ns ELSE c.backward_ci_high_ns END AS high_ns
+FROM attention_apart c
+JOIN (SELECT run_id, count(DISTINCT d_model) AS n FROM attention_case GROUP BY run_id) d ON d.run_id = c.run_id
+JOIN (SELECT 1 AS place, 'Forward' AS what, 'forward_ns' AS metric UNION ALL SELECT 2, 'Backward', 'backward_ns') q
+WHERE c.status <> 'skipped';
+
+-- chart: time
+-- title: Time over sequence length
+-- mark: line
+-- x: seq_len log2
+-- y: time_ns log
+-- interval: low_ns high_ns
+-- color: variant
+-- facet: drawing
+-- label: missing
+-- column: seq_len | Sequence length
+-- column: time_ns | Time (ms) | ms | 3
+-- column: low_ns | From (ms) | ms | 3
+-- column: high_ns | To (ms) | ms | 3
+-- column: variant | Variant | text
+-- column: drawing | Pass | text
+-- column: missing | Not measured | text
+-- note: SELECT 'Time grows with seq_len to the power of ' || group_concat(printf('%.2f (%s%s)', slope, variant, iif(n > 1, ', d_model ' || d_model, '')), ', ') || ' in the forward pass.'
+--   FROM (SELECT slope, variant, fixed ->> 'd_model' AS d_model, count(*) OVER (PARTITION BY variant) AS n FROM v_fit
+--         WHERE run_id = :run AND metric = 'forward_ns' ORDER BY variant, d_model LIMIT 12) HAVING count(*) > 0
+SELECT seq_len, time_ns, low_ns, high_ns, variant, drawing, iif(status = 'OK', NULL, status) AS missing FROM attention_drawn
+WHERE run_id = :run AND (time_ns IS NOT NULL OR status <> 'OK') ORDER BY other_axes, d_model, place, ordinal;
+
+-- chart: memory
+-- title: Memory over sequence length
+-- mark: line
+-- x: seq_len log2
+-- y: bytes log
+-- color: variant
+-- facet: drawing
+-- label: missing
+-- column: seq_len | Sequence length
+-- column: bytes | Memory (GB) | bytes>GB | 4
+-- column: variant | Variant | text
+-- column: drawing | Of | text
+-- column: missing | Not measured | text
+SELECT seq_len, iif(place = 1, peak_bytes, before_backward_bytes) AS bytes, variant,
+       replace(replace(drawing, 'Forward', 'Peak'), 'Backward', 'Before backward') AS drawing, iif(status = 'OK', NULL, status) AS missing FROM attention_drawn
+WHERE run_id = :run AND (peak_bytes IS NOT NULL OR status <> 'OK') ORDER BY other_axes, d_model, place, ordinal;
+
+-- chart: speedup
+-- title: Speed-up against vanilla, forward and backward together
+-- mark: cells
+-- x: seq_len
+-- y: d_model
+-- color: total_speedup log
+-- facet: variant
+-- label: text
+-- guide: 1
+-- column: seq_len | Sequence length
+-- column: d_model | d_model
+-- column: total_speedup | Speed-up | x | 2
+-- column: variant | Variant | text
+-- column: text | Text | text
+-- note: SELECT 'A speed-up whose interval contains 1, or is missing, has a question mark.' FROM attention_pair WHERE run_id = :run AND variant <> 'vanilla'
+--   AND total_speedup IS NOT NULL AND coalesce(in_words(total_speedup_low, total_speedup_high), 'not told apart') = 'not told apart' LIMIT 1
+SELECT p.seq_len, p.d_model, p.total_speedup, p.variant || a.apart AS variant,
+       CASE WHEN p.total_speedup IS NULL THEN iif(p.status = 'OK', 'no vanilla', p.status)
+            ELSE printf('%.2f', p.total_speedup) || iif(coalesce(in_words(p.total_speedup_low, p.total_speedup_high), 'not told apart') = 'not told apart', ' ?', '') END AS text
+FROM attention_pair p JOIN attention_apart a USING (case_id)
+WHERE p.run_id = :run AND p.variant <> 'vanilla' AND p.status <> 'skipped'
+  AND EXISTS (SELECT 1 FROM attention_case v WHERE v.run_id = :run AND v.variant = 'vanilla')
+ORDER BY p.variant, a.apart, p.d_model DESC, p.seq_len;
+
+-- chart: change
+-- title: From vanilla to each variant, forward and backward together
+-- mark: range
+-- x: total_ns log
+-- y: name
+-- color: variant
+-- column: total_ns | Time (ms) | ms | 3
+-- column: name | Case | text
+-- column: variant | Variant | text
+SELECT total_ns, printf('d_model %d, seq_len %d', d_model, seq_len) || apart AS name, variant
+FROM attention_apart WHERE run_id = :run AND total_ns IS NOT NULL ORDER BY other_axes, d_model, seq_len, ordinal LIMIT 200;
+
 -- Findings, in order of worth. Of each variant the largest case that vanilla has, too.
 
 -- finding: speedup

@@ -151,6 +151,8 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
     enum pk_format format;
     struct pk_output output = {0};
     struct pk_err late = {0};
+    if (!app->globals->output)
+        app->globals->output = c->output;
     const char *format_name = c->format_first ? app->args.v[0] : app->globals->format;
     if (has_text_format(c, format_name))
         format_name = pk_format_names[PK_FMT_JSON]; /* of tables, of which there are none */

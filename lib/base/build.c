@@ -17,6 +17,7 @@ const struct pk_feature pk_features[] = {
     {"zstd", "zstd for shards", PK_ZSTD_UNAVAILABLE, PK_ZSTD_ENABLE},
     {"isal", "the gzip format by ISA-L for shards", PK_ISAL_UNAVAILABLE, PK_ISAL_ENABLE},
     {"xxhash", "checksums of shards", PK_XXHASH_UNAVAILABLE, PK_XXHASH_ENABLE},
+    {"charts", "charts in report pages", PK_CHARTS_UNAVAILABLE, PK_CHARTS_ENABLE},
     {NULL},
 };
 

@@ -36,7 +36,7 @@ struct pk_out *pk_out_open(FILE *f, const struct pk_out_options *opt)
     struct pk_out *o = pk_new(&a, struct pk_out);
     o->arena = a;
     o->opt = *opt;
-    o->writer = writers[opt->format];
+    o->writer = opt->writer ? opt->writer : writers[opt->format];
     o->sink.f = f;
     o->sink.grace.stop_flag = opt->stop_flag;
     o->buf.arena = &o->arena;

@@ -102,11 +102,14 @@ struct pk_column {
         interval; /* the lower end of an interval, and the next column is the upper end: people get both in one, "1.8–13.0" */
 };
 
+struct pk_writer; /* out/writer.h */
+
 struct pk_out_options {
     enum pk_format format;
-    bool color;                                         /* caller has applied --color, NO_COLOR, isatty */
-    unsigned width;                                     /* 0 = no limit (not a terminal): never truncate */
-    unsigned height;                                    /* lines of the screen; 0 = no limit: pk_out_short */
+    const struct pk_writer *writer; /* writes in place of that of the format; NULL = none */
+    bool color;                     /* caller has applied --color, NO_COLOR, isatty */
+    unsigned width;                 /* 0 = no limit (not a terminal): never truncate */
+    unsigned height;                /* lines of the screen; 0 = no limit: pk_out_short */
     FILE *(*next_file)(void *files, const char *table); /* csv: opens where the next table goes, instead of
                                                           to one stream; NULL when it cannot. NULL = one stream */
     void *files;

@@ -1,4 +1,4 @@
-/* Writer: the interface of an output format. Used inside lib/out only.
+/* Writer: the interface of an output format. Used by lib/out and by the page of lib/report.
  *
  * out.c keeps the state that all formats share and calls the hooks in this order; every hook runs with the C.UTF-8 locale
  * in this thread, so numbers and widths do not depend on the user's. To add a format: one file with one const struct

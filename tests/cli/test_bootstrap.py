@@ -143,7 +143,8 @@ def machine(bootstrap):
     old = 'export PATH="/usr/bin:/bin:$PATH"'
     assert old in text
     # Whatever else this machine lacks is there.
-    script.write_text(text.replace(old, f'export PATH="{stubs}:/usr/bin:/bin"').replace("case $1 in\n    cmd)", "case $1 in\n    lib | header | python | cmd) ;;\n    cmd)"))
+    script.write_text(text.replace(old, f'export PATH="{stubs}:/usr/bin:/bin"').replace("case $1 in\n    cmd)", "case $1 in\n    lib | header | python | cmd) ;;\n    cmd)")
+                      .replace("-s build/report.js", "-s /bin/sh"))
 
     def call(*args, **env):
         (bootstrap.root / "calls").write_text("")
@@ -213,3 +214,19 @@ def test_a_wrong_cuda_home_does_not_hide_the_usual_toolkit(tmp_path):
     assert "WARNING: CUDA_HOME is /nonexistent" in r.stdout and "/usr/local/cuda/bin/nvcc is taken" in r.stdout, r.stdout
     config = next((tmp_path / "build").rglob("build_config.h")).read_text()
     assert "#define PK_HAVE_CUDA\n" in config, config
+
+
+def test_the_chart_bundle_is_fetched_once(bootstrap):
+    """From the package's own call, with a stand-in for it; a second call needs no package."""
+    wheel(bootstrap.root / "wheels", "vl-convert-python", "1.9.5", {"vl_convert.py": "def javascript_bundle():\n    return 'window.vegaEmbed = 1;'\n"})
+    p = bootstrap("charts")
+    assert p.returncode == 0 and p.stdout == "build/report.js\n", p.stderr
+    assert (bootstrap.root / "build" / "report.js").read_text() == "window.vegaEmbed = 1;"
+    again = bootstrap("charts", PIP_FIND_LINKS="/nowhere")
+    assert again.returncode == 0 and "fetching" not in again.stderr, again.stderr
+
+
+def test_without_a_network_there_is_no_chart_bundle(bootstrap):
+    p = bootstrap("charts")
+    assert p.returncode == 1 and "the chart bundle could not be fetched" in p.stderr and "-Dreport_js=FILE" in p.stderr, p.stderr
+    assert not (bootstrap.root / "build" / "report.js").exists()

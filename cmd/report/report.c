@@ -1,0 +1,95 @@
+/* Report: one self-contained HTML page of runs, with charts. */
+#include "report/report.h"
+
+#include "bench/record/runinfo.h"
+#include "cmd/compare/compare.h"
+#include "out/output/output.h"
+
+#include <string.h>
+
+struct options {
+    struct pk_verdict_options verdict;
+};
+
+static const struct pk_opt options[] = {
+    {.rows = pk_verdict_rows, .offset = offsetof(struct options, verdict)},
+    {0},
+};
+
+struct compared {
+    struct pk_stored_pair pair;
+    struct pk_arena *arena;
+};
+
+static enum pk_code print(void *user, struct pk_out *out, struct pk_err *err)
+{
+    const struct compared *c = user;
+    pk_stored_print(&c->pair, out, c->arena);
+    return PK_OK;
+}
+
+static enum pk_code open_runs(struct pk_app *app, struct pk_page_run *runs, size_t n, struct pk_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *ref = app->args.n ? app->args.v[i] : "@";
+        if (pk_open_run(app, ref, &runs[i].store, &runs[i].run_id, err))
+            return err->code;
+        const char *colon = strrchr(ref, ':');
+        runs[i].name =
+            pk_printf(app->arena, "%.*s%lld", colon && !strchr(colon, '/') ? (int)(colon - ref + 1) : 0, ref,
+                      (long long)runs[i].run_id);
+    }
+    return PK_OK;
+}
+
+/* The first run with the last one, unless they cannot be compared. */
+static enum pk_code compare(struct pk_app *app, struct compared *c, struct pk_page_options *r,
+                            struct pk_err *err)
+{
+    struct options *o = app->options;
+    struct pk_threshold *thresholds;
+    if (pk_verdict_options_check(app, &o->verdict, &thresholds, err) || r->n < 2)
+        return err->code;
+    if (pk_stored_judge(app, app->args.v[0], app->args.v[r->n - 1], &o->verdict, thresholds, &c->pair, err))
+        return err->code;
+    r->unlike =
+        c->pair.unlike.code ? pk_printf(app->arena, "%s: %s", c->pair.unlike.what, c->pair.unlike.why) : NULL;
+    return PK_OK;
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    struct compared c = {.arena = app->arena};
+    const struct pk_printed comparison = {print, &c, "the comparison"};
+    struct pk_page_options r = {
+        .n = app->args.n ? app->args.n : 1,
+        .command = pk_shell_line((const char *const *)app->argv, (size_t)app->argc, app->arena),
+        .stop_flag = &pk_stop_flag};
+    struct pk_page_run *runs = pk_new_n(app->arena, struct pk_page_run, r.n);
+    r.runs = runs;
+    enum pk_code rc = open_runs(app, runs, r.n, err);
+    if (!rc)
+        rc = compare(app, &c, &r, err);
+    if (!rc && r.n > 1 && !r.unlike)
+        r.comparison = &comparison;
+    if (!rc)
+        rc = pk_page_write(&r, app->text, app->arena, err);
+    for (size_t i = 0; i < r.n; i++)
+        pk_store_close(runs[i].store);
+    app->closing_note = pk_printf(app->arena, "written to %s", app->globals->output);
+    return rc;
+}
+
+const struct pk_cmd pk_cmd_report = {
+    .name = "report",
+    .summary = "one self-contained HTML page of runs, with charts",
+    .usage = "report [RUN...] [-o FILE.html]",
+    .examples = "perfkit report                          the newest run, into report.html\n"
+                "perfkit report @~1 @ -o change.html     two runs, compared\n"
+                "perfkit report colleague.db:nightly",
+    .options = options,
+    .options_bytes = sizeof(struct options),
+    .exact_args = "0+",
+    .output = "report.html",
+    .run = run,
+};

@@ -1,0 +1,68 @@
+/* Charts: figures of a page, each with its rows folded beneath. */
+#include "report/parts.h"
+
+#include "bench/probe.h"
+#include "report/html.h"
+
+/* The rows that are drawn, as a table: it is what there is without JavaScript. */
+static enum pk_code put_rows(struct pk_page *p, const struct pk_chart *c, struct pk_err *err)
+{
+    struct pk_page_tables t = {.page = p, .headline = ""};
+    struct pk_out *out = pk_page_out(&t);
+    pk_out_table(out, c->name, pk_printf(p->a, "Rows of this chart: %s", c->title), c->columns,
+                 c->rows.n_cols);
+    for (size_t row = 0; row < c->rows.n; row++)
+        pk_out_row(out, &c->rows.cells[row * c->rows.n_cols]);
+    return pk_out_close(out, err);
+}
+
+static enum pk_code put_chart(struct pk_page *p, const struct pk_chart *c, struct pk_err *err)
+{
+    size_t drawn;
+    json_t *spec = pk_page_spec(c, &drawn);
+    pk_html(p->f, "<figure>\n<figcaption>%</figcaption>\n<div class=\"chart\" data-chart=\"%\"></div>\n",
+            c->title, pk_printf(p->a, "%zu", json_array_size(p->charts)));
+    json_array_append_new(p->charts, spec ? spec : json_null());
+    if (drawn < c->rows.n)
+        pk_html(p->f, "<p class=\"note\">% of % rows are drawn, evenly chosen.</p>\n",
+                pk_printf(p->a, "%zu", drawn), pk_printf(p->a, "%zu", c->rows.n));
+    for (size_t i = 0; i < c->n_notes; i++)
+        pk_html(p->f, "<p class=\"note\">%</p>\n", c->notes[i]);
+    if (put_rows(p, c, err))
+        return err->code;
+    pk_html(p->f, "</figure>\n");
+    return PK_OK;
+}
+
+static enum pk_code put_charts(struct pk_page *p, const struct pk_page_run *run, const char *text,
+                               const char *name, struct pk_err *err)
+{
+    const struct pk_param param = pk_param_int(":run", run->run_id);
+    struct pk_chart *v;
+    size_t n;
+    if (pk_charts_read(run->store, text, name, &param, 1, p->a, &v, &n, err))
+        return err->code;
+    for (size_t i = 0; i < n; i++)
+        if (put_chart(p, &v[i], err))
+            return err->code;
+    return PK_OK;
+}
+
+enum pk_code pk_page_charts(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err)
+{
+    static const char *const general[] = {"gate_verdicts", "samples"};
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows experiments;
+    const struct pk_param param = pk_param_int(":run", run->run_id);
+    if (pk_query(run->store, "experiments", &param, 1, &a, &experiments, err))
+        return err->code;
+    for (size_t i = 0; i < experiments.n; i++) {
+        const struct pk_probe *probe = pk_probe_find(experiments.cells[i * experiments.n_cols].s);
+        if (probe && *pk_probe_sql(probe) && put_charts(p, run, pk_probe_sql(probe), NULL, err))
+            return err->code;
+    }
+    for (size_t i = 0; i < sizeof general / sizeof *general; i++)
+        if (put_charts(p, run, NULL, general[i], err))
+            return err->code;
+    return PK_OK;
+}

@@ -1,0 +1,108 @@
+"use strict";
+/* What a page does with JavaScript: draws the charts from its block of JSON, and copies tables. All texts are set as text. */
+(() => {
+  const charts = JSON.parse(document.getElementById("perfkit-charts").textContent);
+  const places = [...document.querySelectorAll("[data-chart]")];
+  const drawn = new Map();
+
+  /* Colours of text and lines are those of the page, light or dark; colours of series have a contrast of 3 to both grounds. */
+  const ink = "currentColor", faint = "#8886";
+  const text = {labelColor: ink, titleColor: ink, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 500};
+  const config = {
+    background: null,
+    axis: {...text, domainColor: ink, tickColor: ink, gridColor: faint, gridOpacity: 0.5, titlePadding: 8},
+    legend: {...text, symbolSize: 90},
+    header: {...text, labelFontWeight: 500},
+    view: {stroke: faint},
+    text: {color: ink},
+    range: {
+      category: ["#0072b2", "#d55e00", "#009170", "#b5609a", "#7f7f7f", "#a07400", "#5f6fd0", "#c2484a"],
+      symbol: ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left"],
+    },
+  };
+
+  /* A chart is as wide as its place; facets are in as many columns as there is room for. */
+  const fitted = (chart, width) => {
+    const spec = JSON.parse(JSON.stringify(chart));
+    if (!spec.facet) {
+      spec.width = Math.max(width, 200);
+      spec.autosize = {type: "fit-x", contains: "padding"};
+      return spec;
+    }
+    const values = new Set(spec.data.values.map((row) => row.f)).size;
+    const most = Math.max(1, Math.min(values, Math.floor(width / 300), 3));
+    const columns = Math.ceil(values / Math.ceil(values / most));
+    spec.columns = columns;
+    spec.spec.width = Math.max(120, Math.floor((width - 75 - 25 * (columns - 1)) / columns));
+    return spec;
+  };
+
+  const draw = (place) => {
+    const width = place.clientWidth;
+    const before = drawn.get(place);
+    if (!window.vegaEmbed || !width || (before && before.width === width)) return;
+    if (before && before.view) before.view.finalize();
+    drawn.set(place, {width});
+    const options = {mode: "vega-lite", config, renderer: "svg", actions: false, ast: true, defaultStyle: false,
+      tooltip: {theme: "custom", disableDefaultStyle: true}};
+    window.vegaEmbed(place, fitted(charts[Number(place.dataset.chart)], width), options).then((result) => {
+      drawn.get(place).view = result;
+      place.dataset.drawn = "yes";
+    }, (error) => {
+      place.textContent = "This chart could not be drawn: " + error.message;
+      place.dataset.drawn = "no";
+    });
+  };
+  const drawAll = () => places.forEach(draw);
+
+  const cells = (row) => [...row.cells].map((cell) => cell.textContent.trim());
+  const markdown = (table) => {
+    const line = (texts) => "| " + texts.map((t) => t.replace(/[|\\]/g, "\\$&").replace(/</g, "&lt;")).join(" | ") + " |";
+    const [head, ...rows] = [...table.rows];
+    const rule = "|" + [...head.cells].map((c) => c.classList.contains("l") ? ":---" : "---:").join("|") + "|";
+    return [line(cells(head)), rule, ...rows.map((r) => line(cells(r)))].join("\n") + "\n";
+  };
+  const csv = (table) => [...table.rows].map((row) => cells(row).map((t) => {
+    const safe = /^[=+@\t\r]|^-[^\d.]/.test(t) ? "'" + t : t; /* no formula for a spreadsheet */
+    return /[",\n]/.test(safe) ? '"' + safe.replace(/"/g, '""') + '"' : safe;
+  }).join(",")).join("\n") + "\n";
+
+  const copy = (button, text) => {
+    const said = button.textContent;
+    const done = () => {
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = said; }, 1500);
+    };
+    const byHand = () => {
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+      done();
+    };
+    if (navigator.clipboard) navigator.clipboard.writeText(text).then(done, byHand);
+    else byHand();
+  };
+  for (const table of document.querySelectorAll("table[data-name]")) {
+    const tools = document.createElement("div");
+    tools.className = "tools";
+    for (const [what, make] of [["Copy as Markdown", markdown], ["Copy as CSV", csv]]) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = what;
+      button.setAttribute("aria-label", what + ": " + table.dataset.name);
+      button.addEventListener("click", () => copy(button, make(table)));
+      tools.append(button);
+    }
+    table.parentNode.before(tools);
+  }
+
+  let soon;
+  window.addEventListener("resize", () => {
+    clearTimeout(soon);
+    soon = setTimeout(drawAll, 150);
+  });
+  drawAll();
+})();

@@ -1,0 +1,49 @@
+/* Parts: what the files of a page share. Private to lib/report. */
+#pragma once
+
+#include "out/out.h"
+#include "report/report.h"
+#include "store/table/chart.h"
+#include "json/json.h"
+
+enum { PK_PAGE_ROWS = 500 }; /* of a table; a note counts those that are left out */
+
+/* The page being written. */
+struct pk_page {
+    const struct pk_page_options *report;
+    FILE *f;
+    struct pk_arena *a;
+    json_t *charts; /* specifications, in the order of their places */
+    json_t *runs;   /* the figures of each run */
+};
+
+/* Tables on their way into the page: pk_out_options.files. */
+struct pk_page_tables {
+    struct pk_page *page;
+    const struct pk_page_run *run;
+    const char *headline; /* the table that is open, all others are folded; NULL = all are open */
+    void (*before)(
+        struct pk_page_tables *t); /* writes what stands between findings and tables, once; NULL = nothing */
+    enum pk_code code;             /* of that */
+    struct pk_err *err;
+};
+
+/* html_table.c: into the page; each table is an element that can be folded, and the table "findings" is a list. */
+struct pk_out *pk_page_out(struct pk_page_tables *t);
+
+/* run_section.c: */
+enum pk_code pk_page_run_section(struct pk_page *p, const struct pk_page_run *run,
+                                 struct pk_err *err) PK_MUST_CHECK;
+
+/* charts.c: those of a run's experiments, then those that every run has. */
+enum pk_code pk_page_charts(struct pk_page *p, const struct pk_page_run *run,
+                            struct pk_err *err) PK_MUST_CHECK;
+
+/* data.c: adds the figures of a run to p->runs. */
+enum pk_code pk_page_data(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err) PK_MUST_CHECK;
+
+/* vega.c: the rows of a chart as a Vega-Lite specification, which is whole: data, encodings, and a width that a page changes to fit its
+ * own. It names no URL. Texts of rows are values of its data, never part of an expression. Fields of the data: x, x2, y, lo, hi, c (colour),
+ * f (facet), fit, t (label). A chart draws at most so many rows: of more, some that are evenly chosen; *drawn says how many. */
+enum { PK_PAGE_DRAWN = 4000 };
+json_t *pk_page_spec(const struct pk_chart *c, size_t *drawn);

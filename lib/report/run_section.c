@@ -1,0 +1,127 @@
+/* Run section: all that a page says of one run. */
+#include "report/parts.h"
+
+#include "bench/probe.h"
+#include "bench/tables/tables.h"
+#include "judge/report/ranking.h"
+#include "report/html.h"
+#include "store/table/table.h"
+
+#include <string.h>
+
+/* A list of the texts in the first column of a query, in an element of a class. */
+static enum pk_code put_list(struct pk_page *p, const struct pk_page_run *run, const char *query,
+                             const char *class, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows r;
+    const struct pk_param param = pk_param_int(":run", run->run_id);
+    if (pk_query(run->store, query, &param, 1, &a, &r, err))
+        return err->code;
+    if (r.n)
+        pk_html(p->f, "<ul class=\"%\">\n", class);
+    for (size_t i = 0; i < r.n; i++)
+        pk_html(p->f, "<li>%</li>\n", pk_cell_string(&r.cells[i * r.n_cols]));
+    if (r.n)
+        pk_html(p->f, "</ul>\n");
+    return PK_OK;
+}
+
+static void put_charts(struct pk_page_tables *t)
+{
+    t->code = put_list(t->page, t->run, "doubt_lines", "doubts", t->err);
+    if (!t->code)
+        t->code = pk_page_charts(t->page, t->run, t->err);
+    pk_html(t->page->f, "<h3>Tables</h3>\n");
+}
+
+/* The name of the first choice for the headline table of a text; "" = it has none. */
+static const char *headline_of(const char *text, struct pk_arena *a)
+{
+    struct pk_section *v;
+    struct pk_err ignored;
+    size_t n;
+    const char *name = "";
+    if (pk_sections(text, a, &v, &n, &ignored))
+        return name;
+    for (size_t i = 0; i < n; i++)
+        if (v[i].kind == PK_SECTION_TABLE && v[i].headline == 1)
+            name = v[i].name;
+    return name;
+}
+
+static enum pk_code put_tables(struct pk_page *p, const struct pk_page_run *run, const struct pk_probe *probe,
+                               struct pk_err *err)
+{
+    struct pk_err late;
+    struct pk_page_tables t = {.page = p, .run = run, .before = put_charts, .err = err};
+    t.headline = probe ? headline_of(pk_probe_sql(probe), p->a) : NULL;
+    struct pk_out *out = pk_page_out(&t);
+    enum pk_code code = pk_run_all_tables(run->store, run->run_id, out, err);
+    if (!code)
+        code = pk_ranking_print(run->store, run->run_id, out, err);
+    code = code ? code : t.code;
+    const enum pk_code closed = pk_out_close(out, code ? &late : err);
+    return code ? code : closed;
+}
+
+static enum pk_code put_environment(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows r;
+    const struct pk_param param = pk_param_int(":run", run->run_id);
+    if (pk_query(run->store, "report_facts", &param, 1, &a, &r, err))
+        return err->code;
+    pk_html(p->f, "<h3>Environment</h3>\n<table class=\"facts\">\n");
+    for (size_t i = 0; i < r.n; i++)
+        pk_html(p->f, "<tr><th scope=\"row\">%</th><td>%</td></tr>\n", pk_cell_string(&r.cells[i * r.n_cols]),
+                pk_cell_string(&r.cells[i * r.n_cols + 1]));
+    pk_html(p->f, "</table>\n");
+    return PK_OK;
+}
+
+static enum pk_code put_commands(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows r;
+    const struct pk_param param = pk_param_int(":run", run->run_id);
+    if (pk_query(run->store, "report_command", &param, 1, &a, &r, err))
+        return err->code;
+    const char *show = pk_run_show_command(run->store, run->run_id, "", &a);
+    pk_html(p->f, "<h3>Commands</h3>\n<p>It was measured by</p>\n<pre>%</pre>\n",
+            r.n ? pk_cell_string(&r.cells[0]) : "");
+    if (show)
+        pk_html(p->f, "<p>All tables in a terminal, and this page again:</p>\n<pre>% --tables all\n%</pre>\n",
+                show, p->report->command);
+    return PK_OK;
+}
+
+static enum pk_code put_run(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows experiments, title;
+    const struct pk_param params[] = {pk_param_int(":run", run->run_id), pk_param_int(":kept", 1)};
+    if (pk_query(run->store, "experiments", params, 1, &a, &experiments, err) ||
+        pk_query(run->store, "run_title", PK_PARAMS(params), &a, &title, err))
+        return err->code;
+    const char *name = experiments.n ? pk_cell_string(&experiments.cells[0]) : "a run without cases";
+    pk_html(p->f, "<section id=\"run-%\">\n<h2>%</h2>\n<p class=\"soft\">%</p>\n", run->name, name,
+            title.n ? pk_cell_string(&title.cells[0]) : "");
+    if (put_tables(p, run, experiments.n ? pk_probe_find(name) : NULL, err) || put_environment(p, run, err))
+        return err->code;
+    pk_html(p->f, "<h3>Methods</h3>\n");
+    if (put_list(p, run, "report_methods", "methods", err) || put_commands(p, run, err))
+        return err->code;
+    pk_html(p->f, "</section>\n");
+    return pk_page_data(p, run, err);
+}
+
+enum pk_code pk_page_run_section(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err)
+{
+    struct pk_err second;
+    if (pk_store_narrow(run->store, run->run_id, err))
+        return err->code;
+    const enum pk_code written = put_run(p, run, err);
+    const enum pk_code widened = pk_store_widen(run->store, written ? &second : err);
+    return written ? written : widened;
+}

@@ -1,0 +1,388 @@
+/* Vega: the layers of each mark, and the channels of all. */
+#include "report/parts.h"
+
+#include "base/err.h"
+#include "out/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const fields[PK_CHANNELS] = {"x", "x2", "y", "lo", "hi", "c", "f", "fit", "t"};
+
+/* --- data --- */
+
+static json_t *value_of(const struct pk_chart *c, size_t row, enum pk_channel channel)
+{
+    enum { LONGEST = 200 };
+    const struct pk_cell *cell = pk_chart_cell(c, row, channel);
+    const double number = pk_chart_number(c, row, channel);
+    const bool is_log =
+        c->encoding.scale[channel] == PK_SCALE_LOG || c->encoding.scale[channel] == PK_SCALE_LOG2;
+    if (cell->type == PK_CELL_TEXT) {
+        PK_ARENA_CLEANUP struct pk_arena a = {0};
+        struct pk_buf b = {.arena = &a};
+        pk_text_safe(&b, cell->s);
+        const char *text = pk_buf_text(&b);
+        size_t n = strlen(text) > LONGEST ? LONGEST : strlen(text);
+        while (n && n == LONGEST && ((unsigned char)text[n] & 0xc0) == 0x80) /* not within a character */
+            n--;
+        return json_stringn(text, n);
+    }
+    if (cell->type == PK_CELL_INT && number == (double)cell->i)
+        return is_log && cell->i <= 0 ? json_null() : json_integer(cell->i);
+    return is_log && !(number > 0) ? json_null() : pk_json_real(number);
+}
+
+static json_t *values_of(const struct pk_chart *c, size_t *drawn)
+{
+    json_t *values = json_array();
+    const size_t n = c->rows.n, most = n < PK_PAGE_DRAWN ? n : PK_PAGE_DRAWN;
+    for (size_t i = 0; i < most; i++) {
+        json_t *row = json_object();
+        for (size_t k = 0; k < PK_CHANNELS; k++)
+            if (c->encoding.key[k])
+                json_object_set_new(row, fields[k], value_of(c, i * n / most, (enum pk_channel)k));
+        json_array_append_new(values, row);
+    }
+    *drawn = most;
+    return json_pack("{s:o}", "values", values);
+}
+
+/* The longest text of an ordinal channel. */
+static size_t longest(const struct pk_chart *c, enum pk_channel channel)
+{
+    size_t most = 0;
+    for (size_t row = 0; row < c->rows.n; row++) {
+        const size_t n = strlen(pk_cell_string(pk_chart_cell(c, row, channel)));
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* The values of a channel, each once, in the order of the rows; NULL when there are more than `most`. */
+static json_t *distinct(const struct pk_chart *c, enum pk_channel channel, size_t most)
+{
+    json_t *list = json_array();
+    for (size_t row = 0; row < c->rows.n && json_array_size(list) <= most; row++) {
+        json_t *value = value_of(c, row, channel);
+        size_t i = 0;
+        while (i < json_array_size(list) && !json_equal(json_array_get(list, i), value))
+            i++;
+        if (i == json_array_size(list) && !json_is_null(value))
+            json_array_append(list, value);
+        json_decref(value);
+    }
+    if (json_array_size(list) <= most)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+/* How many values that are not NULL a channel has. */
+static size_t places(const struct pk_chart *c, enum pk_channel channel)
+{
+    json_t *list = distinct(c, channel, c->rows.n);
+    const size_t n = json_array_size(list);
+    json_decref(list);
+    return n;
+}
+
+static bool has(const struct pk_chart *c, enum pk_channel channel)
+{
+    return c->encoding.key[channel] != NULL;
+}
+
+/* Whether a row has a value in a channel. */
+static bool has_values(const struct pk_chart *c, enum pk_channel channel)
+{
+    size_t row = 0;
+    while (row < c->rows.n && pk_chart_cell(c, row, channel)->type == PK_CELL_NULL)
+        row++;
+    return row < c->rows.n;
+}
+
+/* --- channels --- */
+
+static json_t *scale_of(const struct pk_chart *c, enum pk_channel channel)
+{
+    const enum pk_chart_mark mark = c->encoding.mark;
+    const bool from_zero = mark == PK_MARK_BAR || mark == PK_MARK_STACK || mark == PK_MARK_AREA;
+    switch (c->encoding.scale[channel]) {
+    case PK_SCALE_LOG:
+        return json_pack("{s:s, s:b}", "type", "log", "nice", 0);
+    case PK_SCALE_LOG2:
+        return json_pack("{s:s, s:i, s:b}", "type", "log", "base", 2, "nice", 0);
+    default:
+        return json_pack("{s:b}", "zero", channel == PK_CHANNEL_Y && from_zero);
+    }
+}
+
+static json_t *axis_of(const struct pk_chart *c, enum pk_channel channel)
+{
+    enum { SHORT = 6, TICKS = 10 };
+    const bool is_ordinal = pk_chart_is_ordinal(c, channel);
+    const bool slanted = is_ordinal && channel == PK_CHANNEL_X && longest(c, channel) > SHORT;
+    const bool doubles = c->encoding.scale[channel] == PK_SCALE_LOG2;
+    json_t *axis = json_pack("{s:b, s:i}", "labelOverlap", !is_ordinal, "labelLimit", 180);
+    if (channel == PK_CHANNEL_X)
+        json_object_set_new(axis, "labelAngle", json_integer(slanted ? -35 : 0));
+    json_t *values = doubles ? distinct(c, channel, TICKS) : NULL;
+    if (values)
+        json_object_set_new(axis, "values", values);
+    else if (!is_ordinal)
+        json_object_set_new(axis, "tickCount", json_integer(6));
+    return axis;
+}
+
+/* An axis of a drawing. */
+static json_t *position(const struct pk_chart *c, enum pk_channel channel)
+{
+    json_t *p = json_pack("{s:s, s:s, s:o}", "field", fields[channel], "title", pk_chart_heading(c, channel),
+                          "axis", axis_of(c, channel));
+    if (pk_chart_is_ordinal(c, channel)) {
+        json_object_set_new(p, "type", json_string("ordinal"));
+        json_object_set_new(p, "sort", json_null());
+    } else {
+        json_object_set_new(p, "type", json_string("quantitative"));
+        json_object_set_new(p, "scale", scale_of(c, channel));
+    }
+    return p;
+}
+
+static json_t *series(const struct pk_chart *c)
+{
+    json_t *names = distinct(c, PK_CHANNEL_COLOR, c->rows.n);
+    return json_pack("{s:s, s:s, s:s, s:{s:o}, s:{s:s, s:i, s:i}}", "field", "c", "type", "nominal", "title",
+                     pk_chart_heading(c, PK_CHANNEL_COLOR), "scale", "domain", names, "legend", "orient",
+                     "top", "columns", 3, "labelLimit", 150);
+}
+
+/* How far the values of a heat map are from its guide: as a factor with a logarithmic scale, else as a difference. */
+static double reach(const struct pk_chart *c, bool is_log)
+{
+    double most = is_log ? 1.01 : 1e-9;
+    for (size_t row = 0; row < c->rows.n; row++) {
+        const double v = pk_chart_number(c, row, PK_CHANNEL_COLOR), g = c->encoding.guide;
+        const double away = is_log ? fmax(v / g, g / v) : fabs(v - g);
+        most = isfinite(away) && away > most ? away : most;
+    }
+    return most;
+}
+
+/* The colours of a heat map are light enough for black text; with a guide, that value is white. */
+static json_t *heat(const struct pk_chart *c)
+{
+    const bool is_log = c->encoding.scale[PK_CHANNEL_COLOR] != PK_SCALE_LINEAR;
+    json_t *scale = json_pack("{s:s, s:s}", "type", is_log ? "log" : "linear", "interpolate", "lab");
+    if (isfinite(c->encoding.guide)) {
+        const double g = c->encoding.guide, r = reach(c, is_log);
+        json_object_set_new(scale, "domain",
+                            json_pack("[f,f,f]", is_log ? g / r : g - r, g, is_log ? g * r : g + r));
+        json_object_set_new(scale, "range", json_pack("[s,s,s]", "#e8964a", "#f7f7f7", "#62a6d8"));
+    } else {
+        json_object_set_new(scale, "range", json_pack("[s,s]", "#f3f8fc", "#62a6d8"));
+    }
+    return json_pack("{s:s, s:s, s:s, s:o, s:{s:s, s:i, s:s, s:i}}", "field", "c", "type", "quantitative",
+                     "title", pk_chart_heading(c, PK_CHANNEL_COLOR), "scale", scale, "legend", "orient",
+                     "top", "gradientLength", 150, "format", ".3~g", "tickCount", 3);
+}
+
+static json_t *tooltip(const struct pk_chart *c)
+{
+    json_t *list = json_array();
+    for (size_t k = 0; k < PK_CHANNELS; k++) {
+        const char *heading = pk_chart_heading(c, (enum pk_channel)k);
+        const bool is_text = pk_chart_is_ordinal(c, (enum pk_channel)k);
+        if (heading)
+            json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "field", fields[k], "type",
+                                                  is_text ? "nominal" : "quantitative", "title", heading));
+    }
+    return list;
+}
+
+/* --- layers --- */
+
+/* A mark with the rows that have a value in a field; marks and encodings are taken. Fields are named here, nothing of a row is. */
+static json_t *layer(json_t *mark, const char *field, json_t *encoding)
+{
+    char filter[32];
+    snprintf(filter, sizeof filter, "isValid(datum.%s)", field);
+    return json_pack("{s:o, s:[{s:s}], s:o}", "mark", mark, "transform", "filter", filter, "encoding",
+                     encoding);
+}
+
+static json_t *interval_layer(const struct pk_chart *c)
+{
+    const bool along_x = c->encoding.mark == PK_MARK_RANGE;
+    json_t *low = json_pack("{s:s, s:s, s:s}", "field", "lo", "type", "quantitative", "title",
+                            pk_chart_heading(c, along_x ? PK_CHANNEL_X : PK_CHANNEL_Y));
+    json_t *encoding =
+        json_pack("{s:o, s:{s:s}}", along_x ? "x" : "y", low, along_x ? "x2" : "y2", "field", "hi");
+    if (along_x)
+        json_object_set_new(encoding, "y", position(c, PK_CHANNEL_Y));
+    if (c->encoding.mark == PK_MARK_BAR) /* in the colour of its bar it would not be seen */
+        json_object_set_new(encoding, "color", json_pack("{s:s}", "value", "currentColor"));
+    return layer(json_pack("{s:s, s:f}", "type", "rule", "strokeWidth", 1.5), "lo", encoding);
+}
+
+/* Joins the points of a place where ranges have no interval. */
+static json_t *span_layer(const struct pk_chart *c)
+{
+    return layer(json_pack("{s:s, s:f, s:f}", "type", "rule", "strokeWidth", 1.5, "opacity", 0.5), "x",
+                 json_pack("{s:{s:s, s:s, s:s, s:s}, s:{s:s, s:s}, s:o, s:{s:s}}", "x", "field", "x", "type",
+                           "quantitative", "aggregate", "min", "title", pk_chart_heading(c, PK_CHANNEL_X),
+                           "x2", "field", "x", "aggregate", "max", "y", position(c, PK_CHANNEL_Y), "color",
+                           "value", "currentColor"));
+}
+
+static json_t *fit_layer(const struct pk_chart *c)
+{
+    json_t *y = json_pack("{s:s, s:s, s:s}", "field", "fit", "type", "quantitative", "title",
+                          pk_chart_heading(c, PK_CHANNEL_Y));
+    return layer(json_pack("{s:s, s:[i,i], s:f}", "type", "line", "strokeDash", 5, 4, "strokeWidth", 1.5),
+                 "fit", json_pack("{s:o}", "y", y));
+}
+
+static json_t *guide_layer(const struct pk_chart *c)
+{
+    return json_pack("{s:{s:[{s:f}]}, s:{s:s, s:[i,i], s:s}, s:{s:{s:f}, s:n, s:n}}", "data", "values", "at",
+                     c->encoding.guide, "mark", "type", "rule", "strokeDash", 2, 3, "color", "currentColor",
+                     "encoding", c->encoding.mark == PK_MARK_RANGE ? "x" : "y", "datum", c->encoding.guide,
+                     c->encoding.mark == PK_MARK_RANGE ? "y" : "x", "color");
+}
+
+/* Whether rows have a label where there is a mark, or where there is none. */
+static bool has_labels(const struct pk_chart *c, bool marked)
+{
+    const enum pk_channel measured = c->encoding.mark == PK_MARK_CELLS ? PK_CHANNEL_COLOR : PK_CHANNEL_Y;
+    for (size_t row = 0; row < c->rows.n; row++)
+        if (pk_chart_cell(c, row, PK_CHANNEL_LABEL)->type != PK_CELL_NULL &&
+            (pk_chart_cell(c, row, measured)->type != PK_CELL_NULL) == marked)
+            return true;
+    return false;
+}
+
+/* Texts at marks, or those in the place of a mark that is missing: at the top, or in its cell. */
+static json_t *label_layer(const struct pk_chart *c, bool marked)
+{
+    const bool cells = c->encoding.mark == PK_MARK_CELLS;
+    json_t *mark = json_pack("{s:s, s:s, s:i, s:i}", "type", "text", "baseline", cells ? "middle" : "bottom",
+                             "dy", cells || !marked ? 0 : -6, "fontSize", 11);
+    const char *filter =
+        cells ? (marked ? "isValid(datum.t) && isValid(datum.c)" : "isValid(datum.t) && !isValid(datum.c)")
+              : (marked ? "isValid(datum.t) && isValid(datum.y)" : "isValid(datum.t) && !isValid(datum.y)");
+    json_t *encoding = json_pack("{s:{s:s, s:s}, s:{s:s}}", "text", "field", "t", "type", "nominal", "color",
+                                 "value", cells && marked ? "#111" : "currentColor");
+    if (!cells && !marked)
+        json_object_set_new(encoding, "y", json_pack("{s:i}", "value", 14));
+    else if (!cells)
+        json_object_set_new(encoding, "y", position(c, PK_CHANNEL_Y));
+    return json_pack("{s:[{s:s}], s:o, s:o}", "transform", "filter", filter, "mark", mark, "encoding",
+                     encoding);
+}
+
+/* The marks themselves, as rows: Vega's type, and what it has besides. */
+static json_t *main_mark(const struct pk_chart *c)
+{
+    switch (c->encoding.mark) {
+    case PK_MARK_BAR:
+        return json_pack("{s:s}", "type", "bar");
+    case PK_MARK_STACK:
+        return json_pack("{s:s}", "type", "bar");
+    case PK_MARK_AREA:
+        return json_pack("{s:s, s:s, s:f}", "type", "area", "interpolate", "step-after", "opacity", 0.9);
+    case PK_MARK_CELLS:
+        return json_pack("{s:s}", "type", "rect");
+    case PK_MARK_SPAN:
+        return json_pack("{s:s, s:f}", "type", "bar", "opacity", 0.85);
+    default:
+        return json_pack("{s:s, s:b, s:i, s:f}", "type", "point", "filled", 1, "size", 45, "opacity", 0.9);
+    }
+}
+
+static json_t *main_encoding(const struct pk_chart *c)
+{
+    const enum pk_chart_mark mark = c->encoding.mark;
+    json_t *e = json_pack("{s:o}", "tooltip", tooltip(c));
+    if (mark == PK_MARK_CELLS) {
+        json_object_set_new(e, "color", heat(c));
+        return e;
+    }
+    json_object_set_new(e, "y", position(c, PK_CHANNEL_Y));
+    if (mark == PK_MARK_STACK || mark == PK_MARK_AREA)
+        json_object_set_new(json_object_get(e, "y"), "stack", json_string("zero"));
+    if (mark == PK_MARK_SPAN)
+        json_object_set_new(e, "x2", json_pack("{s:s}", "field", "x2"));
+    if (has(c, PK_CHANNEL_COLOR) &&
+        (mark == PK_MARK_LINE || mark == PK_MARK_POINT || mark == PK_MARK_RANGE)) {
+        json_object_set_new(e, "color", series(c));
+        json_object_set_new(e, "shape", series(c));
+    }
+    return e;
+}
+
+static json_t *layers_of(const struct pk_chart *c)
+{
+    const enum pk_chart_mark mark = c->encoding.mark;
+    json_t *layers = json_array();
+    if (mark == PK_MARK_LINE)
+        json_array_append_new(layers, layer(json_pack("{s:s, s:i}", "type", "line", "strokeWidth", 2), "y",
+                                            json_pack("{s:o}", "y", position(c, PK_CHANNEL_Y))));
+    if (has_values(c, PK_CHANNEL_FIT))
+        json_array_append_new(layers, fit_layer(c));
+    if (mark == PK_MARK_RANGE && !has_values(c, PK_CHANNEL_LOW))
+        json_array_append_new(layers, span_layer(c));
+    json_array_append_new(layers, layer(main_mark(c), mark == PK_MARK_CELLS ? "c" : "y", main_encoding(c)));
+    if (has_values(c, PK_CHANNEL_LOW))
+        json_array_append_new(layers, interval_layer(c));
+    for (int marked = 0; marked < 2; marked++)
+        if (has_labels(c, marked))
+            json_array_append_new(layers, label_layer(c, marked));
+    if (isfinite(c->encoding.guide) && mark != PK_MARK_CELLS)
+        json_array_append_new(layers, guide_layer(c));
+    return layers;
+}
+
+/* What all layers share. */
+static json_t *shared_encoding(const struct pk_chart *c)
+{
+    const enum pk_chart_mark mark = c->encoding.mark;
+    json_t *e = json_pack("{s:o}", "x", position(c, PK_CHANNEL_X));
+    if (mark == PK_MARK_CELLS)
+        json_object_set_new(e, "y", position(c, PK_CHANNEL_Y));
+    else if (has(c, PK_CHANNEL_COLOR))
+        json_object_set_new(e, "color", series(c));
+    if (mark == PK_MARK_BAR && has(c, PK_CHANNEL_COLOR))
+        json_object_set_new(e, "xOffset",
+                            json_pack("{s:s, s:s, s:n}", "field", "c", "type", "nominal", "sort"));
+    return e;
+}
+
+static json_t *height_of(const struct pk_chart *c)
+{
+    enum { STEP = 24, LEAST = 48, FACET = 200, ALONE = 280 };
+    const enum pk_chart_mark mark = c->encoding.mark;
+    const size_t steps = pk_chart_is_ordinal(c, PK_CHANNEL_Y) ? STEP * places(c, PK_CHANNEL_Y) : 0;
+    const bool across = mark == PK_MARK_RANGE || mark == PK_MARK_SPAN || mark == PK_MARK_CELLS;
+    return json_integer(across                     ? (json_int_t)(steps < LEAST ? LEAST : steps)
+                        : has(c, PK_CHANNEL_FACET) ? FACET
+                                                   : ALONE);
+}
+
+json_t *pk_page_spec(const struct pk_chart *c, size_t *drawn)
+{
+    const bool facets = has(c, PK_CHANNEL_FACET);
+    json_t *unit = json_pack("{s:o, s:o, s:o, s:i}", "encoding", shared_encoding(c), "layer", layers_of(c),
+                             "height", height_of(c), "width", facets ? 260 : 640);
+    json_t *data = values_of(c, drawn);
+    if (!facets) {
+        json_object_set_new(unit, "data", data);
+        json_object_set_new(unit, "description", json_string(c->title));
+        return unit;
+    }
+    json_t *order = distinct(c, PK_CHANNEL_FACET, c->rows.n);
+    return json_pack("{s:s, s:o, s:{s:s, s:s, s:n, s:o}, s:i, s:o}", "description", c->title, "data", data,
+                     "facet", "field", "f", "type", "nominal", "title", "sort", order, "columns", 2, "spec",
+                     unit);
+}

@@ -1,0 +1,304 @@
+"""`report`: what a page has, that it is whole and loads nothing, that what was recorded is data; its charts in Vega-Lite and in a browser."""
+import base64
+import hashlib
+import html.parser
+import json
+import os
+import pathlib
+import re
+import shutil
+import sqlite3
+import subprocess
+
+import pytest
+from conftest import Perfkit, not_sanitized
+from stored import query
+
+WRITER = os.environ["PK_STORE_WRITER"]
+ROOT = pathlib.Path(__file__).parents[2]
+CHROMIUM = shutil.which("chromium")
+# Where ./bootstrap keeps the package of PyPI from which the chart bundle is.
+VEGA = next((p for p in (ROOT / "build" / "charts" / "bin" / "python", pathlib.Path(os.environ.get("PK_VEGA_PYTHON", "/nowhere"))) if p.exists()), None)
+ATTENTION = ("run", "attention-scaling", "--device", "null", "-a", "d_model=16,64", "-a", "seq_len=256,1024,4096", "-v", "vanilla,flash", "--invocations", "6")
+HOSTILE = "</script><script>document.title='run'</script><img src=x onerror=\"document.title='run'\">&amp;<!--<script>"
+VOID = {"meta", "br", "img", "link", "input", "hr", "col"}
+OPTIONAL_END = {"td", "th", "tr", "li", "p"}
+
+
+class Page(html.parser.HTMLParser):
+    """The elements of a page, and the texts of those that count."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.text = text
+        self.elements, self.open, self.texts = [], [], {}
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        self.texts.setdefault(tag, []).append("")
+
+    def handle_endtag(self, tag):
+        while self.open and self.open[-1] != tag and self.open[-1] in OPTIONAL_END:
+            self.open.pop()
+        assert self.open and self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
+
+    def handle_data(self, data):
+        for tag in set(self.open):
+            self.texts[tag][-1] += data
+
+    def all(self, tag):
+        return [attrs for name, attrs in self.elements if name == tag]
+
+    def block(self, name):
+        """A block of JSON by its id."""
+        at = [a.get("id") for a in self.all("script")].index(name)
+        return json.loads(self.texts["script"][at])
+
+    def scripts(self):
+        return [t for a, t in zip(self.all("script"), self.texts["script"]) if a.get("type") != "application/json"]
+
+
+def page_of(perfkit, *args, name="report.html"):
+    r = perfkit("report", *args)
+    assert r.status == 0, r
+    return Page((perfkit.cwd / name).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    one = Perfkit(tmp_path_factory.mktemp("report"))
+    r = one(*ATTENTION, "--label", "first")
+    assert r.status == 0, r
+    return one
+
+
+@pytest.fixture(scope="module")
+def page(recorded):
+    return page_of(recorded)
+
+
+def test_a_page_is_written_beside_the_caller(recorded):
+    r = recorded("report")
+    assert r.status == 0 and r.stdout == "" and "written to report.html" in r.stderr, r
+    r = recorded("report", "first", "-o", "other.html")
+    assert r.status == 0 and (recorded.cwd / "other.html").exists() and "written to other.html" in r.stderr, r
+    assert recorded("report", "-q").stderr == ""
+
+
+def test_a_page_says_what_show_says(recorded, page):
+    shown = recorded("show", "--format", "json").json()["tables"]
+    assert [t.strip() for t in page.texts["li"]][:len(shown["findings"]["rows"])] == [f["sentence"] for f in shown["findings"]["rows"]]
+    assert page.open == [] and "attention-scaling" in page.texts["h2"][0]
+    titles = " ".join(page.texts["summary"])
+    for title in ("Variants against vanilla", "Attention scaling, flash", "Rows of this chart: Time over sequence length"):
+        assert title in titles
+    for heading in ("Tables", "Environment", "Methods", "Commands"):
+        assert heading in page.texts["h3"]
+    assert any("run attention-scaling" in t and "--label first" in t for t in page.texts["pre"])
+    assert any("report" in t for t in page.texts["pre"])
+    data = page.block("perfkit-data")
+    run, = data["runs"]
+    figures = [dict(zip(run["summary"]["columns"], row)) for row in run["summary"]["rows"]]
+    stored = query(recorded, "SELECT case_id, metric, median FROM v_summary ORDER BY 1, 2")
+    assert sorted((f["case_id"], f["metric"]) for f in figures) == [s[:2] for s in stored]
+    assert [f["median"] for f in sorted(figures, key=lambda f: (f["case_id"], f["metric"]))] == pytest.approx([s[2] for s in stored])
+    assert run["whole"] is True and len(run["cases"]["rows"]) == 12
+    table = shown["variants"]["rows"]
+    assert page.text.count("data-name=\"variants\"") == 1 and len(table) == 12
+
+
+def test_a_page_loads_nothing_and_permits_nothing_else(page):
+    policy = next(a["content"] for a in page.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'; ") and "unsafe" not in policy and "http" not in policy
+    for text in page.scripts() + page.texts["style"]:
+        assert "'sha256-%s'" % base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
+    bundle = page.scripts()[:-1]
+    rest = page.text
+    for text in bundle:
+        rest = rest.replace(text, "")
+    assert not re.search(r"https?://|//[a-z]|url\(|@import", re.sub(r"/\*.*?\*/", "", rest, flags=re.S)), "an address in the page"
+    for tag, attrs in page.elements:
+        assert not any(name.startswith("on") or name in ("src", "style") for name in attrs), (tag, attrs)
+        assert tag not in ("link", "iframe", "object", "embed", "img", "base", "form")
+        assert attrs.get("href", "#").startswith("#")
+    ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_page_can_be_read_without_charts(page):
+    """Every chart has its rows as a table; scrolled regions take the keyboard's focus; cells have headings."""
+    charts = page.block("perfkit-charts")
+    places = [a for a in page.all("div") if "data-chart" in a]
+    assert [int(a["data-chart"]) for a in places] == list(range(len(charts))) and len(charts) >= 4
+    assert page.text.count("Rows of this chart: ") >= len(charts)
+    assert all(a.get("tabindex") == "0" and a.get("role") == "region" and a.get("aria-label") for a in page.all("div") if a.get("class") == "scroll")
+    assert all(a.get("scope") in ("col", "row") for a in page.all("th"))
+    assert page.all("html")[0]["lang"] == "en" and page.all("title") != []
+    missing = [a for a in page.all("p") if a.get("class") == "missing"]
+    assert len(missing) == 1  # of the bundle, or, where it is built in, of JavaScript
+
+
+def test_where_charts_are_missing_is_said(perfkit, page):
+    """A build without the bundle says so in the page, with what helps."""
+    if len(page.scripts()) == 2:
+        assert "<noscript>" in page.text
+        pytest.skip("this build has the chart bundle")
+    assert "This page has no charts" in page.text and "bootstrap charts" in page.text
+
+
+def contrast(a, b):
+    def luminance(color):
+        v = [int(color[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+        v = [x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in v]
+        return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast(page):
+    """WCAG AA: 4.5 for text on each ground, 3 for marks, light and dark."""
+    blocks = re.findall(r":root \{([^}]*)\}", page.texts["style"][0])
+    assert len(blocks) == 3  # light, dark, print
+    for block in blocks:
+        colors = {k: v if len(v) == 7 else "#" + "".join(2 * c for c in v[1:]) for k, v in re.findall(r"--(\w+): (#\w+)", block)}
+        for ground in ("ground", "panel"):
+            for ink in ("text", "soft", "link", "good", "bad", "doubt"):
+                assert contrast(colors[ink], colors[ground]) >= 4.5, (ink, ground, block)
+        series = re.search(r"category: \[([^\]]*)\]", page.scripts()[-1]).group(1)
+        for color in re.findall(r"#\w{6}", series):
+            assert contrast(color, colors["ground"]) >= 3, (color, block)
+
+
+def test_hostile_texts_are_data(perfkit):
+    """Of a label, a tag, a command and its output's metrics: no element of the page is theirs."""
+    r = perfkit("exec", "--label", HOSTILE[:60], "--tag", f"note={HOSTILE}", "-r", "3", "--", "sh", "-c", f": '{HOSTILE}'")
+    assert r.status == 0, r
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE run SET git_branch = ?, host = ?", (HOSTILE, HOSTILE))
+        db.execute("UPDATE run_case SET variant = ?", ("\u202e\x1b[31m" + HOSTILE,))
+    page = page_of(perfkit)
+    plain = page_of(perfkit, "--metric", "wall_ns")
+    assert len(page.all("script")) == len(plain.all("script")) == 2 + len(page.scripts()) and not page.all("img")
+    assert "\u202e" not in page.text and "\x1b" not in page.text
+    assert "<img src=x" in page.texts["td"][0] + "".join(page.texts["td"])
+    page.block("perfkit-data")
+    page.block("perfkit-charts")
+
+
+def test_several_runs_are_compared(recorded):
+    assert recorded(*ATTENTION, "--label", "second").status == 0
+    page = page_of(recorded, "first", "second", "-o", "both.html", name="both.html")
+    assert len(page.block("perfkit-data")["runs"]) == 2
+    assert page.texts["h2"][0] == "2 compared with 1"
+    assert "data-name=\"compare_ns\"" in page.text and page.text.count("<section id=\"run-") == 2
+    assert {a["href"] for a in page.all("a")} == {"#run-1", "#run-2"}
+
+
+def test_runs_that_cannot_be_compared(perfkit):
+    assert perfkit("exec", "-r", "3", "--", "true").status == 0
+    assert perfkit(*ATTENTION).status == 0
+    page = page_of(perfkit, "1", "2")
+    assert any(t.startswith("Not compared: ") for t in page.texts["p"])
+    assert page.text.count("<section id=\"run-") == 2
+
+
+def test_many_runs(perfkit):
+    subprocess.run([WRITER, perfkit.db, "6", "2", "1", "1"], check=True, stdout=subprocess.DEVNULL, timeout=60)
+    page = page_of(perfkit, *"123456")
+    assert page.text.count("<section id=\"run-") == 4 and "Of 6 runs the first and the last 3 stand below in full." in page.text
+    assert [a["href"] for a in page.all("a")] == ["#run-1", "#run-4", "#run-5", "#run-6"]
+
+
+@not_sanitized
+def test_sizes_are_bounded(perfkit):
+    """A thousand cases and 100,000 samples: tables and charts are cut, which is said."""
+    subprocess.run([WRITER, perfkit.db, "1", "1000", "3", "34"], check=True, stdout=subprocess.DEVNULL, timeout=300)
+    page = page_of(perfkit)
+    assert len(page.text) < 3e6
+    assert "The first 500 of 1000 rows." in page.text
+    for chart in page.block("perfkit-charts"):
+        assert len(chart["data"]["values"]) <= 4000
+
+
+def test_bad_input(perfkit):
+    perfkit("report").refused(6, "there is no store")
+    assert perfkit("exec", "-r", "3", "--", "true").status == 0
+    perfkit("report", "nightly").refused(2, "nightly")
+    perfkit("report", "-o", "none/report.html").refused(1, "none/report.html", "create its directory")
+    perfkit("report", "-o", ".").refused(1, "directory")
+    perfkit("report", "-o", "pages/").refused(2, "pages/")
+    perfkit("report", "--threshold", "wall_ns").refused(2, "wall_ns")
+    assert list(perfkit.cwd.glob("*.html")) == []
+
+
+# --- charts: as Vega-Lite compiles them, and in a browser ---
+
+ROLES = {"point": "point", "bar": "bar", "rect": "rect mark"}  # what Vega calls the marks of a main layer
+
+
+def expected_marks(spec):
+    """How many marks of the main layer there must be: one per row that has a value."""
+    unit = spec.get("spec", spec)
+    layer = next(x for x in unit["layer"] if "tooltip" in x["encoding"])
+    kind = layer["mark"]["type"]
+    key = "c" if kind == "rect" else "y"
+    rows = [r for r in spec["data"]["values"] if r.get(key) is not None]
+    return kind, rows
+
+
+@pytest.fixture(scope="module")
+def specs(page):
+    return page.block("perfkit-charts")
+
+
+@pytest.mark.skipif(not VEGA, reason="vl-convert is not here: ./bootstrap charts fetches it into build/charts")
+def test_every_chart_compiles(specs, tmp_path):
+    """vl-convert makes an SVG of each, in which there is a mark per row."""
+    (tmp_path / "specs.json").write_text(json.dumps(specs))
+    code = ("import json, sys, vl_convert\n"
+            "for s in json.load(open(sys.argv[1])): print(json.dumps(vl_convert.vegalite_to_svg(s)))")
+    p = subprocess.run([VEGA, "-c", code, tmp_path / "specs.json"], capture_output=True, text=True, timeout=120, check=False)
+    assert p.returncode == 0, p.stderr
+    for spec, svg in zip(specs, map(json.loads, p.stdout.splitlines())):
+        kind, rows = expected_marks(spec)
+        assert svg.count('aria-roledescription="%s"' % ROLES[kind]) == len(rows) > 0, spec["description"]
+
+
+def dump(path, tmp_path):
+    """The page after its scripts ran."""
+    command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", f"--user-data-dir={tmp_path / 'profile'}",
+               "--enable-logging=stderr", "--dump-dom", f"file://{path}"]
+    p = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    assert p.returncode == 0, p.stderr[-2000:]
+    assert "Content Security Policy" not in p.stderr, p.stderr[-3000:]
+    return p.stdout
+
+
+@not_sanitized
+@pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
+def test_every_chart_is_drawn(recorded, page, specs, tmp_path):
+    if len(page.scripts()) < 2:
+        pytest.skip("this build is without the chart bundle: ./bootstrap charts")
+    drawn = dump(recorded.cwd / "report.html", tmp_path)
+    assert drawn.count('data-drawn="yes"') == len(specs) and 'data-drawn="no"' not in drawn
+    figures = re.findall(r"<figure>.*?</figure>", drawn, re.S)
+    for spec, figure in zip(specs, figures):
+        kind, rows = expected_marks(spec)
+        assert figure.count('aria-roledescription="%s"' % ROLES[kind]) == len(rows), spec["description"]
+    assert drawn.count("Copy as CSV</button>") == drawn.count("<table data-name=")
+
+
+@not_sanitized
+@pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
+def test_nothing_hostile_runs(perfkit, tmp_path):
+    assert perfkit("run", "attention-scaling", "-d", "null", "-a", "d_model=16", "-a", "seq_len=256,512", "--label", HOSTILE[:60]).status == 0
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE run_case SET variant = ? || variant", (HOSTILE,))
+        db.execute("UPDATE run SET command_line = ?", (HOSTILE,))
+    page_of(perfkit)
+    drawn = re.sub(r"<script.*?</script>", "", dump(perfkit.cwd / "report.html", tmp_path), flags=re.S)
+    assert "<title>perfkit report of run 1</title>" in drawn and "<img" not in drawn and "&lt;img src=x" in drawn
