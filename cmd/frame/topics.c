@@ -19,6 +19,7 @@ static const struct {
     {"suites", "a file that lists what is measured and judged together"},
     {"store", "the SQLite file: views, export, guarantees"},
     {"import", "results of other programs as runs"},
+    {"report", "one page of runs with charts, to mail or keep"},
     {"timeline", "timelines for Perfetto: what ran when"},
     {"counters", "event counts, breakdown by kernel, roofline"},
     {"ceilings", "measured peak rates of a device"},
