@@ -69,7 +69,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_help = {
     .name = "help",
-    .summary = "usage of a command, axes of an experiment, pages of the documentation",
+    .summary = "usage of a command, axes of an experiment, pages to read",
     .usage = "help [COMMAND] | help EXPERIMENT | help run EXPERIMENT | help topics [TOPIC]",
     .examples = "perfkit help compare\n"
                 "perfkit help ddp-bucket\n"

@@ -27,8 +27,7 @@ const char *pk_usage_program(struct pk_arena *a)
     for (size_t i = 0; pk_commands[i]; i++)
         if (!pk_commands[i]->hidden)
             pk_buf_printf(&b, "  %-*s%s\n", COMMAND_COLUMN, pk_commands[i]->name, pk_commands[i]->summary);
-    pk_buf_str(&b, "\nperfkit COMMAND -h shows examples, --help all options; help EXPERIMENT its axes.\n"
-                   "perfkit help topics lists the pages of the documentation.\n"
+    pk_buf_str(&b, "perfkit COMMAND -h shows examples, --help all options; help topics lists pages.\n"
                    "RUN is `@` (the newest), `@~1` (the one before), an id, a label or FILE.db:RUN.\n");
     pk_buf_printf(&b, "Documentation: %s\n",
                   access(PK_DOC_INSTALLED, R_OK) ? PK_SOURCE_ROOT "/docs" : PK_DOC_INSTALLED PK_MAN_NAMED);
