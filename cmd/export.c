@@ -158,15 +158,15 @@ const struct pk_cmd pk_cmd_export = {
     .name = "export",
     .summary = "raw samples, derived data and timelines, for other programs",
     .usage = "export FORMAT [RUN...] [--what ROWS] [options]",
-    .examples =
-        "perfkit export csv > samples.csv\n"
-        "perfkit export csv @~1 @ --what summary\n"
-        "perfkit export json nightly --what summary -o summary.json\n"
-        "perfkit export jsonl @~1 --what cases\n"
-        "perfkit export csv --what memory        over time, of a run with --allocations\n"
-        "perfkit export trace @ -o run.json.gz   a timeline for ui.perfetto.dev\n"
-        "perfkit export openmetrics @            medians for Prometheus; bmf: Bencher; gab, gab-bigger:\n"
-        "                                        github-action-benchmark",
+    .examples = "perfkit export csv > samples.csv\n"
+                "perfkit export csv @~1 @ --what summary\n"
+                "perfkit export json nightly --what summary -o summary.json\n"
+                "perfkit export jsonl @~1 --what cases\n"
+                "perfkit export csv --what memory        over time, of a run with --allocations\n"
+                "perfkit export trace @ -o run.json.gz   a timeline for ui.perfetto.dev\n"
+                "perfkit export openmetrics @            medians for Prometheus\n"
+                "perfkit export bmf @                    medians for Bencher\n"
+                "perfkit export gab @                    medians for github-action-benchmark",
     .options = options,
     .options_bytes = sizeof(struct options),
     .exact_args = "1+",

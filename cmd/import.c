@@ -48,10 +48,9 @@ const struct pk_cmd pk_cmd_import = {
     .name = "import",
     .summary = "import results of other tools, and spooled results",
     .usage = "import FILE... [options]",
-    .examples =
-        "perfkit import before.json                hyperfine, google-benchmark, pytest-benchmark ...\n"
-        "perfkit import --label main run-*.json    each file is a run; compare them with their label\n"
-        "perfkit import perfkit.db.spool-12.jsonl  slices of a run whose store could not be written",
+    .examples = "perfkit import before.json                of hyperfine, google-benchmark ...\n"
+                "perfkit import --label main run-*.json    each file becomes a run\n"
+                "perfkit import perfkit.db.spool-12.jsonl  slices that could not be stored",
     .options = options,
     .options_bytes = sizeof(struct options),
     .exact_args = "1+",

@@ -35,6 +35,8 @@ enum pk_code pk_compare_plot(struct pk_out *out, const struct pk_comparison *c, 
                              struct pk_err *err)
 {
     static const char *const names[] = {"name", "ratio", "ratio_low", "ratio_high", "verdict"};
+    if (!pk_out_plots(out))
+        return PK_OK;
     struct pk_cell *cells = pk_new_n(a, struct pk_cell, c->n * COLUMNS + 1);
     struct pk_chart chart = {
         .name = "comparison",
@@ -52,5 +54,5 @@ enum pk_code pk_compare_plot(struct pk_out *out, const struct pk_comparison *c, 
     for (size_t i = 0; i < c->n; i++)
         if (!c->v[i].hidden && isfinite(c->v[i].ratio.ratio))
             put_row(&cells[chart.rows.n++ * COLUMNS], &c->v[i], a);
-    return pk_out_plots(out) ? pk_plot_print(&chart, out, err) : PK_OK;
+    return pk_plot_print(&chart, out, err);
 }
