@@ -173,8 +173,10 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
     app->text = output.f;
     pk_out_again(app->out, again(app));
     enum pk_code rc = c->run(app, err);
+    if (rc && options.list)
+        pk_out_tear(app->out); /* a file of a drawing that cannot be had */
     bool silent = pk_out_cancel(app->out);
-    if ((rc && (silent || options.list)) || app->mute) {
+    if ((rc && silent) || app->mute) {
         pk_output_discard(&output);
         return rc;
     }

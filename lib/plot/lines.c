@@ -61,14 +61,20 @@ static void draw_axes(struct pk_drawing *d, struct panel *p, const char *heading
     const size_t rows = pk_plot_ticks(&d->y, p->rows / TICK_ROWS, ticks);
     for (size_t i = 0; i < rows; i++) {
         const char *text = pk_plot_tick_text(&d->y, ticks[i], d->a);
-        const int row = (int)(dot_of(d, p, d->x.lo, ticks[i]).y / PK_CANVAS_DOWN);
+        const struct pk_canvas_dot at = dot_of(d, p, d->x.lo, ticks[i]);
+        if (!is_inside(at))
+            continue;
+        const int row = (int)(at.y / PK_CANVAS_DOWN);
         pk_canvas_text(p->canvas, p->col - 2 - (int)width_of(text), row, text, 0);
         pk_canvas_text(p->canvas, p->col - 1, row, ascii ? "+" : "┤", 0);
     }
     const size_t cols = pk_plot_ticks(&d->x, p->cols / TICK_COLUMNS, ticks);
     for (size_t i = 0; i < cols; i++) {
         const char *text = pk_plot_tick_text(&d->x, ticks[i], d->a);
-        const int col = (int)(dot_of(d, p, ticks[i], d->y.lo).x / PK_CANVAS_ACROSS);
+        const struct pk_canvas_dot at = dot_of(d, p, ticks[i], d->y.lo);
+        if (!is_inside(at))
+            continue;
+        const int col = (int)(at.x / PK_CANVAS_ACROSS);
         const int last = p->col + (int)p->cols - (int)width_of(text), centred = col - (int)width_of(text) / 2;
         pk_canvas_text(p->canvas, col, bottom, ascii ? "+" : "┬", 0);
         pk_canvas_text(p->canvas, centred > last ? last : centred, bottom + 1, text, 0);

@@ -40,7 +40,9 @@ double pk_plot_place(const struct pk_plot_scale *s, double value)
 {
     if (!isfinite(value) || (is_log(s) && value <= 0))
         return NAN;
-    return is_log(s) ? log(value / s->lo) / log(s->hi / s->lo) : (value - s->lo) / (s->hi - s->lo);
+    /* By halves and logarithms of each: neither the range nor the ratio of two numbers is always one. */
+    return is_log(s) ? (log(value) - log(s->lo)) / (log(s->hi) - log(s->lo))
+                     : (value / 2 - s->lo / 2) / (s->hi / 2 - s->lo / 2);
 }
 
 /* lo and hi are integers: every k-th power of two, so that there are few enough. */
@@ -57,7 +59,7 @@ static size_t powers_of_two(double lo, double hi, size_t most, double *ticks)
 static size_t round_steps(double lo, double hi, size_t most, double *ticks)
 {
     static const double factors[] = {1, 2, 5, 10};
-    const double rough = (hi - lo) / (double)most, power = pow(10, floor(log10(rough)));
+    const double rough = hi / (double)most - lo / (double)most, power = pow(10, floor(log10(rough)));
     size_t n = 0, f = 0;
     while (f < 3 && factors[f] * power < rough)
         f++;

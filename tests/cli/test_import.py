@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from conftest import not_sanitized
+
 FILES = pathlib.Path(__file__).parents[1] / "imports"
 
 
@@ -357,6 +359,7 @@ def large(path, n):
         f.write('],"version":"5.0.0"}')
 
 
+@not_sanitized
 def test_memory_is_bounded(perfkit, tmp_path):
     """A file of 32 MB is read in pieces."""
     def little_memory():

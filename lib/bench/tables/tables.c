@@ -12,8 +12,8 @@
 static const char *const beside[] = {"roofline",        "breakdown",   "breakdown_regions", "memory_peaks",
                                      "memory_timeline", "calibration", "verdicts",          NULL};
 
-/* Those of them that an option of run asks for, besides the counts. */
-static const char *const requested[] = {"breakdown", "memory_peaks", "memory_timeline", NULL};
+/* Those of them that the command that made the run asks for, besides the counts. */
+static const char *const requested[] = {"verdicts", "breakdown", "memory_peaks", "memory_timeline", NULL};
 
 /* Of experiments with tables of their own; the cases of others are commands, one each. */
 static const char *const doubts[] = {"doubts", NULL};
