@@ -1,4 +1,6 @@
 """The answer of a run: findings that their intervals allow, the headline table, doubts, the list of other tables; and --tables, which prints those."""
+import re
+
 import pytest
 from stored import Stored, query
 
@@ -125,3 +127,10 @@ def test_what_was_asked_for_follows_the_headline(perfkit):
     at = [r.stdout.index(title) for title in ("Where the time went", "Where the memory went", "Further tables")]
     assert at == sorted(at) and "\nbreakdown " not in r.stdout[at[2]:] and "\nmemory_peaks " not in r.stdout[at[2]:], r.stdout
     assert perfkit("show").stdout == r.stdout
+
+
+def test_of_what_was_asked_for_the_rest_is_counted(perfkit):
+    r = perfkit("run", "attention-scaling", "-d", "null", "-v", "flash", "-a", "d_model=16", "-a", "seq_len=64:960:+64", "--quiet", "--breakdown", "--allocations", *SHORT)
+    assert r.status == 0 and re.search(r"\n[0-9]+ rows more: perfkit show 1 .*--tables breakdown", r.stdout), r
+    table = r.stdout.split("Where the time went")[1].split("\nOne typical iteration")[0]
+    assert len(re.findall("(?m)^flash ", table)) == 40 and "memory_peaks" in r.stdout, r

@@ -72,9 +72,13 @@ static enum pk_code print_answer(struct pk_store *s, int64_t run_id, const struc
                                  struct pk_out *out, struct pk_err *err)
 {
     const struct pk_param run = pk_param_int(":run", run_id);
-    if (pk_tables_print(s, pk_probe_sql(p), &run, 1, out, err) || print_doubts(s, run_id, out, err) ||
-        pk_run_requested_tables(s, p->name, run_id, out, err))
+    if (pk_tables_print(s, pk_probe_sql(p), &run, 1, out, err) || print_doubts(s, run_id, out, err))
         return err->code;
+    pk_out_most(out, PK_HEADLINE_ROWS);
+    const enum pk_code rc = pk_run_requested_tables(s, p->name, run_id, out, err);
+    pk_out_most(out, 0);
+    if (rc)
+        return rc;
     return print_list(s, run_id, out, err);
 }
 
