@@ -220,7 +220,7 @@ def test_a_timeline_of_108_cases_is_shown_in_two_seconds(perfkit):
         s.insert("slice", case_id=case, invocation=1, status="ok", message="", started_ns=1, elapsed_ns=1, **{"pass": "memory"},
                  notes=json.dumps({"memory": {"whole": 1, "regions": [moment], "timeline": [moment] * 60}}))
     s.db.commit()
-    done, used = cpu_of(perfkit, "show")
+    done, used = cpu_of(perfkit, "show", "--tables", "memory_timeline")
     assert done.status == 0 and done.stdout.count("Memory over one iteration, eager batch=") == 108
     in_time(used, ENDS_S)
 
