@@ -1,24 +1,16 @@
 /* Bars: a line of the screen for each bar, stack, or point with its interval. */
 #include "plot/parts.h"
 
-#include "out/layout.h"
-
 #include <math.h>
-#include <string.h>
 
 enum { MOST = 40, LABEL_MOST = 40, GAP = 2 };
-
-static unsigned width_of(const char *text)
-{
-    return (unsigned)pk_screen_width(text, strlen(text));
-}
 
 /* The widest text of a channel. */
 static unsigned label_width(const struct pk_drawing *d, enum pk_channel channel)
 {
     unsigned most = 0;
     for (size_t row = 0; row < d->c->rows.n; row++) {
-        const unsigned width = width_of(pk_drawing_text(d, row, channel));
+        const unsigned width = pk_drawing_width(pk_drawing_text(d, row, channel));
         most = width > most ? width : most;
     }
     return most < LABEL_MOST ? most : LABEL_MOST;
@@ -32,6 +24,16 @@ static const char *value_text(const struct pk_drawing *d, size_t row, enum pk_ch
         return pk_drawing_text(d, row, PK_CHANNEL_LABEL);
     return *low ? pk_printf(d->a, "%s (%s to %s)", value, low, pk_drawing_text(d, row, PK_CHANNEL_HIGH))
                 : value;
+}
+
+static unsigned value_width(const struct pk_drawing *d, enum pk_channel channel)
+{
+    unsigned most = 0;
+    for (size_t row = 0; row < d->c->rows.n; row++) {
+        const unsigned width = pk_drawing_width(value_text(d, row, channel));
+        most = width > most ? width : most;
+    }
+    return most;
 }
 
 static void fill(const struct pk_drawing *d, struct pk_canvas *canvas, int from, int to, int row,
@@ -48,11 +50,9 @@ struct columns {
 
 static struct columns columns_of(const struct pk_drawing *d, bool stack)
 {
-    struct columns k = {label_width(d, PK_CHANNEL_X), stack ? 0 : label_width(d, PK_CHANNEL_COLOR)};
-    for (size_t row = 0; row < d->c->rows.n; row++) {
-        const unsigned width = width_of(value_text(d, row, PK_CHANNEL_Y));
-        k.value = width > k.value ? width : k.value;
-    }
+    struct columns k = {.x = label_width(d, PK_CHANNEL_X),
+                        .series = stack ? 0 : label_width(d, PK_CHANNEL_COLOR),
+                        .value = value_width(d, PK_CHANNEL_Y)};
     const unsigned others = k.x + k.series + k.value + 3 * GAP;
     k.bar = d->screen.width > others + 10 ? d->screen.width - others : 10;
     return k;
@@ -169,7 +169,7 @@ static void draw_axis(struct pk_drawing *d, unsigned label, unsigned cols)
         pk_canvas_text(&canvas, col, 0, d->screen.ascii ? "-" : "─", 0);
     for (size_t i = 0; i < n; i++) {
         const char *text = pk_plot_tick_text(&d->x, ticks[i], d->a);
-        const int width = (int)width_of(text);
+        const int width = (int)pk_drawing_width(text);
         const int col = left + (int)lround(pk_plot_place(&d->x, ticks[i]) * (cols - 1));
         pk_canvas_text(&canvas, col, 0, d->screen.ascii ? "+" : "┬", 0);
         pk_canvas_text(&canvas, col + width > end ? end - width : col, 1, text, 0);
@@ -179,12 +179,7 @@ static void draw_axis(struct pk_drawing *d, unsigned label, unsigned cols)
 
 void pk_draw_ranges(struct pk_drawing *d)
 {
-    const unsigned label = label_width(d, PK_CHANNEL_Y);
-    unsigned value = 0;
-    for (size_t row = 0; row < d->c->rows.n; row++) {
-        const unsigned width = width_of(value_text(d, row, PK_CHANNEL_X));
-        value = width > value ? width : value;
-    }
+    const unsigned label = label_width(d, PK_CHANNEL_Y), value = value_width(d, PK_CHANNEL_X);
     const unsigned others = label + value + GAP + 1;
     const unsigned cols = d->screen.width > others + 10 ? d->screen.width - others : 10;
     pk_drawing_line(d,

@@ -1,10 +1,7 @@
 /* Lines: points over two axes, joined within a series, with error bars, a fit and a guide. */
 #include "plot/parts.h"
 
-#include "out/layout.h"
-
 #include <math.h>
-#include <string.h>
 
 enum {
     GUTTER = 9,        /* what stands beside the axis of y */
@@ -43,11 +40,6 @@ static void join(struct panel *p, struct pk_canvas_dot from, struct pk_canvas_do
         pk_canvas_line(p->canvas, from, to, dashed, (unsigned)series + 1);
 }
 
-static unsigned width_of(const char *text)
-{
-    return (unsigned)pk_screen_width(text, strlen(text));
-}
-
 static void draw_axes(struct pk_drawing *d, struct panel *p, const char *heading)
 {
     double ticks[PK_PLOT_TICKS];
@@ -65,7 +57,7 @@ static void draw_axes(struct pk_drawing *d, struct panel *p, const char *heading
         if (!is_inside(at))
             continue;
         const int row = (int)(at.y / PK_CANVAS_DOWN);
-        pk_canvas_text(p->canvas, p->col - 2 - (int)width_of(text), row, text, 0);
+        pk_canvas_text(p->canvas, p->col - 2 - (int)pk_drawing_width(text), row, text, 0);
         pk_canvas_text(p->canvas, p->col - 1, row, ascii ? "+" : "┤", 0);
     }
     const size_t cols = pk_plot_ticks(&d->x, p->cols / TICK_COLUMNS, ticks);
@@ -75,7 +67,8 @@ static void draw_axes(struct pk_drawing *d, struct panel *p, const char *heading
         if (!is_inside(at))
             continue;
         const int col = (int)(at.x / PK_CANVAS_ACROSS);
-        const int last = p->col + (int)p->cols - (int)width_of(text), centred = col - (int)width_of(text) / 2;
+        const int last = p->col + (int)p->cols - (int)pk_drawing_width(text),
+                  centred = col - (int)pk_drawing_width(text) / 2;
         pk_canvas_text(p->canvas, col, bottom, ascii ? "+" : "┬", 0);
         pk_canvas_text(p->canvas, centred > last ? last : centred, bottom + 1, text, 0);
     }
@@ -120,7 +113,7 @@ static void draw_marks(struct pk_drawing *d, struct panel *p, size_t facet)
         if (is_inside(at)) {
             pk_canvas_mark(p->canvas, at, pk_drawing_mark(d, s), (unsigned)s + 1);
         } else if (*label && isfinite(at.x)) {
-            const int last = p->col + (int)p->cols - (int)width_of(label);
+            const int last = p->col + (int)p->cols - (int)pk_drawing_width(label);
             const int col = (int)(at.x / PK_CANVAS_ACROSS);
             pk_canvas_text(p->canvas, col > last ? last : col, p->row, label, (unsigned)s + 1);
         }

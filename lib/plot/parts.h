@@ -9,8 +9,8 @@
 struct pk_drawn {
     double x, y;
     size_t series, facet;
-    size_t first; /* the first row of the same x and facet */
-    double below; /* the sum of y of those before it */
+    size_t first; /* of bars: the first row of the same x and facet */
+    double below; /* of bars: the sum of y of those before it */
 };
 
 struct pk_drawing {
@@ -24,6 +24,8 @@ struct pk_drawing {
 
 /* The value of a channel in a row as people read it; "" where there is none. In the arena. */
 const char *pk_drawing_text(const struct pk_drawing *d, size_t row, enum pk_channel channel);
+/* The columns that a text takes. */
+unsigned pk_drawing_width(const char *text);
 /* What marks the points of a series, and the cells of its bars. */
 const char *pk_drawing_mark(const struct pk_drawing *d, size_t series);
 const char *pk_drawing_fill(const struct pk_drawing *d, size_t series);

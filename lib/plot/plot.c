@@ -19,6 +19,11 @@ const char *pk_drawing_text(const struct pk_drawing *d, size_t row, enum pk_chan
     return pk_buf_text(&b);
 }
 
+unsigned pk_drawing_width(const char *text)
+{
+    return (unsigned)pk_screen_width(text, strlen(text));
+}
+
 const char *pk_drawing_mark(const struct pk_drawing *d, size_t series)
 {
     static const char *const marks[] = {"●", "○", "▲", "△", "■", "□", "◆", "◇"};
@@ -93,7 +98,8 @@ static void read_row(struct pk_drawing *d, size_t row)
         .series = pk_plot_place_of(&d->series, pk_drawing_text(d, row, PK_CHANNEL_COLOR), d->a),
         .facet = pk_plot_place_of(&d->facets, pk_drawing_text(d, row, PK_CHANNEL_FACET), d->a),
         .first = row};
-    for (size_t i = 0; i < row; i++)
+    const bool bars = d->c->encoding.mark == PK_MARK_BAR || d->c->encoding.mark == PK_MARK_STACK;
+    for (size_t i = 0; bars && i < row; i++)
         if (d->rows[i].x == r->x && d->rows[i].facet == r->facet) {
             r->first = d->rows[i].first;
             r->below += fmax(0, d->rows[i].y);

@@ -55,20 +55,21 @@ enum pk_code pk_history_plot(struct pk_out *out, const struct pk_history *h,
     pk_value_column(&columns[VALUE], f->unit, f->median, a);
     columns[LOW] = columns[HIGH] = columns[VALUE];
     struct pk_cell *cells = pk_new_n(a, struct pk_cell, n * COLUMNS);
-    struct pk_chart c = {
-        .name = "history",
-        .title = "Median over runs",
-        .encoding = {.mark = PK_MARK_LINE, .scale = {[PK_CHANNEL_X] = PK_SCALE_ORDINAL}, .guide = NAN},
-        .columns = columns,
-        .rows = {0, COLUMNS, names, cells},
-        .notes = pk_new_n(a, const char *, SERIES_MOST)};
-    for (size_t i = 0; i < PK_CHANNELS; i++)
-        c.at[i] = (size_t)PK_CHART_NONE;
-    c.at[PK_CHANNEL_X] = RUN;
-    c.at[PK_CHANNEL_Y] = VALUE;
-    c.at[PK_CHANNEL_LOW] = LOW;
-    c.at[PK_CHANNEL_HIGH] = HIGH;
-    c.at[PK_CHANNEL_COLOR] = SERIES;
+    struct pk_chart c = {.name = "history",
+                         .title = "Median over runs",
+                         .encoding = {.mark = PK_MARK_LINE,
+                                      .key = {[PK_CHANNEL_X] = "run",
+                                              [PK_CHANNEL_Y] = "value",
+                                              [PK_CHANNEL_LOW] = "low",
+                                              [PK_CHANNEL_HIGH] = "high",
+                                              [PK_CHANNEL_COLOR] = "series"},
+                                      .scale = {[PK_CHANNEL_X] = PK_SCALE_ORDINAL},
+                                      .guide = NAN},
+                         .columns = columns,
+                         .rows = {0, COLUMNS, names, cells},
+                         .notes = pk_new_n(a, const char *, SERIES_MOST)};
+    if (pk_chart_columns(&c, err))
+        return err->code;
     for (size_t i = 0; i < h->n && drawn < SERIES_MOST; i++)
         if (is_beside(&h->v[0], &h->v[i]) && ++drawn)
             add_series(&c, cells, &h->v[i], view->runs, view->min_effect, a);

@@ -38,19 +38,20 @@ enum pk_code pk_compare_plot(struct pk_out *out, const struct pk_comparison *c, 
     if (!pk_out_plots(out))
         return PK_OK;
     struct pk_cell *cells = pk_new_n(a, struct pk_cell, c->n * COLUMNS + 1);
-    struct pk_chart chart = {
-        .name = "comparison",
-        .title = "New against base",
-        .encoding = {.mark = PK_MARK_RANGE, .scale = {[PK_CHANNEL_X] = PK_SCALE_LOG}, .guide = 1},
-        .columns = columns,
-        .rows = {0, COLUMNS, names, cells}};
-    for (size_t i = 0; i < PK_CHANNELS; i++)
-        chart.at[i] = (size_t)PK_CHART_NONE;
-    chart.at[PK_CHANNEL_X] = RATIO;
-    chart.at[PK_CHANNEL_Y] = NAME;
-    chart.at[PK_CHANNEL_LOW] = LOW;
-    chart.at[PK_CHANNEL_HIGH] = HIGH;
-    chart.at[PK_CHANNEL_COLOR] = VERDICT;
+    struct pk_chart chart = {.name = "comparison",
+                             .title = "New against base",
+                             .encoding = {.mark = PK_MARK_RANGE,
+                                          .key = {[PK_CHANNEL_X] = "ratio",
+                                                  [PK_CHANNEL_Y] = "name",
+                                                  [PK_CHANNEL_LOW] = "ratio_low",
+                                                  [PK_CHANNEL_HIGH] = "ratio_high",
+                                                  [PK_CHANNEL_COLOR] = "verdict"},
+                                          .scale = {[PK_CHANNEL_X] = PK_SCALE_LOG},
+                                          .guide = 1},
+                             .columns = columns,
+                             .rows = {0, COLUMNS, names, cells}};
+    if (pk_chart_columns(&chart, err))
+        return err->code;
     for (size_t i = 0; i < c->n; i++)
         if (!c->v[i].hidden && isfinite(c->v[i].ratio.ratio))
             put_row(&cells[chart.rows.n++ * COLUMNS], &c->v[i], a);

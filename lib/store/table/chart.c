@@ -14,8 +14,7 @@ struct reading {
     size_t n_params;
 };
 
-/* The columns of the channels. */
-static enum pk_code find_columns(struct pk_chart *c, struct pk_err *err)
+enum pk_code pk_chart_columns(struct pk_chart *c, struct pk_err *err)
 {
     for (size_t k = 0; k < PK_CHANNELS; k++) {
         const char *key = c->encoding.key[k];
@@ -56,7 +55,7 @@ static enum pk_code read_chart(const struct reading *r, const struct pk_section 
     if (pk_section_read(r->s, t, r->params, r->n_params, r->a, &c->rows, &columns, err))
         return pk_within(err, "chart %s", t->name);
     c->columns = columns;
-    return find_columns(c, err) || read_notes(r, t, c, err) ? err->code : PK_OK;
+    return pk_chart_columns(c, err) || read_notes(r, t, c, err) ? err->code : PK_OK;
 }
 
 static enum pk_code read_charts(const struct reading *r, const struct pk_section *v, size_t n,

@@ -30,6 +30,9 @@ enum pk_code pk_charts_read(struct pk_store *s, const char *text, const char *na
                             const struct pk_param *params, size_t n_params, struct pk_arena *a,
                             struct pk_chart **charts, size_t *n, struct pk_err *err) PK_MUST_CHECK;
 
+/* Sets c->at from c->encoding.key and c->rows.names, for a chart whose rows are made, not read. */
+enum pk_code pk_chart_columns(struct pk_chart *c, struct pk_err *err) PK_MUST_CHECK;
+
 /* The value of a channel in a row. */
 const struct pk_cell *pk_chart_cell(const struct pk_chart *c, size_t row, enum pk_channel channel);
 /* The same in the display unit of its column; NaN where there is none, or it is a text. */

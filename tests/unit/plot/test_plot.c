@@ -43,17 +43,18 @@ static struct pk_chart chart_of(enum pk_chart_mark mark, const struct pk_cell *c
 {
     struct pk_chart c = {.name = "c",
                          .title = "Chart",
-                         .encoding = {.mark = mark, .guide = NAN},
+                         .encoding = {.mark = mark,
+                                      .key = {[PK_CHANNEL_X] = "x",
+                                              [PK_CHANNEL_Y] = "y",
+                                              [PK_CHANNEL_LOW] = "low",
+                                              [PK_CHANNEL_HIGH] = "high",
+                                              [PK_CHANNEL_COLOR] = "series",
+                                              [PK_CHANNEL_LABEL] = "label"},
+                                      .guide = NAN},
                          .columns = columns,
                          .rows = {n, COLUMNS, names, cells}};
-    for (size_t i = 0; i < PK_CHANNELS; i++)
-        c.at[i] = (size_t)PK_CHART_NONE;
-    c.at[PK_CHANNEL_X] = X;
-    c.at[PK_CHANNEL_Y] = Y;
-    c.at[PK_CHANNEL_LOW] = LOW;
-    c.at[PK_CHANNEL_HIGH] = HIGH;
-    c.at[PK_CHANNEL_COLOR] = SERIES;
-    c.at[PK_CHANNEL_LABEL] = LABEL;
+    struct pk_err err;
+    assert_int_equal(pk_chart_columns(&c, &err), PK_OK);
     return c;
 }
 
