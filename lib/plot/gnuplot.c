@@ -66,53 +66,107 @@ static void put_axis(const struct pk_drawing *d, struct pk_buf *b, char axis, en
         pk_buf_printf(b, ")\nset yrange [%zu.7:-0.7]\n", n - 1); /* the first above */
 }
 
-/* A block of numbers for each series of a facet: x, y, ends of the interval, fit, and the edges of its bar. */
+/* Whether the marks are boxes. */
+static bool fills(const struct pk_drawing *d)
+{
+    const enum pk_chart_mark mark = d->c->encoding.mark;
+    return mark == PK_MARK_BAR || mark == PK_MARK_STACK || mark == PK_MARK_AREA || mark == PK_MARK_SPAN ||
+           mark == PK_MARK_CELLS;
+}
+
+struct box {
+    double left, right, low, high;
+};
+
+static struct box box_of(const struct pk_drawing *d, size_t row)
+{
+    enum { HALF = 40, OF = 100 }; /* of the place of a text */
+    const struct pk_drawn *r = &d->rows[row];
+    const double half = (double)HALF / OF, width = 2 * half / (double)d->series.n_places;
+    const double left = r->x - half + (double)r->series * width;
+    const double base = d->y.kind == PK_SCALE_LINEAR ? 0 : d->c->encoding.guide;
+    switch (d->c->encoding.mark) {
+    case PK_MARK_BAR:
+        return (struct box){left, left + width, base, r->y};
+    case PK_MARK_AREA:
+        return (struct box){r->x, r->x2, r->below, r->below + r->y};
+    case PK_MARK_SPAN:
+        return (struct box){r->x, r->x2, r->y - half, r->y + half};
+    case PK_MARK_CELLS:
+        return (struct box){r->x - 0.5, r->x + 0.5, r->y - 0.5, r->y + 0.5};
+    default:
+        return (struct box){r->x - half, r->x + half, r->below, r->below + r->y};
+    }
+}
+
+/* A block of numbers for each series of a facet: x, y, ends of the interval, fit, and its box with the value of its colour. */
 static void put_data(const struct pk_drawing *d, struct pk_buf *b, size_t facet)
 {
-    const bool stack = d->c->encoding.mark == PK_MARK_STACK;
-    const double width = 0.8 / (stack ? 1 : (double)d->series.n_places);
     for (size_t s = 0; s < d->series.n_places; s++) {
         pk_buf_printf(b, "$s%zu << EOD\n", s);
         for (size_t row = 0; row < d->c->rows.n; row++) {
             const struct pk_drawn *r = &d->rows[row];
+            const struct box box = box_of(d, row);
             if (r->series != s || r->facet != facet)
                 continue;
-            const double left = r->x - 0.4 + (stack ? 0 : (double)s) * width, from = stack ? r->below : 0;
             const double v[] = {r->x,
                                 r->y,
                                 pk_chart_number(d->c, row, PK_CHANNEL_LOW),
                                 pk_chart_number(d->c, row, PK_CHANNEL_HIGH),
                                 pk_chart_number(d->c, row, PK_CHANNEL_FIT),
-                                left + width / 2,
-                                left,
-                                left + width,
-                                from,
-                                from + r->y};
+                                (box.left + box.right) / 2,
+                                box.left,
+                                box.right,
+                                box.low,
+                                box.high,
+                                pk_chart_number(d->c, row, PK_CHANNEL_COLOR)};
             for (size_t i = 0; i < sizeof v / sizeof *v; i++)
                 put_number(b, v[i]);
             pk_buf_char(b, '\n');
         }
-        pk_buf_str(b, " NaN NaN NaN NaN NaN NaN NaN NaN NaN NaN\nEOD\n"); /* never empty */
+        pk_buf_str(b, " NaN NaN NaN NaN NaN NaN NaN NaN NaN NaN NaN\nEOD\n"); /* never empty */
     }
+}
+
+/* Lines across at x with their texts, and the texts of cells. */
+static void put_texts(const struct pk_drawing *d, struct pk_buf *b, size_t facet)
+{
+    pk_buf_str(b, "unset label\nunset arrow\n");
+    for (size_t row = 0; row < d->c->rows.n; row++) {
+        const struct pk_drawn *r = &d->rows[row];
+        const char *rule = pk_drawing_text(d, row, PK_CHANNEL_RULE),
+                   *label = pk_drawing_text(d, row, PK_CHANNEL_LABEL);
+        if (r->facet == facet && *rule && isfinite(r->x))
+            pk_buf_printf(
+                b,
+                "set arrow from first %.17g, graph 0 to first %.17g, graph 1 nohead dt 2 front\n"
+                "set label %s at first %.17g, graph 0.98 rotate right offset character -0.5, 0 front\n",
+                r->x, r->x, quoted(d, rule), r->x);
+        if (r->facet == facet && *label && d->c->encoding.mark == PK_MARK_CELLS)
+            pk_buf_printf(b, "set label %s at first %.17g, %.17g center front\n", quoted(d, label), r->x,
+                          r->y);
+    }
+    if (isfinite(d->c->encoding.guide) && d->c->encoding.mark == PK_MARK_RANGE)
+        pk_buf_printf(b, "set arrow from %.17g, graph 0 to %.17g, graph 1 nohead dt 3\n",
+                      d->c->encoding.guide, d->c->encoding.guide);
 }
 
 static void put_plots(const struct pk_drawing *d, struct pk_buf *b)
 {
-    static const char *const marks[PK_MARKS] = {
-        [PK_MARK_LINE] = "using 1:2 with linespoints",
-        [PK_MARK_POINT] = "using 1:2 with points",
-        [PK_MARK_BAR] = "using 6:10:7:8:9:10 with boxxyerror",
-        [PK_MARK_STACK] = "using 6:10:7:8:9:10 with boxxyerror",
-        [PK_MARK_RANGE] = "using 1:2:3:4 with xerrorbars",
-    };
     const enum pk_chart_mark mark = d->c->encoding.mark;
+    const char *as = mark == PK_MARK_CELLS   ? "using 6:10:7:8:9:10:11 with boxxyerror fc palette"
+                     : fills(d)              ? "using 6:10:7:8:9:10 with boxxyerror"
+                     : mark == PK_MARK_RANGE ? "using 1:2:3:4 with xerrorbars"
+                     : mark == PK_MARK_LINE  ? "using 1:2 with linespoints"
+                                             : "using 1:2 with points";
     const bool encoded = d->c->at[PK_CHANNEL_LOW] != (size_t)PK_CHART_NONE;
     const bool fit = d->c->at[PK_CHANNEL_FIT] != (size_t)PK_CHART_NONE;
     pk_buf_str(b, "plot ");
     for (size_t s = 0; s < d->series.n_places; s++) {
         const char *name =
             *d->series.places[s] ? pk_printf(d->a, "title %s", quoted(d, d->series.places[s])) : "notitle";
-        pk_buf_printf(b, "%s$s%zu %s lt %zu %s", s ? ", " : "", s, marks[mark], s + 1, name);
+        pk_buf_printf(b, "%s$s%zu %s %s%s", s ? ", " : "", s, as,
+                      mark == PK_MARK_CELLS ? "" : pk_printf(d->a, "lt %zu ", s + 1), name);
         if (encoded && (mark == PK_MARK_LINE || mark == PK_MARK_POINT))
             pk_buf_printf(b, ", $s%zu using 1:2:3:4 with yerrorbars lt %zu notitle", s, s + 1);
         if (encoded && mark == PK_MARK_BAR)
@@ -120,7 +174,7 @@ static void put_plots(const struct pk_drawing *d, struct pk_buf *b)
         if (fit)
             pk_buf_printf(b, ", $s%zu using 1:5 with lines lt %zu dt 2 notitle", s, s + 1);
     }
-    if (isfinite(d->c->encoding.guide) && mark != PK_MARK_RANGE)
+    if (isfinite(d->c->encoding.guide) && mark != PK_MARK_RANGE && mark != PK_MARK_CELLS)
         pk_buf_printf(b, ", %.17g with lines lt -1 dt 3 notitle", d->c->encoding.guide);
     pk_buf_char(b, '\n');
 }
@@ -155,14 +209,14 @@ static const char *script_of(const struct pk_drawing *d, const char *format)
                "set style fill solid 0.8 border -1\nset grid\nset key outside bottom center horizontal\n");
     put_axis(d, &b, 'x', PK_CHANNEL_X);
     put_axis(d, &b, 'y', PK_CHANNEL_Y);
-    if (d->c->encoding.mark == PK_MARK_BAR || d->c->encoding.mark == PK_MARK_STACK)
+    if (d->y.kind == PK_SCALE_LINEAR && !pk_drawing_is_across(d) && fills(d))
         pk_buf_str(&b, "set yrange [0:]\n");
-    if (isfinite(d->c->encoding.guide) && d->c->encoding.mark == PK_MARK_RANGE)
-        pk_buf_printf(&b, "set arrow from %.17g, graph 0 to %.17g, graph 1 nohead dt 3\n",
-                      d->c->encoding.guide, d->c->encoding.guide);
+    if (d->c->encoding.mark == PK_MARK_CELLS)
+        pk_buf_str(&b, "set palette defined (0 '#f3f8fc', 1 '#62a6d8')\nunset colorbox\n");
     pk_buf_printf(&b, "set multiplot layout %zu,%zu title %s\n", bands, beside, quoted(d, d->c->title));
     for (size_t i = 0; i < n; i++) {
         put_data(d, &b, i);
+        put_texts(d, &b, i);
         pk_buf_printf(&b, "set title %s\n", quoted(d, d->facets.places[i]));
         put_plots(d, &b);
     }

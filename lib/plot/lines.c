@@ -1,7 +1,8 @@
-/* Lines: points over two axes, joined within a series, with error bars, a fit and a guide. */
+/* Lines: points over two axes, joined within a series, with error bars, a fit and a guide; or areas on each other. */
 #include "plot/parts.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     GUTTER = 9,        /* what stands beside the axis of y */
@@ -120,7 +121,64 @@ static void draw_marks(struct pk_drawing *d, struct panel *p, size_t facet)
     }
 }
 
-void pk_draw_points(struct pk_drawing *d)
+/* A dotted line at x with its text at the upper edge: those of neighbours are below each other. */
+static void draw_rules(struct pk_drawing *d, struct panel *p, size_t facet, enum pk_channel channel)
+{
+    enum { BELOW = 4 };
+    const char *last = "";
+    for (size_t row = 0, drawn = 0; row < d->c->rows.n; row++) {
+        const char *text = pk_drawing_text(d, row, channel);
+        const struct pk_canvas_dot top = dot_of(d, p, d->rows[row].x, d->y.hi);
+        if (d->rows[row].facet != facet || !*text || !is_inside(top) || strcmp(text, last) == 0)
+            continue;
+        last = channel == PK_CHANNEL_BAND ? text : "";
+        const int width = (int)pk_drawing_width(text), col = (int)(top.x / PK_CANVAS_ACROSS);
+        const bool fits = col + width < p->col + (int)p->cols || col - width < p->col;
+        pk_canvas_line(p->canvas, top, dot_of(d, p, d->rows[row].x, d->y.lo), true, 0);
+        pk_canvas_text(p->canvas, fits ? col + 1 : col - width, p->row + (int)(drawn++ % BELOW), text, 0);
+    }
+}
+
+/* Of the moments that share a column of the screen the largest is drawn. */
+static void draw_areas(struct pk_drawing *d, struct panel *p, size_t facet)
+{
+    size_t *largest = pk_new_n(d->a, size_t, p->cols); /* the first row of each column's group, and 1 */
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t row = 0; row < d->c->rows.n; row++) {
+            const struct pk_drawn *r = &d->rows[row];
+            const double from = pk_plot_place(&d->x, r->x), to = pk_plot_place(&d->x, r->x2);
+            const double above = pk_plot_place(&d->y, r->below + r->y),
+                         below = pk_plot_place(&d->y, r->below);
+            if (r->facet != facet || !isfinite(from + to + above + below))
+                continue;
+            const unsigned first = (unsigned)(from * (p->cols - 1)), last = (unsigned)(to * (p->cols - 1));
+            for (unsigned col = first; col <= last && col < p->cols; col++) {
+                if (!pass && (!largest[col] || d->rows[largest[col] - 1].sum <= d->rows[r->first].sum))
+                    largest[col] = r->first + 1;
+                for (int y = (int)lround(below * p->rows);
+                     pass && largest[col] == r->first + 1 && y < (int)lround(above * p->rows); y++)
+                    pk_canvas_text(p->canvas, p->col + (int)col, p->row + (int)p->rows - 1 - y,
+                                   pk_drawing_fill(d, r->series), (unsigned)r->series + 1);
+            }
+        }
+}
+
+/* All that a panel shows. */
+static void draw_panel(struct pk_drawing *d, struct panel *p, size_t facet)
+{
+    const char *y = pk_chart_heading(d->c, PK_CHANNEL_Y), *name = d->facets.places[facet];
+    draw_axes(d, p, *name ? pk_printf(d->a, "%s, %s", name, y) : y);
+    if (d->c->encoding.mark == PK_MARK_AREA) {
+        draw_areas(d, p, facet);
+        draw_rules(d, p, facet, PK_CHANNEL_BAND);
+        return;
+    }
+    draw_rules(d, p, facet, PK_CHANNEL_RULE);
+    draw_lines(d, p, facet);
+    draw_marks(d, p, facet);
+}
+
+void pk_draw_panels(struct pk_drawing *d)
 {
     const size_t n = d->facets.n_places < PANELS ? d->facets.n_places : PANELS;
     const unsigned beside = n > 1 && d->screen.width >= BESIDE_FROM ? 2 : 1;
@@ -130,14 +188,11 @@ void pk_draw_points(struct pk_drawing *d)
     for (unsigned i = 0; i < n; i++) {
         struct panel p = {&canvas, (int)(i % beside * width + GUTTER + 1),
                           (int)(i / beside * (ROWS + AROUND) + 1), width - GUTTER - 3, ROWS};
-        const char *y = pk_chart_heading(d->c, PK_CHANNEL_Y), *facet = d->facets.places[i];
-        draw_axes(d, &p, *facet ? pk_printf(d->a, "%s, %s", facet, y) : y);
-        draw_lines(d, &p, i);
-        draw_marks(d, &p, i);
+        draw_panel(d, &p, i);
     }
     pk_drawing_canvas(d, &canvas);
     pk_drawing_line(d, pk_printf(d->a, "%*s%s", GUTTER + 1, "", pk_chart_heading(d->c, PK_CHANNEL_X)));
-    pk_drawing_legend(d, pk_drawing_mark);
+    pk_drawing_legend(d, d->c->encoding.mark == PK_MARK_AREA ? pk_drawing_fill : pk_drawing_mark);
     if (d->facets.n_places > n)
         pk_drawing_line(d, pk_printf(d->a, "%zu drawings more: perfkit report", d->facets.n_places - n));
 }

@@ -7,10 +7,11 @@
 
 /* A row of the chart. x and y are numbers, or the places of texts; NaN = none. */
 struct pk_drawn {
-    double x, y;
+    double x, x2, y;
     size_t series, facet;
-    size_t first; /* of bars: the first row of the same x and facet */
-    double below; /* of bars: the sum of y of those before it */
+    size_t first; /* the first row of the same facet and x, or with marks across y */
+    double below; /* the sum of y of those of its group before it */
+    double sum;   /* of a first row: that of all of its group so far */
 };
 
 struct pk_drawing {
@@ -20,12 +21,26 @@ struct pk_drawing {
     struct pk_plot_lines *lines;
     struct pk_drawn *rows;
     struct pk_plot_scale x, y, series, facets; /* ready; the last two are ordinal, with one place at least */
+    struct pk_index groups;                    /* of rows: the first of each */
+};
+
+enum {
+    PK_DRAWING_MOST = 40,       /* lines of bars and the like; more are left out */
+    PK_DRAWING_LABEL_MOST = 40, /* columns of a label */
+    PK_DRAWING_GAP = 2
 };
 
 /* The value of a channel in a row as people read it; "" where there is none. In the arena. */
 const char *pk_drawing_text(const struct pk_drawing *d, size_t row, enum pk_channel channel);
 /* The columns that a text takes. */
 unsigned pk_drawing_width(const char *text);
+/* A value with its interval, "4.89 (4.85 to 4.93)", or the label in its place. */
+const char *pk_drawing_value(const struct pk_drawing *d, size_t row, enum pk_channel channel);
+/* The widest of a channel, labels cut at their most; of its values with intervals. */
+unsigned pk_drawing_label_width(const struct pk_drawing *d, enum pk_channel channel);
+unsigned pk_drawing_value_width(const struct pk_drawing *d, enum pk_channel channel);
+/* Whether y has a place for each text, below each other, and x goes across. */
+bool pk_drawing_is_across(const struct pk_drawing *d);
 /* What marks the points of a series, and the cells of its bars. */
 const char *pk_drawing_mark(const struct pk_drawing *d, size_t series);
 const char *pk_drawing_fill(const struct pk_drawing *d, size_t series);
@@ -39,6 +54,8 @@ void pk_drawing_legend(struct pk_drawing *d, const char *mark(const struct pk_dr
 enum pk_code pk_gnuplot(const struct pk_drawing *d, const char *format, char **bytes, size_t *n,
                         struct pk_err *err) PK_MUST_CHECK;
 
-void pk_draw_points(struct pk_drawing *d); /* lines.c: line and point */
+void pk_draw_panels(struct pk_drawing *d); /* lines.c: line, point, area */
 void pk_draw_bars(struct pk_drawing *d);   /* bars.c: bar, stack */
-void pk_draw_ranges(struct pk_drawing *d); /* bars.c: range */
+void pk_draw_ranges(struct pk_drawing *d); /* across.c */
+void pk_draw_spans(struct pk_drawing *d);
+void pk_draw_cells(struct pk_drawing *d);

@@ -1,5 +1,5 @@
-/* Plot: a chart (store/table/chart.h) drawn by gnuplot, or with characters on a terminal: points joined by dots of braille, error bars, bars, stacks, and the
- * points with intervals of a comparison. Series differ in their marks; colours repeat that. A terminal without UTF-8 gets ASCII.
+/* Plot: a chart (store/table/chart.h) drawn by gnuplot, or with characters on a terminal: points joined by dots of braille, error bars, bars, stacks, areas, heat maps,
+ * timelines, and the points with intervals of a comparison. Series differ in their marks; colours repeat that. A terminal without UTF-8 gets ASCII.
  *
  *     if (pk_out_plots(out))
  *         rc = pk_plot_first(s, pk_probe_sql(probe), PK_PARAMS(params), out, err); */
@@ -7,8 +7,7 @@
 
 #include "store/table/chart.h"
 
-/* Draws, as the options of the output say, the first chart of a text that has rows and a mark that can be drawn here (not cells, span,
- * area), below what is printed so far. A line says where there is none, or PK_E_NOTHING where a file was to be drawn. */
+/* Draws, as the options of the output say, the first chart of a text that has rows, below what is printed so far. A line says where there is none, or PK_E_NOTHING where a file was to be drawn. */
 enum pk_code pk_plot_first(struct pk_store *s, const char *text, const struct pk_param *params,
                            size_t n_params, struct pk_out *out, struct pk_err *err) PK_MUST_CHECK;
 
@@ -17,7 +16,7 @@ enum pk_code pk_plot_print(const struct pk_chart *c, struct pk_out *out, struct 
 /* gnuplot.c: whether gnuplot can be started, which draws what is not "terminal". */
 bool pk_gnuplot_is_there(void);
 
-/* The lines of a drawing of at most `width` columns, without line ends, in the arena; none for a mark that characters do not show. */
+/* The lines of a drawing of at most `width` columns, without line ends, in the arena. */
 struct pk_plot_lines {
     const char **v;
     size_t n, cap;

@@ -65,7 +65,7 @@ static size_t round_steps(double lo, double hi, size_t most, double *ticks)
         f++;
     const double step = factors[f] * power;
     for (double i = ceil(lo / step - 1e-9); i * step <= hi + 1e-9 * step && n < most; i++)
-        ticks[n++] = i * step;
+        ticks[n++] = i * step + 0.0; /* never -0 */
     return n;
 }
 
@@ -121,11 +121,23 @@ const char *pk_plot_tick_text(const struct pk_plot_scale *s, double value, struc
                                                       : pk_printf(a, "%.3g", value);
 }
 
+struct wanted {
+    const struct pk_plot_scale *s;
+    const char *text;
+};
+
+static bool is_place(const void *wanted, uint32_t place)
+{
+    const struct wanted *w = wanted;
+    return strcmp(w->s->places[place], w->text) == 0;
+}
+
 size_t pk_plot_place_of(struct pk_plot_scale *s, const char *text, struct pk_arena *a)
 {
-    size_t i = 0;
-    while (i < s->n_places && strcmp(s->places[i], text) != 0)
-        i++;
+    const struct wanted wanted = {s, text};
+    s->index.arena = a;
+    const uint32_t i = pk_index_row(&s->index, pk_hash_bytes(0, text, strlen(text)), is_place, &wanted,
+                                    (uint32_t)s->n_places);
     if (i == s->n_places) {
         s->places = pk_grow(a, s->places, sizeof *s->places, s->n_places, &s->cap);
         s->places[s->n_places++] = text;

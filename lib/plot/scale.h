@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/index.h"
 #include "store/table/chart.h"
 
 struct pk_plot_scale {
@@ -9,6 +10,7 @@ struct pk_plot_scale {
     double lo, hi;       /* of the values; hi > lo */
     const char **places; /* of an ordinal one: its texts in order; place i is the value i */
     size_t n_places, cap;
+    struct pk_index index; /* of places */
 };
 
 /* Takes a value into the range; NaN, and what a logarithm does not have, is left out. Begin with lo = INFINITY, hi = -INFINITY. */

@@ -50,7 +50,7 @@ static enum pk_code put_charts(struct pk_page *p, const struct pk_page_run *run,
 
 enum pk_code pk_page_charts(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err)
 {
-    static const char *const general[] = {"gate_verdicts", "samples"};
+    static const char *const general[] = {"gate_verdicts", "memory_over_time", "samples"};
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows experiments;
     const struct pk_param param = pk_param_int(":run", run->run_id);

@@ -44,6 +44,6 @@ enum pk_code pk_page_data(struct pk_page *p, const struct pk_page_run *run, stru
 
 /* vega.c: the rows of a chart as a Vega-Lite specification, which is whole: data, encodings, and a width that a page changes to fit its
  * own. It names no URL. Texts of rows are values of its data, never part of an expression. Fields of the data: x, x2, y, lo, hi, c (colour),
- * f (facet), fit, t (label). A chart draws at most so many rows: of more, some that are evenly chosen; *drawn says how many. */
+ * f (facet), fit, t (label), r (rule), b (band). A chart draws at most so many rows: of more, some that are evenly chosen; *drawn says how many. */
 enum { PK_PAGE_DRAWN = 4000 };
 json_t *pk_page_spec(const struct pk_chart *c, size_t *drawn);

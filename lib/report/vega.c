@@ -8,17 +8,25 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const fields[PK_CHANNELS] = {"x", "x2", "y", "lo", "hi", "c", "f", "fit", "t"};
+static const char *const fields[PK_CHANNELS] = {"x", "x2", "y", "lo", "hi", "c", "f", "fit", "t", "r", "b"};
 
 /* --- data --- */
+
+/* The channel whose axis a value stands on. */
+static enum pk_channel axis_channel(const struct pk_chart *c, enum pk_channel channel)
+{
+    if (channel == PK_CHANNEL_FIT || channel == PK_CHANNEL_LOW || channel == PK_CHANNEL_HIGH)
+        return c->encoding.mark == PK_MARK_RANGE ? PK_CHANNEL_X : PK_CHANNEL_Y;
+    return channel == PK_CHANNEL_X2 ? PK_CHANNEL_X : channel;
+}
 
 static json_t *value_of(const struct pk_chart *c, size_t row, enum pk_channel channel)
 {
     enum { LONGEST = 200 };
     const struct pk_cell *cell = pk_chart_cell(c, row, channel);
     const double number = pk_chart_number(c, row, channel);
-    const bool is_log =
-        c->encoding.scale[channel] == PK_SCALE_LOG || c->encoding.scale[channel] == PK_SCALE_LOG2;
+    const enum pk_chart_scale scale = c->encoding.scale[axis_channel(c, channel)];
+    const bool is_log = scale == PK_SCALE_LOG || scale == PK_SCALE_LOG2;
     if (cell->type == PK_CELL_TEXT) {
         PK_ARENA_CLEANUP struct pk_arena a = {0};
         struct pk_buf b = {.arena = &a};
@@ -102,20 +110,63 @@ static bool has_values(const struct pk_chart *c, enum pk_channel channel)
     return row < c->rows.n;
 }
 
+struct extent {
+    double least, most; /* NaN = nothing is drawn */
+};
+
+/* Of what is drawn over the axis of y. */
+static struct extent extent_of(const struct pk_chart *c)
+{
+    static const enum pk_channel drawn[] = {PK_CHANNEL_Y, PK_CHANNEL_LOW, PK_CHANNEL_HIGH, PK_CHANNEL_FIT};
+    struct extent e = {NAN, NAN};
+    double sum = 0, last = NAN;
+    for (size_t row = 0; row < c->rows.n; row++) {
+        const double x = pk_chart_number(c, row, PK_CHANNEL_X), y = pk_chart_number(c, row, PK_CHANNEL_Y);
+        sum = (x == last ? sum : 0) + fmax(0, y);
+        last = x;
+        if (c->encoding.mark == PK_MARK_AREA)
+            e.most = fmax(e.most, sum);
+        for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++) {
+            e.least = fmin(e.least, pk_chart_number(c, row, drawn[i]));
+            e.most = fmax(e.most, pk_chart_number(c, row, drawn[i]));
+        }
+    }
+    return e;
+}
+
+/* The end of the axis of y that leaves room above for texts; NaN where none stand there. */
+static double end_with_room(const struct pk_chart *c, bool from_zero)
+{
+    const double room = 0.35; /* of the length of the axis */
+    const struct extent e = extent_of(c);
+    const enum pk_channel texts = c->encoding.mark == PK_MARK_BAR ? PK_CHANNEL_LABEL : PK_CHANNEL_RULE;
+    const double least = from_zero ? 0 : e.least;
+    if (!has_values(c, texts) && !has_values(c, PK_CHANNEL_BAND))
+        return NAN;
+    return c->encoding.scale[PK_CHANNEL_Y] == PK_SCALE_LINEAR ? e.most + room * (e.most - least)
+                                                              : e.most * pow(e.most / e.least, room);
+}
+
 /* --- channels --- */
 
 static json_t *scale_of(const struct pk_chart *c, enum pk_channel channel)
 {
+    enum { BESIDE_RULES = 12 }; /* pixels */
     const enum pk_chart_mark mark = c->encoding.mark;
+    const enum pk_chart_scale kind = c->encoding.scale[channel];
     const bool from_zero = mark == PK_MARK_BAR || mark == PK_MARK_STACK || mark == PK_MARK_AREA;
-    switch (c->encoding.scale[channel]) {
-    case PK_SCALE_LOG:
-        return json_pack("{s:s, s:b}", "type", "log", "nice", 0);
-    case PK_SCALE_LOG2:
-        return json_pack("{s:s, s:i, s:b}", "type", "log", "base", 2, "nice", 0);
-    default:
-        return json_pack("{s:b}", "zero", channel == PK_CHANNEL_Y && from_zero);
-    }
+    const double end = end_with_room(c, from_zero);
+    json_t *scale = kind == PK_SCALE_LINEAR ? json_pack("{s:b}", "zero", channel == PK_CHANNEL_Y && from_zero)
+                                            : json_pack("{s:s, s:b}", "type", "log", "nice", 0);
+    if (kind == PK_SCALE_LOG2)
+        json_object_set_new(scale, "base", json_integer(2));
+    if (mark == PK_MARK_AREA)
+        json_object_set_new(scale, "nice", json_false());
+    if (channel == PK_CHANNEL_Y && isfinite(end))
+        json_object_set_new(scale, "domainMax", pk_json_real(end));
+    if (channel == PK_CHANNEL_X && has_values(c, PK_CHANNEL_RULE))
+        json_object_set_new(scale, "padding", json_integer(BESIDE_RULES));
+    return scale;
 }
 
 static json_t *axis_of(const struct pk_chart *c, enum pk_channel channel)
@@ -263,23 +314,67 @@ static bool has_labels(const struct pk_chart *c, bool marked)
     return false;
 }
 
-/* Texts at marks, or those in the place of a mark that is missing: at the top, or in its cell. */
+/* Texts at marks, or those in the place of a mark that is missing: at the top, in its cell, or upright where the bar would be. */
 static json_t *label_layer(const struct pk_chart *c, bool marked)
 {
-    const bool cells = c->encoding.mark == PK_MARK_CELLS;
-    json_t *mark = json_pack("{s:s, s:s, s:i, s:i}", "type", "text", "baseline", cells ? "middle" : "bottom",
-                             "dy", cells || !marked ? 0 : -6, "fontSize", 11);
+    const bool cells = c->encoding.mark == PK_MARK_CELLS, bar = c->encoding.mark == PK_MARK_BAR;
+    json_t *mark =
+        bar ? json_pack("{s:s, s:s, s:s, s:i, s:i, s:i}", "type", "text", "baseline", "middle", "align",
+                        "left", "angle", 270, "dx", 4, "fontSize", 11)
+            : json_pack("{s:s, s:s, s:i, s:i}", "type", "text", "baseline", cells ? "middle" : "bottom", "dy",
+                        cells || !marked ? 0 : -6, "fontSize", 11);
     const char *filter =
         cells ? (marked ? "isValid(datum.t) && isValid(datum.c)" : "isValid(datum.t) && !isValid(datum.c)")
               : (marked ? "isValid(datum.t) && isValid(datum.y)" : "isValid(datum.t) && !isValid(datum.y)");
     json_t *encoding = json_pack("{s:{s:s, s:s}, s:{s:s}}", "text", "field", "t", "type", "nominal", "color",
                                  "value", cells && marked ? "#111" : "currentColor");
-    if (!cells && !marked)
+    if (bar && !marked)
+        json_object_set_new(encoding, "y", json_pack("{s:s}", "value", "height"));
+    else if (!cells && !marked)
         json_object_set_new(encoding, "y", json_pack("{s:i}", "value", 14));
     else if (!cells)
         json_object_set_new(encoding, "y", position(c, PK_CHANNEL_Y));
-    return json_pack("{s:[{s:s}], s:o, s:o}", "transform", "filter", filter, "mark", mark, "encoding",
+    if (bar && marked) /* above the interval */
+        json_object_set_new(json_object_get(encoding, "y"), "field", json_string("top"));
+    return json_pack("{s:[{s:s}, {s:s, s:s}], s:o, s:o}", "transform", "filter", filter, "calculate",
+                     "isValid(datum.hi) ? datum.hi : datum.y", "as", "top", "mark", mark, "encoding",
                      encoding);
+}
+
+/* A text that hangs from the top, so that lines close to each other keep theirs apart. */
+static json_t *upright_text(const char *field, bool before)
+{
+    return json_pack("{s:{s:s, s:i, s:s, s:s, s:i, s:i, s:i}, s:{s:{s:s, s:s}, s:{s:i}, s:{s:s}}}", "mark",
+                     "type", "text", "angle", 270, "align", "right", "baseline", before ? "bottom" : "top",
+                     "dx", -3, "dy", before ? -3 : 3, "fontSize", 11, "encoding", "text", "field", field,
+                     "type", "nominal", "y", "value", 0, "color", "value", "currentColor");
+}
+
+static json_t *rule_layer(void)
+{
+    json_t *line = json_pack("{s:{s:s, s:[i,i], s:f}, s:{s:{s:s}}}", "mark", "type", "rule", "strokeDash", 4,
+                             3, "strokeWidth", 1.2, "encoding", "color", "value", "currentColor");
+    return json_pack("{s:[{s:s}], s:[o,o]}", "transform", "filter", "isValid(datum.r)", "layer", line,
+                     upright_text("r", true));
+}
+
+/* The ground of each band, every second one darker. */
+static json_t *band_layer(const struct pk_chart *c)
+{
+    json_t *ends =
+        json_pack("[{s:s}, {s:[{s:s,s:s,s:s},{s:s,s:s,s:s}], s:[s]}, {s:[{s:s,s:s}], s:[{s:s}], s:[]}]",
+                  "filter", "isValid(datum.b)", "aggregate", "op", "min", "field", "x", "as", "from", "op",
+                  "max", "field", "x2", "as", "to", "groupby", "b", "window", "op", "row_number", "as",
+                  "place", "sort", "field", "from", "groupby");
+    json_t *x = json_pack("{s:s, s:s, s:s}", "field", "from", "type", "quantitative", "title",
+                          pk_chart_heading(c, PK_CHANNEL_X));
+    json_t *ground =
+        json_pack("{s:{s:s}, s:{s:O, s:{s:s}, s:{s:{s:s, s:f}, s:f}, s:{s:s}}}", "mark", "type", "rect",
+                  "encoding", "x", x, "x2", "field", "to", "opacity", "condition", "test",
+                  "datum.place % 2 == 0", "value", 0.16, "value", 0.06, "color", "value", "currentColor");
+    json_t *text = upright_text("b", false);
+    json_object_set_new(json_object_get(text, "encoding"), "x", x);
+    return json_pack("{s:o, s:[o,o]}", "transform", ends, "layer", ground, text);
 }
 
 /* The marks themselves, as rows: Vega's type, and what it has besides. */
@@ -312,6 +407,8 @@ static json_t *main_encoding(const struct pk_chart *c)
     json_object_set_new(e, "y", position(c, PK_CHANNEL_Y));
     if (mark == PK_MARK_STACK || mark == PK_MARK_AREA)
         json_object_set_new(json_object_get(e, "y"), "stack", json_string("zero"));
+    if (mark == PK_MARK_BAR && isfinite(c->encoding.guide))
+        json_object_set_new(e, "y2", json_pack("{s:f}", "datum", c->encoding.guide));
     if (mark == PK_MARK_SPAN)
         json_object_set_new(e, "x2", json_pack("{s:s}", "field", "x2"));
     if (has(c, PK_CHANNEL_COLOR) &&
@@ -326,6 +423,8 @@ static json_t *layers_of(const struct pk_chart *c)
 {
     const enum pk_chart_mark mark = c->encoding.mark;
     json_t *layers = json_array();
+    if (has_values(c, PK_CHANNEL_BAND))
+        json_array_append_new(layers, band_layer(c));
     if (mark == PK_MARK_LINE)
         json_array_append_new(layers, layer(json_pack("{s:s, s:i}", "type", "line", "strokeWidth", 2), "y",
                                             json_pack("{s:o}", "y", position(c, PK_CHANNEL_Y))));
@@ -339,6 +438,8 @@ static json_t *layers_of(const struct pk_chart *c)
     for (int marked = 0; marked < 2; marked++)
         if (has_labels(c, marked))
             json_array_append_new(layers, label_layer(c, marked));
+    if (has_values(c, PK_CHANNEL_RULE))
+        json_array_append_new(layers, rule_layer());
     if (isfinite(c->encoding.guide) && mark != PK_MARK_CELLS)
         json_array_append_new(layers, guide_layer(c));
     return layers;
@@ -361,9 +462,10 @@ static json_t *shared_encoding(const struct pk_chart *c)
 
 static json_t *height_of(const struct pk_chart *c)
 {
-    enum { STEP = 24, LEAST = 48, FACET = 200, ALONE = 280 };
+    enum { STEP = 24, NARROW = 14, LEAST = 48, FACET = 200, ALONE = 280 };
     const enum pk_chart_mark mark = c->encoding.mark;
-    const size_t steps = pk_chart_is_ordinal(c, PK_CHANNEL_Y) ? STEP * places(c, PK_CHANNEL_Y) : 0;
+    const size_t step = mark == PK_MARK_SPAN ? NARROW : STEP;
+    const size_t steps = pk_chart_is_ordinal(c, PK_CHANNEL_Y) ? step * places(c, PK_CHANNEL_Y) : 0;
     const bool across = mark == PK_MARK_RANGE || mark == PK_MARK_SPAN || mark == PK_MARK_CELLS;
     return json_integer(across                     ? (json_int_t)(steps < LEAST ? LEAST : steps)
                         : has(c, PK_CHANNEL_FACET) ? FACET
@@ -382,7 +484,7 @@ json_t *pk_page_spec(const struct pk_chart *c, size_t *drawn)
         return unit;
     }
     json_t *order = distinct(c, PK_CHANNEL_FACET, c->rows.n);
-    return json_pack("{s:s, s:o, s:{s:s, s:s, s:n, s:o}, s:i, s:o}", "description", c->title, "data", data,
-                     "facet", "field", "f", "type", "nominal", "title", "sort", order, "columns", 2, "spec",
-                     unit);
+    return json_pack("{s:s, s:o, s:{s:s, s:s, s:n, s:o, s:{s:i}}, s:i, s:o}", "description", c->title, "data",
+                     data, "facet", "field", "f", "type", "nominal", "title", "sort", order, "header",
+                     "labelLimit", 300, "columns", 2, "spec", unit);
 }

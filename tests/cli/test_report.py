@@ -243,7 +243,7 @@ ROLES = {"point": "point", "bar": "bar", "rect": "rect mark"}  # what Vega calls
 def expected_marks(spec):
     """How many marks of the main layer there must be: one per row that has a value."""
     unit = spec.get("spec", spec)
-    layer = next(x for x in unit["layer"] if "tooltip" in x["encoding"])
+    layer = next(x for x in unit["layer"] if "tooltip" in x.get("encoding", {}))
     kind = layer["mark"]["type"]
     key = "c" if kind == "rect" else "y"
     rows = [r for r in spec["data"]["values"] if r.get(key) is not None]

@@ -11,7 +11,7 @@ struct reading {
     struct pk_store *s;
     struct pk_arena *a;
     const struct pk_param *params;
-    size_t n_params;
+    size_t n_params, most; /* charts */
 };
 
 enum pk_code pk_chart_columns(struct pk_chart *c, struct pk_err *err)
@@ -63,7 +63,7 @@ static enum pk_code read_charts(const struct reading *r, const struct pk_section
                                 struct pk_err *err)
 {
     *charts = pk_new_n(r->a, struct pk_chart, n + 1);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && *n_charts < r->most; i++) {
         if (v[i].kind != PK_SECTION_CHART || (name && strcmp(name, v[i].name) != 0))
             continue;
         struct pk_chart *c = &(*charts)[*n_charts];
@@ -74,25 +74,43 @@ static enum pk_code read_charts(const struct reading *r, const struct pk_section
     return PK_OK;
 }
 
+static enum pk_code read_text(const struct reading *r, const char *text, const char *name,
+                              struct pk_chart **charts, size_t *n, struct pk_err *err)
+{
+    struct pk_section *v;
+    size_t n_sections;
+    *n = 0;
+    r->s->doing = "read a chart";
+    if (pk_sections(text, r->a, &v, &n_sections, err))
+        return err->code;
+    enum pk_code code = pk_db_make_views(r->s, text, v, n_sections, err);
+    if (!code)
+        code = read_charts(r, v, n_sections, name, charts, n, err);
+    if (!r->s->narrow)
+        pk_db_drop_views(r->s);
+    return code;
+}
+
 enum pk_code pk_charts_read(struct pk_store *s, const char *text, const char *name,
                             const struct pk_param *params, size_t n_params, struct pk_arena *a,
                             struct pk_chart **charts, size_t *n, struct pk_err *err)
 {
-    const struct reading r = {s, a, params, n_params};
-    struct pk_section *v;
-    size_t n_sections;
+    const struct reading r = {s, a, params, n_params, SIZE_MAX};
     *n = 0;
-    s->doing = "read a chart";
     if (!text && !pk_db_text(PK_SECTION_CHART, name, &text))
         return pk_fail(err, PK_E_INTERNAL, "there is no chart '%s'", name);
-    if (pk_sections(text, a, &v, &n_sections, err))
+    return read_text(&r, text, name, charts, n, err);
+}
+
+enum pk_code pk_chart_first(struct pk_store *s, const char *text, const struct pk_param *params,
+                            size_t n_params, struct pk_arena *a, struct pk_chart **chart, struct pk_err *err)
+{
+    const struct reading r = {s, a, params, n_params, 1};
+    size_t n;
+    if (read_text(&r, text, NULL, chart, &n, err))
         return err->code;
-    enum pk_code code = pk_db_make_views(s, text, v, n_sections, err);
-    if (!code)
-        code = read_charts(&r, v, n_sections, name, charts, n, err);
-    if (!s->narrow)
-        pk_db_drop_views(s);
-    return code;
+    *chart = n ? *chart : NULL;
+    return PK_OK;
 }
 
 const struct pk_cell *pk_chart_cell(const struct pk_chart *c, size_t row, enum pk_channel channel)

@@ -30,6 +30,11 @@ enum pk_code pk_charts_read(struct pk_store *s, const char *text, const char *na
                             const struct pk_param *params, size_t n_params, struct pk_arena *a,
                             struct pk_chart **charts, size_t *n, struct pk_err *err) PK_MUST_CHECK;
 
+/* The first of them, for which no other is read; NULL when none has rows. */
+enum pk_code pk_chart_first(struct pk_store *s, const char *text, const struct pk_param *params,
+                            size_t n_params, struct pk_arena *a, struct pk_chart **chart,
+                            struct pk_err *err) PK_MUST_CHECK;
+
 /* Sets c->at from c->encoding.key and c->rows.names, for a chart whose rows are made, not read. */
 enum pk_code pk_chart_columns(struct pk_chart *c, struct pk_err *err) PK_MUST_CHECK;
 

@@ -20,10 +20,10 @@ struct parse {
 };
 
 /* The first are those of enum pk_section_kind, the last those of a chart alone. */
-static const char *const words[] = {"view",  "table",  "query", "statement", "finding", "chart",
-                                    "title", "column", "note",  "each",      "empty",   "headline",
-                                    "about", "mark",   "x",     "x2",        "y",       "color",
-                                    "facet", "fit",    "label", "interval",  "guide",   NULL};
+static const char *const words[] = {"view",   "table", "query",    "statement", "finding",  "chart", "title",
+                                    "column", "note",  "each",     "empty",     "headline", "about", "mark",
+                                    "x",      "x2",    "y",        "color",     "facet",    "fit",   "label",
+                                    "rule",   "band",  "interval", "guide",     NULL};
 
 const char *const pk_mark_names[PK_MARKS + 1] = {"line",  "point", "bar",   "stack", "area",
                                                  "cells", "span",  "range", NULL};
@@ -35,7 +35,7 @@ static const struct {
     enum pk_channel channel;
 } channels[] = {{"x", PK_CHANNEL_X},         {"x2", PK_CHANNEL_X2},       {"y", PK_CHANNEL_Y},
                 {"color", PK_CHANNEL_COLOR}, {"facet", PK_CHANNEL_FACET}, {"fit", PK_CHANNEL_FIT},
-                {"label", PK_CHANNEL_LABEL}};
+                {"label", PK_CHANNEL_LABEL}, {"rule", PK_CHANNEL_RULE},   {"band", PK_CHANNEL_BAND}};
 
 static const char *trimmed(struct pk_arena *a, const char *s, size_t n)
 {
@@ -118,10 +118,10 @@ static enum pk_code check_encodings(const struct parse *p, struct pk_err *err)
     for (size_t i = 0; i < p->n; i++) {
         const struct pk_encoding *e = p->v[i].encoding;
         if (!e || (e->mark < PK_MARKS && e->key[PK_CHANNEL_X] && e->key[PK_CHANNEL_Y] &&
-                   (e->mark != PK_MARK_SPAN || e->key[PK_CHANNEL_X2])))
+                   ((e->mark != PK_MARK_SPAN && e->mark != PK_MARK_AREA) || e->key[PK_CHANNEL_X2])))
             continue;
         pk_fail(err, PK_E_INTERNAL, "chart %s is not complete", p->v[i].name);
-        return pk_why(err, "a chart has mark, x and y, and x2 with the mark span");
+        return pk_why(err, "a chart has mark, x and y, and x2 with the marks span and area");
     }
     return PK_OK;
 }

@@ -27,9 +27,11 @@
  *     -- interval: ci_low_ns ci_high_ns    the ends of the interval of y, or with range of x
  *     -- color: variant                    what has colours of its own: a series; with cells, the value
  *     -- facet: d_model                    a drawing for each value, beside each other
- *     -- x2: end_ns                        with span: where a bar that begins at x ends
+ *     -- x2: end_ns                        with span and area: where what begins at x ends
  *     -- fit: fitted_ns                    a dashed line in the axis of y: a model, a fit, a threshold
  *     -- label: status                     a text at the mark; where y is NULL, in its place
+ *     -- rule: optimum                     a text: a line across at x, with this text
+ *     -- band: phase                       the ground from the first x to the last x2 of each text, with it
  *     -- guide: 1                          a line at this value of the axis of the interval
  *     SELECT seq_len, forward_ns, ... WHERE run_id = :run;
  *
@@ -98,7 +100,7 @@ enum pk_chart_mark {
     PK_MARK_POINT,
     PK_MARK_BAR,   /* beside each other */
     PK_MARK_STACK, /* on each other */
-    PK_MARK_AREA,  /* under steps */
+    PK_MARK_AREA,  /* on each other, from x to x2 */
     PK_MARK_CELLS, /* a heat map */
     PK_MARK_SPAN,  /* a timeline: from x to x2 */
     PK_MARK_RANGE, /* a point of x with its interval for each y: a forest plot */
@@ -117,6 +119,8 @@ enum pk_channel {
     PK_CHANNEL_FACET,
     PK_CHANNEL_FIT,
     PK_CHANNEL_LABEL,
+    PK_CHANNEL_RULE,
+    PK_CHANNEL_BAND,
     PK_CHANNELS
 };
 

@@ -139,6 +139,71 @@ static void the_longest_bar_fills_and_values_stand_behind(void **state)
                     2 * strspn(strchr(stack, '='), "=") + 2);
 }
 
+static void areas_stand_on_each_other_and_the_largest_moment_is_seen(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    enum { MOMENTS = 300 }; /* several in a column of the screen */
+    static struct pk_cell cells[2 * MOMENTS * COLUMNS];
+    for (size_t i = 0; i < 2 * MOMENTS; i++) {
+        const double x = (double)(i / 2);
+        put(&cells[i * COLUMNS], x, i / 2 == 100 ? 30 : 10, 0, i % 2 ? "upper" : "lower",
+            x < 150 ? "forward" : "backward");
+        cells[i * COLUMNS + LOW] = pk_cell_real((x + 1) * 1e6);
+    }
+    struct pk_chart c = chart_of(PK_MARK_AREA, cells, 2 * MOMENTS);
+    c.at[PK_CHANNEL_X2] = LOW;
+    c.at[PK_CHANNEL_BAND] = LABEL;
+    c.at[PK_CHANNEL_LOW] = c.at[PK_CHANNEL_HIGH] = c.at[PK_CHANNEL_LABEL] = (size_t)PK_CHART_NONE;
+    struct pk_plot_lines l = drawn(&c, 60, false, true, &a);
+    const size_t bands = line_with(&l, "forward", 0), bottom = line_with(&l, "# lower   = upper", bands) - 4;
+    assert_non_null(strstr(l.v[bands + 1], "backward"));
+    assert_in_range(strspn(strchr(l.v[bottom], '#'), "#"), 44,
+                    49); /* of 48 columns, but for the lines between bands */
+    size_t peak = 0;
+    for (size_t i = bands; i <= bottom; i++)
+        peak += strchr(l.v[i], '=') != NULL || strchr(l.v[i], '#') != NULL;
+    assert_in_range(peak, 12, 13); /* 60 of the 66 that the axis has */
+}
+
+static void a_timeline_has_a_line_for_each_place(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_cell cells[4 * COLUMNS];
+    for (size_t i = 0; i < 4; i++) { /* from LOW to HIGH, in line x */
+        put(&cells[i * COLUMNS], (double)(i / 2), 50 + 20 * (double)(i % 2), 10, i % 2 ? "sent" : "waits",
+            NULL);
+        cells[i * COLUMNS + Y] = (struct pk_cell){0};
+    }
+    cells[3 * COLUMNS + X] = (struct pk_cell){0}; /* a line across alone */
+    cells[3 * COLUMNS + LABEL] = pk_cell_text("ends");
+    struct pk_chart c = chart_of(PK_MARK_SPAN, cells, 4);
+    c.at[PK_CHANNEL_X] = LOW;
+    c.at[PK_CHANNEL_X2] = HIGH;
+    c.at[PK_CHANNEL_Y] = X;
+    c.at[PK_CHANNEL_RULE] = LABEL;
+    c.at[PK_CHANNEL_LOW] = c.at[PK_CHANNEL_HIGH] = c.at[PK_CHANNEL_LABEL] = (size_t)PK_CHART_NONE;
+    struct pk_plot_lines l = drawn(&c, 53, false, true, &a);
+    assert_string_equal(l.v[1], "0  #########################|=======================");
+    assert_int_equal(strchr(l.v[line_with(&l, "ends", 0)], '|') - l.v[0], strchr(l.v[2], '|') - l.v[2]);
+    assert_null(strchr(l.v[2], '=')); /* the second line has no second part */
+}
+
+static void a_heat_map_has_shades_and_texts(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_cell cells[4 * COLUMNS];
+    for (size_t i = 0; i < 4; i++)
+        put(&cells[i * COLUMNS], (double)(256 << i % 2), i < 3 ? pow(10, (double)i) : NAN, 0,
+            i < 2 ? "64" : "16", i < 3 ? NULL : "OOM");
+    struct pk_chart c = chart_of(PK_MARK_CELLS, cells, 4);
+    c.encoding.scale[PK_CHANNEL_COLOR] = PK_SCALE_LOG;
+    c.at[PK_CHANNEL_COLOR] = Y;
+    c.at[PK_CHANNEL_Y] = SERIES;
+    struct pk_plot_lines l = drawn(&c, 60, false, true, &a);
+    assert_string_equal(l.v[line_with(&l, "64 ", 0)], "64  . 1.0    = 10.0");
+    assert_string_equal(l.v[line_with(&l, "16 ", 0)], "16  # 100.0    OOM");
+}
+
 static void an_interval_around_the_guide_crosses_it(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -214,6 +279,9 @@ int main(void)
         T(points_stand_where_logarithms_put_them),
         T(an_interval_is_a_line_of_dots_and_a_line_joins_points),
         T(the_longest_bar_fills_and_values_stand_behind),
+        T(areas_stand_on_each_other_and_the_largest_moment_is_seen),
+        T(a_timeline_has_a_line_for_each_place),
+        T(a_heat_map_has_shades_and_texts),
         T(an_interval_around_the_guide_crosses_it),
         T(colours_come_only_where_they_are_wanted),
         T(no_value_breaks_a_drawing),
