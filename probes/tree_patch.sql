@@ -541,6 +541,102 @@ FROM tree_case
 WHERE run_id = :run AND op <> 'patch' AND tree_op_ns IS NOT NULL
 ORDER BY op, min(ordinal) OVER (PARTITION BY other_axes), parameters, ordinal;
 
+-- Charts. Speed-ups and shares are those of the compiled matcher where a run has it.
+
+-- chart: growth
+-- title: One patch in trees of growing size, with fitted lines
+-- mark: point
+-- x: leaves log
+-- y: tree_op_ns log
+-- interval: low_ns high_ns
+-- color: variant
+-- facet: matcher
+-- fit: fitted_ns
+-- column: leaves | Leaves
+-- column: tree_op_ns | Tree op (µs) | us | 4
+-- column: low_ns | From (µs) | us | 4
+-- column: high_ns | To (µs) | us | 4
+-- column: fitted_ns | Fitted (µs) | us | 4
+-- column: variant | Variant | text
+-- column: matcher | Matcher | text
+-- note: SELECT 'Fitted, in ns per leaf: ' || group_concat(printf('%s %.2f (%.2f to %.2f)', series, slope, slope_low, slope_high), ', ') || '.'
+--   FROM (SELECT * FROM tree_line WHERE run_id = :run ORDER BY slope DESC LIMIT 10) HAVING count(*) > 0
+SELECT t.leaves, t.tree_op_ns, t.tree_op_low_ns AS low_ns, t.tree_op_high_ns AS high_ns, l.slope * t.leaves + l.intercept AS fitted_ns, t.variant,
+       t.matcher || iif(t.axes ->> 'plan' = 'reports', '', ', plan ' || (t.axes ->> 'plan'))
+       || coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(t.other_axes)), '') AS matcher
+FROM tree_single t LEFT JOIN tree_line l ON l.run_id = t.run_id AND l.series = t.series AND l.fixed = t.apart_from_size
+WHERE t.run_id = :run ORDER BY t.matcher, t.variant = 'built-in', min(t.ordinal) OVER (PARTITION BY t.variant), t.leaves, t.parameters;
+
+-- chart: speedups
+-- title: Speed-up of each way to patch all modules, against naive
+-- mark: bar
+-- x: variant
+-- y: speedup log
+-- interval: speedup_low speedup_high
+-- facet: config
+-- label: text
+-- guide: 1
+-- column: variant | Variant | text
+-- column: speedup | Speed-up | x | 1
+-- column: speedup_low | From | x | 1
+-- column: speedup_high | To | x | 1
+-- column: config | Config | text
+-- column: text | Text | text
+-- note: SELECT 'With matching and transforming. ' || iif(count(patch_speedup_low) < count(*), 'A bar without a line has no interval: it needs three processes (--invocations 3).',
+--   'The line at the end of a bar is the 95 % interval.') FROM tree_speedup WHERE run_id = :run HAVING count(*) > 0
+SELECT variant, patch_speedup AS speedup, patch_speedup_low AS speedup_low, patch_speedup_high AS speedup_high,
+       config || coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(other_axes)), '') AS config,
+       printf(iif(patch_speedup < 100, '%.2g ×', '%.0f ×'), patch_speedup) AS text
+FROM tree_speedup s WHERE run_id = :run AND patch_speedup IS NOT NULL AND variant <> 'built-in'
+  AND (matcher = 'compiled' OR NOT EXISTS (SELECT 1 FROM tree_speedup c WHERE c.run_id = :run AND c.matcher = 'compiled'))
+ORDER BY min(ordinal) OVER (PARTITION BY other_axes), leaves, parameters, config, ordinal;
+
+-- chart: shares
+-- title: What a patch of all modules consists of
+-- mark: stack
+-- x: variant
+-- y: share
+-- color: part
+-- facet: config
+-- column: variant | Variant | text
+-- column: share | Share (%) | % | 1
+-- column: part | Part | text
+-- column: config | Config | text
+SELECT c.variant, p.column1 AS part, CASE p.column1 WHEN 'transform' THEN c.transform_ns WHEN 'match' THEN c.match_ns ELSE c.tree_op_ns END / c.patch_ns AS share,
+       c.config || iif(c.weights = 'none', '', printf(', weights %s, tp %d', c.weights, c.tp)) || iif(c.slicing IS NULL OR c.weights = 'none', '', ', ' || c.slicing)
+       || coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(c.other_axes)), '') AS config
+FROM tree_case c JOIN (VALUES ('tree op'), ('match'), ('transform')) p
+WHERE c.run_id = :run AND c.op = 'patch' AND c.patches = 0 AND c.status = 'ok' AND c.patch_ns > 0 AND c.variant <> 'built-in'
+  AND CASE p.column1 WHEN 'transform' THEN c.transform_ns WHEN 'match' THEN c.match_ns ELSE c.tree_op_ns END IS NOT NULL
+  AND (c.matcher = 'compiled' OR NOT EXISTS (SELECT 1 FROM tree_case o WHERE o.run_id = :run AND o.matcher = 'compiled' AND o.patches = 0))
+ORDER BY c.weights, min(c.ordinal) OVER (PARTITION BY c.other_axes), c.leaves, c.parameters, c.ordinal, p.column1 = 'match', p.column1 = 'transform';
+
+-- chart: patches
+-- title: Time over the number of patches, with fitted powers
+-- mark: point
+-- x: targets log
+-- y: tree_op_ns log
+-- interval: low_ns high_ns
+-- color: variant
+-- facet: config
+-- fit: fitted_ns
+-- column: targets | Patches
+-- column: tree_op_ns | Tree op (µs) | us | 4
+-- column: low_ns | From (µs) | us | 4
+-- column: high_ns | To (µs) | us | 4
+-- column: fitted_ns | Fitted (µs) | us | 4
+-- column: variant | Variant | text
+-- column: config | Config | text
+-- note: SELECT 'A pass over the whole tree for each patch grows in proportion to their number, one traversal for all does not grow.'
+--   WHERE EXISTS (SELECT 1 FROM tree_structure WHERE run_id = :run AND patches > 1)
+SELECT t.targets, t.tree_op_ns, t.tree_op_low_ns AS low_ns, t.tree_op_high_ns AS high_ns, exp(f.intercept) * pow(t.targets, f.slope) AS fitted_ns, t.variant,
+       t.config || ', ' || t.matcher || coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(t.other_axes)), '') AS config
+FROM tree_structure t LEFT JOIN v_fit f ON f.run_id = t.run_id AND f.name = 'tree_op_patches_exponent' AND f.variant = t.variant AND f.device = t.device
+     AND f.fixed = json_remove(t.axes, '$.patches')
+WHERE t.run_id = :run AND t.tree_op_ns IS NOT NULL AND t.targets > 0
+  AND EXISTS (SELECT 1 FROM tree_structure m WHERE m.run_id = :run AND m.config = t.config AND m.patches > 1)
+ORDER BY t.matcher, min(t.ordinal) OVER (PARTITION BY t.other_axes), t.leaves, t.parameters, t.variant = 'built-in', t.ordinal;
+
 -- Findings, in order of worth, of the largest tree.
 
 -- finding: speedup
