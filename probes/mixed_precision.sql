@@ -353,6 +353,92 @@ GROUP BY variant, dtype, family, other_axes
 ORDER BY max(way_order), min(min(ordinal)) OVER (PARTITION BY other_axes), variant = 'eager' DESC, variant = 'compiled' DESC, variant, max(dtype_order),
          family = 'gaps', family <> 'all products', max(share) DESC;
 
+-- Charts: a case without memory for it stands as OOM.
+
+-- chart: steps
+-- title: Time of each mode and type
+-- mark: bar
+-- x: mode
+-- y: step_ns
+-- interval: low_ns high_ns
+-- color: dtype
+-- facet: variant
+-- label: missing
+-- column: mode | Mode | text
+-- column: step_ns | Time (ms) | ms | 3
+-- column: low_ns | From (ms) | ms | 3
+-- column: high_ns | To (ms) | ms | 3
+-- column: dtype | Dtype | text
+-- column: variant | Variant | text
+-- column: missing | Not measured | text
+WITH part AS (SELECT *, variant || iif((SELECT count(DISTINCT model) FROM precision_case WHERE run_id = :run) > 1, ', ' || model, '')
+                        || coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(other_axes)), '') AS drawing FROM precision_case WHERE run_id = :run)
+SELECT mode, step_ns, step_ci_low_ns AS low_ns, step_ci_high_ns AS high_ns, dtype, drawing AS variant, iif(status = 'OK', NULL, status) AS missing
+FROM part WHERE status <> 'skipped' AND (step_ns IS NOT NULL OR status <> 'OK')
+ORDER BY min(ordinal) OVER (PARTITION BY model), min(ordinal) OVER (PARTITION BY drawing), mode_order, dtype_order;
+
+-- chart: memory
+-- title: Peak memory of each mode and type
+-- mark: bar
+-- x: mode
+-- y: peak_bytes
+-- color: dtype
+-- facet: variant
+-- label: missing
+-- column: mode | Mode | text
+-- column: peak_bytes | Peak (GB) | GB | 3
+-- column: dtype | Dtype | text
+-- column: variant | Variant | text
+-- column: missing | Not measured | text
+-- column: allocated_bytes | Allocated (GB) | GB | 3
+-- column: reserved_bytes | Reserved (GB) | GB | 3
+-- column: predicted_bytes | Predicted peak (GB) | GB | 3
+WITH part AS (SELECT *, variant || iif((SELECT count(DISTINCT model) FROM precision_case WHERE run_id = :run) > 1, ', ' || model, '')
+                        || coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(other_axes)), '') AS drawing FROM precision_case WHERE run_id = :run)
+SELECT mode, peak_bytes, dtype, drawing AS variant, iif(status = 'OK', NULL, status) AS missing, allocated_bytes, reserved_bytes, predicted_bytes
+FROM part WHERE status <> 'skipped' AND (peak_bytes IS NOT NULL OR status <> 'OK')
+ORDER BY min(ordinal) OVER (PARTITION BY model), min(ordinal) OVER (PARTITION BY drawing), mode_order, dtype_order;
+
+-- chart: speedup
+-- title: Speed-up of each type against fp32, and of each variant against eager
+-- mark: range
+-- x: speedup log
+-- y: name
+-- interval: speedup_low speedup_high
+-- color: base
+-- guide: 1
+-- column: speedup | Speed-up | x | 2
+-- column: speedup_low | From | x | 2
+-- column: speedup_high | To | x | 2
+-- column: name | Case | text
+-- column: base | Against | text
+SELECT speedup, speedup_low, speedup_high, name || coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(other_axes)), '')
+       || iif((SELECT count(DISTINCT model) FROM precision_case WHERE run_id = :run) > 1, ', ' || model, '') AS name, base
+FROM (SELECT speedup, speedup_low, speedup_high, variant || ' ' || dtype || ' against fp32, ' || mode AS name, other_axes, model, 'fp32' AS base, 1 AS place, mode_order AS within, ordinal
+      FROM precision_pair WHERE run_id = :run
+      UNION ALL SELECT speedup, speedup_low, speedup_high, variant || ' ' || dtype || ' against eager, ' || mode, other_axes, model, 'eager', 2, phase_order, ordinal
+      FROM precision_against_eager WHERE run_id = :run AND whole)
+WHERE speedup IS NOT NULL ORDER BY place, within, ordinal LIMIT 60;
+
+-- chart: families
+-- title: Share of each family of operations
+-- mark: stack
+-- x: mode
+-- y: share
+-- color: family
+-- facet: drawing
+-- column: mode | Mode | text
+-- column: share | Share (%) | % | 1
+-- column: family | Family | text
+-- column: drawing | Variant | text
+WITH ranked AS (SELECT family, row_number() OVER (ORDER BY family = 'gaps' DESC, max(share) DESC) AS place FROM precision_family WHERE run_id = :run AND family <> 'all products' GROUP BY family)
+SELECT f.mode, sum(f.share) AS share, iif(r.place <= 7, f.family, 'others') AS family, f.variant || ' ' || f.dtype
+       || coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(f.other_axes)), '')
+       || iif((SELECT count(DISTINCT model) FROM precision_case WHERE run_id = :run) > 1, ', ' || f.model, '') AS drawing
+FROM precision_family f JOIN ranked r USING (family) WHERE f.run_id = :run
+GROUP BY f.way_order, f.other_axes, f.model, f.variant, f.dtype, f.mode, min(r.place, 8)
+ORDER BY f.way_order, min(min(f.ordinal)) OVER (PARTITION BY f.other_axes), f.variant = 'eager' DESC, f.variant, max(f.dtype_order), min(f.ordinal), min(r.place, 8) = 1, min(r.place, 8);
+
 -- Findings, in order of worth, of the largest model and the fullest mode.
 
 -- finding: types

@@ -327,6 +327,30 @@ FROM (SELECT *, 60.0 / max(max(bytes) OVER (), 1) AS scale FROM memory_label
       WHERE run_id = :run AND experiment = :experiment AND label = :each AND kind = 'timeline')
 ORDER BY place;
 
+-- chart: memory_over_time
+-- title: Memory over one iteration
+-- mark: area
+-- x: place
+-- x2: until
+-- y: bytes
+-- color: part
+-- facet: label
+-- band: region
+-- column: place | Allocations, in their order
+-- column: until | to
+-- column: bytes | Memory (MB) | MB | 3
+-- column: part | Part | text
+-- column: region | Region | text
+-- column: label | Case | text
+-- note: SELECT printf('The largest %d of %d cases.', 4, count(DISTINCT label)) FROM memory_label WHERE run_id = :run AND kind = 'timeline' HAVING count(DISTINCT label) > 4
+WITH shown AS (SELECT label FROM memory_label WHERE run_id = :run AND kind = 'timeline' GROUP BY label ORDER BY max(bytes) DESC, min(ordinal) LIMIT 4),
+moment AS (SELECT m.*, lead(m.place, 1, m.place) OVER (PARTITION BY m.label ORDER BY m.place) AS until
+           FROM memory_label m WHERE run_id = :run AND kind = 'timeline' AND label IN (SELECT label FROM shown))
+SELECT m.place, m.until, CASE p.column1 WHEN 'parameters' THEN m.parameters_bytes WHEN 'gradients' THEN m.gradients_bytes WHEN 'optimizer' THEN m.optimizer_bytes
+       WHEN 'activations' THEN m.activations_bytes WHEN 'workspace' THEN m.workspace_bytes ELSE m.other_bytes END AS bytes, p.column1 AS part, m.region, m.label
+FROM moment m JOIN (VALUES ('parameters'), ('optimizer'), ('gradients'), ('activations'), ('workspace'), ('inputs, other')) p
+ORDER BY m.ordinal, m.place;
+
 -- view: roofline
 SELECT w.run_id, w.case_id, w.experiment, w.device, w.variant, w.axes, w.region, w.ordinal, w.flops, w.bytes, w.flops_from, w.bytes_from,
        w.intensity, w.flops_per_s, w.attainable_flops_per_s, CASE w.memory_bound WHEN 1 THEN 'memory' WHEN 0 THEN 'compute' END AS bound,
