@@ -282,10 +282,91 @@ FROM (SELECT t.*, b.bucket_bytes, b.setting, count(*) OVER () AS buckets
 WHERE bucket < 30 OR bucket >= buckets - 10
 ORDER BY bucket;
 
--- Findings, in order of worth; a run of several settings names them.
+-- Charts; of several settings each names what differs.
 
 -- view: ddp_named
 SELECT run_id, setting, differing(setting, group_concat(setting, char(10)) OVER (PARTITION BY run_id)) AS which FROM (SELECT DISTINCT run_id, setting FROM ddp_case);
+
+-- chart: buckets
+-- title: Time of a step over the bucket size, with what the model says
+-- mark: line
+-- x: bucket_bytes log
+-- y: step_ns
+-- interval: low_ns high_ns
+-- color: gradients
+-- facet: setting
+-- fit: modelled_ns
+-- rule: choice
+-- column: bucket_bytes | Bucket (MB) | MB | 3
+-- column: step_ns | Step (ms) | ms | 3
+-- column: low_ns | From (ms) | ms | 3
+-- column: high_ns | To (ms) | ms | 3
+-- column: modelled_ns | Model (ms) | ms | 3
+-- column: gradients | Gradients | text
+-- column: setting | Setting | text
+-- column: choice | Choice | text
+-- note: SELECT 'Dashed: the time without averaging and what the model predicts to be exposed. Upright: the best size as measured, by the model of these tensors, by that of equal buckets, and by the reports'' formula.' FROM ddp_measured
+--   WHERE run_id = :run AND predicted_exposed_ns IS NOT NULL LIMIT 1
+WITH drawn AS (SELECT m.setting, m.setting_ordinal, m.first_bytes, m.bucket_bytes, m.step_ns, m.step_low_ns AS low_ns, m.step_high_ns AS high_ns,
+                      coalesce((SELECT n.step_ns FROM ddp_case n WHERE n.run_id = m.run_id AND n.setting = m.setting AND n.variant = 'none'), c.compute_ns) + m.predicted_exposed_ns AS modelled_ns,
+                      m.gradients || iif(m.first_bytes > 0, printf(', first %g MB', m.first_bytes / 1e6), '') AS gradients
+               FROM ddp_measured m JOIN ddp_case c ON c.case_id = m.case_id WHERE m.run_id = :run),
+-- sizes that are hardly apart share a line
+chosen AS (SELECT setting, avg(chosen_bytes) AS chosen_bytes, group_concat(choice, ', ') AS choice
+           FROM (SELECT DISTINCT setting, chosen_bytes, CASE place WHEN 0 THEN 'model' WHEN 1 THEN 'equal buckets' WHEN 2 THEN 'formula' ELSE 'measured' END AS choice FROM ddp_choice
+                 WHERE run_id = :run AND chosen_bytes > 0 ORDER BY place DESC)
+           GROUP BY setting, round(4 * ln(chosen_bytes)))
+SELECT d.bucket_bytes, d.step_ns, d.low_ns, d.high_ns, d.modelled_ns, d.gradients, coalesce(nullif(trim(w.which, ' ()'), ''), d.setting) AS setting, d.choice
+FROM (SELECT *, NULL AS choice FROM drawn
+      UNION ALL SELECT setting, NULL, NULL, chosen_bytes, NULL, NULL, NULL, NULL, NULL, choice FROM chosen) d
+JOIN ddp_named w ON w.run_id = :run AND w.setting = d.setting
+ORDER BY d.choice IS NOT NULL, d.setting_ordinal, d.gradients, d.bucket_bytes;
+
+-- chart: methods
+-- title: What a step consists of
+-- mark: stack
+-- x: method
+-- y: time_ns
+-- color: part
+-- facet: setting
+-- column: method | Method | text
+-- column: time_ns | Time (ms) | ms | 3
+-- column: part | Part | text
+-- column: setting | Setting | text
+-- note: SELECT 'Compute and exposed communication are medians of their own: their sum can differ from the median of the step.' FROM ddp_case WHERE run_id = :run AND status = 'ok' LIMIT 1
+SELECT c.variant || iif(c.bucket_bytes > 0, printf(' %.3g MB', c.bucket_bytes / 1e6), '') || iif(c.first_bucket_bytes > 0, printf(', first %g MB', c.first_bucket_bytes / 1e6), '')
+       || iif(c.gradients LIKE 'copy%', ', copied', '') || iif(c.gradients LIKE '%split', ', split', '') AS method,
+       CASE p.column1 WHEN 'compute' THEN c.compute_ns ELSE c.exposed_ns END AS time_ns, p.column1 AS part, coalesce(nullif(trim(w.which, ' ()'), ''), c.setting) AS setting
+FROM ddp_case c JOIN ddp_named w USING (run_id, setting) JOIN (VALUES ('exposed communication'), ('compute')) p
+WHERE c.run_id = :run AND c.status = 'ok' AND c.compute_ns IS NOT NULL
+ORDER BY min(c.ordinal) OVER (PARTITION BY c.setting), min(c.ordinal) OVER (PARTITION BY c.variant), c.ordinal, p.column1 = 'compute';
+
+-- chart: overlap
+-- title: When the buckets of the best size were ready and sent
+-- mark: span
+-- x: from_ns
+-- x2: to_ns
+-- y: bucket
+-- color: what
+-- facet: setting
+-- rule: ends
+-- column: from_ns | Since the start of backward (ms) | ms | 3
+-- column: to_ns | to (ms) | ms | 3
+-- column: bucket | Bucket
+-- column: what | What | text
+-- column: setting | Setting | text
+-- column: ends | Rule | text
+WITH sent AS (SELECT t.*, b.setting, b.setting_ordinal, count(*) OVER (PARTITION BY b.setting) AS buckets
+              FROM ddp_best b JOIN v_timeline t ON t.case_id = b.case_id AND t.invocation = b.invocation WHERE b.run_id = :run)
+SELECT what, from_ns, to_ns, bucket, coalesce(nullif(trim(w.which, ' ()'), ''), d.setting) AS setting, ends
+FROM (SELECT p.column1 AS what, iif(p.column1 = 'waits', s.ready_ns, s.started_ns) AS from_ns, iif(p.column1 = 'waits', s.started_ns, s.ended_ns) AS to_ns, s.bucket, s.setting,
+             NULL AS ends, s.setting_ordinal
+      FROM sent s JOIN (VALUES ('all-reduce'), ('waits')) p WHERE s.bucket < 30 OR s.bucket >= s.buckets - 10
+      UNION ALL SELECT NULL, max(backward_ns), NULL, NULL, setting, 'backward ends', setting_ordinal FROM sent GROUP BY setting) d
+LEFT JOIN ddp_named w ON w.run_id = :run AND w.setting = d.setting
+ORDER BY d.setting_ordinal, ends IS NOT NULL, bucket, what;
+
+-- Findings, in order of worth; a run of several settings names them.
 
 -- finding: bucket
 SELECT speedup_text(printf('The best bucket size, %.3g MB,', m.bucket_bytes / 1e6), 'naive', c.total_speedup, c.total_speedup_low, c.total_speedup_high) || which || '.' AS sentence
