@@ -308,10 +308,63 @@ SELECT r.batch, substr('      ', 1, 2 * r.level) || r.region AS region, r.count,
 FROM (SELECT * FROM batch_region UNION ALL SELECT * FROM batch_unaccounted) r LEFT JOIN batch_region p ON p.case_id = r.case_id AND p.region = r.parent
 WHERE r.run_id = :run AND r.setting = :each ORDER BY r.ordinal, r.place;
 
--- Findings, in order of worth; a run of several settings names them.
+-- Charts; of several settings each names what differs.
 
 -- view: batch_named
 SELECT run_id, setting, differing(setting, group_concat(setting, char(10)) OVER (PARTITION BY run_id)) AS which FROM (SELECT DISTINCT run_id, setting FROM batch_case);
+
+-- chart: throughput
+-- title: Tokens per second over the batch size, with the fitted line or hinge
+-- mark: line
+-- x: batch log2
+-- y: tokens_per_s
+-- interval: low_per_s high_per_s
+-- color: variant
+-- facet: setting
+-- fit: fitted_per_s
+-- rule: choice
+-- column: batch | Batch size
+-- column: tokens_per_s | Tokens/s | | 0
+-- column: low_per_s | From | | 0
+-- column: high_per_s | To | | 0
+-- column: fitted_per_s | Fitted | | 0
+-- column: variant | Variant | text
+-- column: setting | Setting | text
+-- column: choice | Best | text
+-- note: SELECT 'Dashed: a micro-step takes the larger of a launch floor and a + b * batch (or only the latter), whichever fits better; table step has the figures.'
+--   FROM batch_chosen WHERE run_id = :run LIMIT 1
+SELECT d.batch, d.tokens_per_s, d.low_per_s, d.high_per_s, d.fitted_per_s, d.variant, coalesce(nullif(trim(w.which, ' ()'), ''), d.setting) AS setting, d.choice
+FROM (SELECT c.setting, c.ordinal, c.batch, c.tokens_per_s, c.trained_tokens * 1e9 / c.training_high_ns AS low_per_s, c.trained_tokens * 1e9 / c.training_low_ns AS high_per_s,
+             c.trained_tokens * 1e9 / c.micro_steps / max(coalesce(f.floor_ns, 0), f.a + f.b * c.batch) AS fitted_per_s, c.variant, NULL AS choice
+      FROM batch_derived c LEFT JOIN (SELECT *, row_number() OVER (PARTITION BY run_id, setting ORDER BY r2 DESC) AS place FROM batch_chosen) f
+           ON f.run_id = c.run_id AND f.setting = c.setting AND f.place = 1
+      WHERE c.run_id = :run AND c.tokens_per_s IS NOT NULL
+      UNION ALL SELECT setting, NULL, batch, NULL, NULL, NULL, NULL, NULL, 'least by ' || group_concat(rule, ', ')
+      FROM (SELECT * FROM batch_place WHERE run_id = :run AND rank = 1 AND place < 3 ORDER BY place) GROUP BY setting, batch) d
+JOIN batch_named w ON w.run_id = :run AND w.setting = d.setting
+ORDER BY d.choice IS NOT NULL, min(d.ordinal) OVER (PARTITION BY d.setting), d.batch;
+
+-- chart: timers
+-- title: What the time of one epoch and one start consists of
+-- mark: stack
+-- x: batch
+-- y: time_ns
+-- color: part
+-- facet: setting
+-- column: batch | Batch size
+-- column: time_ns | Time (s) | s | 4
+-- column: part | Part | text
+-- column: setting | Setting | text
+-- note: SELECT 'On the compute lane of a device. Others: waiting, and what no timer accounts for.' FROM batch_case WHERE run_id = :run LIMIT 1
+SELECT r.batch, sum(r.device_ns) AS time_ns, CASE WHEN r.region IN ('data', 'h2d') THEN 'data' WHEN r.region IN ('all_reduce', 'optimizer') THEN 'all-reduce, optimizer'
+       WHEN r.region IN ('wait', 'unaccounted') THEN 'others' ELSE r.region END AS part, coalesce(nullif(trim(w.which, ' ()'), ''), r.setting) AS setting
+FROM (SELECT run_id, setting, ordinal, batch, region, device_ns, place FROM batch_region
+      WHERE region IN ('init', 'data', 'h2d', 'forward', 'loss', 'backward', 'all_reduce', 'optimizer', 'wait', 'validation')
+      UNION ALL SELECT run_id, setting, ordinal, batch, region, max(device_ns, 0), place FROM batch_unaccounted WHERE parent <> 'init') r
+JOIN batch_named w USING (run_id, setting) WHERE r.run_id = :run
+GROUP BY r.ordinal, 3 ORDER BY min(r.ordinal) OVER (PARTITION BY r.setting), r.ordinal, min(r.place);
+
+-- Findings, in order of worth; a run of several settings names them.
 
 -- finding: best
 SELECT printf('Least time of an epoch: batch size %d, %s', p.batch, time_text(p.by_ns)) || iif(p.low_ns IS NULL, ' (no interval)', printf(' (%s to %s)', time_text(p.low_ns), time_text(p.high_ns)))
