@@ -53,8 +53,7 @@ enum pk_code pk_page_charts(struct pk_page *p, const struct pk_page_run *run, st
     static const char *const general[] = {"gate_verdicts", "memory_over_time", "samples"};
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows experiments;
-    const struct pk_param param = pk_param_int(":run", run->run_id);
-    if (pk_query(run->store, "experiments", &param, 1, &a, &experiments, err))
+    if (pk_page_query(run, "experiments", &a, &experiments, err))
         return err->code;
     for (size_t i = 0; i < experiments.n; i++) {
         const struct pk_probe *probe = pk_probe_find(experiments.cells[i * experiments.n_cols].s);

@@ -23,15 +23,23 @@ static json_t *rows_of(const struct pk_rows *r)
     return json_pack("{s:o, s:o}", "columns", columns, "rows", rows);
 }
 
+enum { MOST = 5000 }; /* cases, and figures: about 500 kB */
+
+enum pk_code pk_page_query(const struct pk_page_run *run, const char *name, struct pk_arena *a,
+                           struct pk_rows *rows, struct pk_err *err)
+{
+    const struct pk_param params[] = {pk_param_int(":run", run->run_id), pk_param_int(":most", MOST),
+                                      pk_param_int(":kept", 1)};
+    return pk_query(run->store, name, PK_PARAMS(params), a, rows, err);
+}
+
 enum pk_code pk_page_data(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err)
 {
-    enum { MOST = 5000 }; /* cases, and figures: about 500 kB */
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows cases, summary, command;
-    const struct pk_param params[] = {pk_param_int(":run", run->run_id), pk_param_int(":most", MOST)};
-    if (pk_query(run->store, "report_cases", PK_PARAMS(params), &a, &cases, err) ||
-        pk_query(run->store, "report_summary", PK_PARAMS(params), &a, &summary, err) ||
-        pk_query(run->store, "report_command", PK_PARAMS(params), &a, &command, err))
+    if (pk_page_query(run, "report_cases", &a, &cases, err) ||
+        pk_page_query(run, "report_summary", &a, &summary, err) ||
+        pk_page_query(run, "report_command", &a, &command, err))
         return err->code;
     json_t *j = json_pack("{s:s, s:I, s:o, s:o, s:o, s:b}", "name", run->name, "run_id",
                           (json_int_t)run->run_id, "run", rows_of(&command), "cases", rows_of(&cases),

@@ -39,7 +39,12 @@ enum pk_code pk_page_run_section(struct pk_page *p, const struct pk_page_run *ru
 enum pk_code pk_page_charts(struct pk_page *p, const struct pk_page_run *run,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* data.c: adds the figures of a run to p->runs. */
+/* data.c: the rows of a query of report.sql or another file of lib that is about one run, and has no other parameter than :run, :most (rows)
+ * and :kept. */
+enum pk_code pk_page_query(const struct pk_page_run *run, const char *name, struct pk_arena *a,
+                           struct pk_rows *rows, struct pk_err *err) PK_MUST_CHECK;
+
+/* Adds the figures of a run to p->runs. */
 enum pk_code pk_page_data(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err) PK_MUST_CHECK;
 
 /* vega.c: the rows of a chart as a Vega-Lite specification, which is whole: data, encodings, and a width that a page changes to fit its

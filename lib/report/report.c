@@ -84,8 +84,7 @@ static enum pk_code put_runs(struct pk_page *p, struct pk_err *err)
     for (size_t i = 0; i < r->n; i++) {
         PK_ARENA_CLEANUP struct pk_arena a = {0};
         struct pk_rows row;
-        const struct pk_param param = pk_param_int(":run", r->runs[i].run_id);
-        if (pk_query(r->runs[i].store, "report_row", &param, 1, &a, &row, err))
+        if (pk_page_query(&r->runs[i], "report_row", &a, &row, err))
             return err->code;
         pk_html(p->f,
                 in_full(r, i) ? "<tr><td class=\"l\"><a href=\"#run-%\">%</a>" : "<tr><td class=\"l\">%%",

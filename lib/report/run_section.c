@@ -15,8 +15,7 @@ static enum pk_code put_list(struct pk_page *p, const struct pk_page_run *run, c
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows r;
-    const struct pk_param param = pk_param_int(":run", run->run_id);
-    if (pk_query(run->store, query, &param, 1, &a, &r, err))
+    if (pk_page_query(run, query, &a, &r, err))
         return err->code;
     if (r.n)
         pk_html(p->f, "<ul class=\"%\">\n", class);
@@ -69,8 +68,7 @@ static enum pk_code put_environment(struct pk_page *p, const struct pk_page_run 
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows r;
-    const struct pk_param param = pk_param_int(":run", run->run_id);
-    if (pk_query(run->store, "report_facts", &param, 1, &a, &r, err))
+    if (pk_page_query(run, "report_facts", &a, &r, err))
         return err->code;
     pk_html(p->f, "<h3>Environment</h3>\n<table class=\"facts\">\n");
     for (size_t i = 0; i < r.n; i++)
@@ -84,8 +82,7 @@ static enum pk_code put_commands(struct pk_page *p, const struct pk_page_run *ru
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows r;
-    const struct pk_param param = pk_param_int(":run", run->run_id);
-    if (pk_query(run->store, "report_command", &param, 1, &a, &r, err))
+    if (pk_page_query(run, "report_command", &a, &r, err))
         return err->code;
     const char *show = pk_run_show_command(run->store, run->run_id, "", &a);
     pk_html(p->f, "<h3>Commands</h3>\n<p>It was measured by</p>\n<pre>%</pre>\n",
@@ -100,9 +97,8 @@ static enum pk_code put_run(struct pk_page *p, const struct pk_page_run *run, st
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows experiments, title;
-    const struct pk_param params[] = {pk_param_int(":run", run->run_id), pk_param_int(":kept", 1)};
-    if (pk_query(run->store, "experiments", params, 1, &a, &experiments, err) ||
-        pk_query(run->store, "run_title", PK_PARAMS(params), &a, &title, err))
+    if (pk_page_query(run, "experiments", &a, &experiments, err) ||
+        pk_page_query(run, "run_title", &a, &title, err))
         return err->code;
     const char *name = experiments.n ? pk_cell_string(&experiments.cells[0]) : "a run without cases";
     pk_html(p->f, "<section id=\"run-%\">\n<h2>%</h2>\n<p class=\"soft\">%</p>\n", run->name, name,

@@ -27,12 +27,7 @@ static int64_t run_id(const struct pk_history_view *view, const struct pk_histor
 
 static const struct pk_column series_columns[] = {
     {.key = "variant", .heading = "Variant", .left = true},
-    {.key = "case", .heading = "Case", .left = true},
-    {.key = "metric", .heading = "Metric", .left = true},
-    {.key = "unit", .heading = "Unit", .left = true, .machine = true},
-    {.key = "direction", .heading = "Direction", .left = true, .machine = true},
-    {.key = "device", .heading = "Device", .left = true, .machine = true},
-    {.key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true},
+    PK_FIGURE_COLUMNS,
     {.key = "setup", .heading = "Setup", .decimals = -1},
     {.key = "runs", .heading = "Runs", .decimals = -1},
     {.key = "first_run", .heading = "First", .decimals = -1, .machine = true},
@@ -84,12 +79,7 @@ static void series_row(struct pk_out *out, const struct pk_history_series *s,
     double first = s->points[0].f->median;
     struct pk_row *row = pk_row_begin(out);
     pk_put_nonempty(row, "variant", f->variant);
-    pk_put_nonempty(row, "case", s->place);
-    pk_put_nonempty(row, "metric", f->metric);
-    pk_put_nonempty(row, "unit", f->unit);
-    pk_put_nonempty(row, "direction", f->direction);
-    pk_put_nonempty(row, "device", f->device);
-    pk_put_nonempty(row, "axes", f->axes);
+    pk_put_figure(row, s->place, f);
     pk_put_int(row, "setup", (int64_t)s->setup);
     pk_put_int(row, "runs", (int64_t)s->n);
     pk_put_int(row, "first_run", run_id(view, s, 0));

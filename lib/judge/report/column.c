@@ -1,4 +1,4 @@
-/* Column: of figures whose unit is known only from the store. */
+/* Column: of figures, whose unit is known only from the store. */
 #include "judge/report/report.h"
 
 #include "base/text/buf.h"
@@ -44,4 +44,14 @@ void pk_value_column(struct pk_column *col, const char *unit, double least, stru
     } else if (strcmp(unit, "1") != 0) {
         col->heading = pk_printf(a, "%s (%s)", col->heading, unit);
     }
+}
+
+void pk_put_figure(struct pk_row *row, const char *place, const struct pk_figures *f)
+{
+    pk_put_nonempty(row, "case", place);
+    pk_put_nonempty(row, "metric", f->metric);
+    pk_put_nonempty(row, "unit", f->unit);
+    pk_put_nonempty(row, "direction", f->direction);
+    pk_put_nonempty(row, "device", f->device);
+    pk_put_nonempty(row, "axes", f->axes);
 }

@@ -67,12 +67,7 @@ static const struct pk_column columns[] = {
     {.key = "experiment", .heading = "Experiment", .left = true, .machine = true},
     {.key = "variant", .heading = "Variant", .left = true},
     {.key = "value", .heading = "Value", .left = true, .machine = true},
-    {.key = "case", .heading = "Case", .left = true},
-    {.key = "metric", .heading = "Metric", .left = true},
-    {.key = "unit", .heading = "Unit", .left = true, .machine = true},
-    {.key = "direction", .heading = "Direction", .left = true, .machine = true},
-    {.key = "device", .heading = "Device", .left = true, .machine = true},
-    {.key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true},
+    PK_FIGURE_COLUMNS,
     {.key = "base", .heading = "Base", .decimals = -1, .optional = 4},
     {.key = "new", .heading = "New", .decimals = -1, .optional = 4},
     {.key = "ratio", .heading = "New / base", .decimals = 3},
@@ -180,12 +175,7 @@ static void pair_row(struct pk_out *out, const struct pk_compared *p)
     pk_put_nonempty(row, "experiment", f->experiment);
     pk_put_nonempty(row, "variant", f->variant);
     pk_put_nonempty(row, "value", p->value);
-    pk_put_nonempty(row, "case", p->place);
-    pk_put_nonempty(row, "metric", f->metric);
-    pk_put_nonempty(row, "unit", f->unit);
-    pk_put_nonempty(row, "direction", f->direction);
-    pk_put_nonempty(row, "device", f->device);
-    pk_put_nonempty(row, "axes", f->axes);
+    pk_put_figure(row, p->place, f);
     pk_put_real(row, "base", p->base->median);
     pk_put_real(row, "new", f->median);
     put_ratio(row, &p->ratio, p->speedup);

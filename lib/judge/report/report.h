@@ -48,7 +48,18 @@ const char *pk_failure_text(const struct pk_failure *f, struct pk_arena *a);
 struct pk_report pk_report_with_outcome(const struct pk_report *r, const struct pk_err *outcome,
                                         struct pk_arena *a);
 
-/* --- column.c: a column whose unit is known only from the store --- */
+/* --- column.c: columns of figures, whose unit is known only from the store --- */
+
+/* What a row of figures is of, behind its variant. */
+#define PK_FIGURE_COLUMNS                                                                                    \
+    {.key = "case", .heading = "Case", .left = true}, {.key = "metric", .heading = "Metric", .left = true},  \
+        {.key = "unit", .heading = "Unit", .left = true, .machine = true},                                   \
+        {.key = "direction", .heading = "Direction", .left = true, .machine = true},                         \
+        {.key = "device", .heading = "Device", .left = true, .machine = true},                               \
+    {                                                                                                        \
+        .key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true                        \
+    }
+void pk_put_figure(struct pk_row *row, const char *place, const struct pk_figures *f);
 
 /* "ns" -> "_ns", "flops/s" -> "_flops_per_s", "1" -> "". */
 const char *pk_key_tail(const char *unit, struct pk_arena *a);
