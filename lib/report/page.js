@@ -21,24 +21,36 @@
     },
   };
 
-  /* A chart is as wide as its place; facets are in as many columns as there is room for. */
+  /* No mark stands on the frame, where it would be cut. */
+  const padded = (unit) => {
+    for (const {encoding} of [unit, ...unit.layer])
+      for (const axis of encoding ? [encoding.x, encoding.y] : [])
+        if (axis && axis.scale && !axis.scale.zero) axis.scale.padding = 7;
+  };
+
+  /* A chart is as wide as its place; facets are in as many columns as there is room for. A title that is longer than its facet has
+   * a line for each of its parts, and what is still too long ends with "...". */
   const fitted = (chart, width) => {
     const spec = JSON.parse(JSON.stringify(chart));
+    padded(spec.spec || spec);
     if (!spec.facet) {
       spec.width = Math.max(width, 200);
       spec.autosize = {type: "fit-x", contains: "padding"};
       return spec;
     }
     const values = new Set(spec.data.values.map((row) => row.f)).size;
-    const most = Math.max(1, Math.min(values, Math.floor(width / 300), 3));
+    const most = Math.max(1, Math.min(values, Math.floor(width / 290), 4));
     const columns = Math.ceil(values / Math.ceil(values / most));
     spec.columns = columns;
-    spec.spec.width = Math.max(120, Math.floor((width - 75 - 25 * (columns - 1)) / columns));
+    spec.spacing = 30;
+    spec.spec.width = Math.max(120, Math.floor((width - 75 - 34 * (columns - 1)) / columns));
+    spec.facet.header = {...spec.facet.header, labelLimit: spec.spec.width,
+      labelExpr: `length(datum.label) > ${Math.floor(spec.spec.width / 7)} ? split(datum.label, ", ") : datum.label`};
     return spec;
   };
 
-  const draw = (place) => {
-    const width = place.clientWidth;
+  const draw = (place, wanted) => {
+    const width = wanted || place.clientWidth;
     const before = drawn.get(place);
     if (!window.vegaEmbed || !width || (before && before.width === width)) return;
     if (before && before.view) before.view.finalize();
@@ -53,7 +65,7 @@
       place.dataset.drawn = "no";
     });
   };
-  const drawAll = () => places.forEach(draw);
+  const drawAll = (width) => places.forEach((place) => draw(place, width));
 
   const cells = (row) => [...row.cells].map((cell) => cell.textContent.trim());
   const markdown = (table) => {
@@ -104,5 +116,7 @@
     clearTimeout(soon);
     soon = setTimeout(drawAll, 150);
   });
+  window.addEventListener("beforeprint", () => drawAll(1200)); /* of a page that is wide, from a window that may not be */
+  window.addEventListener("afterprint", () => drawAll());
   drawAll();
 })();

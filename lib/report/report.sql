@@ -54,7 +54,7 @@ SELECT case_id, metric, unit, direction, n, invocations, median, ci_low, ci_high
 -- A case by the axes in which not all agree.
 -- view: report_case
 WITH varying AS (SELECT c.run_id, c.experiment, a.key FROM v_case c, json_each(c.axes) a GROUP BY 1, 2, 3 HAVING count(DISTINCT a.value) > 1)
-SELECT c.run_id, c.case_id, c.variant || coalesce(' ' || (SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(c.axes) a WHERE a.key IN
+SELECT c.run_id, c.case_id, c.variant || coalesce(', ' || (SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(c.axes) a WHERE a.key IN
          (SELECT x.key FROM varying x WHERE x.run_id = c.run_id AND x.experiment = c.experiment)), '') AS name
 FROM v_case c;
 
@@ -84,7 +84,7 @@ WHERE run_id = :run AND ratio IS NOT NULL ORDER BY abs(ln(ratio)) DESC LIMIT 60;
 -- column: relative | Time / median | x
 -- column: phase | Phase | text
 -- column: name | Case
-WITH chosen AS (SELECT s.case_id, s.metric, s.median, c.name || ', ' || s.metric AS name FROM v_summary s JOIN report_case c ON c.run_id = :run AND c.case_id = s.case_id
+WITH chosen AS (SELECT s.case_id, s.metric, s.median, s.metric || ' of ' || c.name AS name FROM v_summary s JOIN report_case c ON c.run_id = :run AND c.case_id = s.case_id
                 WHERE s.run_id = :run AND s.unit = 'ns' AND s.source = 'region' AND s.median > 0 AND s.metric NOT GLOB '*_host_ns'
                 ORDER BY s.uncertainty IS NULL, s.uncertainty DESC, s.ordinal LIMIT 6)
 SELECT s.invocation AS process, s.value / c.median AS relative, s.phase, c.name FROM chosen c JOIN v_sample s ON s.case_id = c.case_id AND s.metric = c.metric

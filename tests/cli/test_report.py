@@ -269,9 +269,9 @@ def test_every_chart_compiles(specs, tmp_path):
 
 
 def dump(path, tmp_path):
-    """The page after its scripts ran."""
+    """The page after its scripts ran, in the smallest window that the browser opens."""
     command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", f"--user-data-dir={tmp_path / 'profile'}",
-               "--enable-logging=stderr", "--dump-dom", f"file://{path}"]
+               "--window-size=500,800", "--enable-logging=stderr", "--dump-dom", f"file://{path}"]
     p = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert p.returncode == 0, p.stderr[-2000:]
     assert "Content Security Policy" not in p.stderr, p.stderr[-3000:]
@@ -289,6 +289,8 @@ def test_every_chart_is_drawn(recorded, page, specs, tmp_path):
     for spec, figure in zip(specs, figures):
         kind, rows = expected_marks(spec)
         assert figure.count('aria-roledescription="%s"' % ROLES[kind]) == len(rows), spec["description"]
+    widths = [float(w) for w in re.findall(r'<svg[^>]* width="([0-9.]+)"', drawn)]
+    assert len(widths) == len(specs) and max(widths) <= 500 - 24, widths  # none is cut, or made smaller to fit
     assert drawn.count("Copy as CSV</button>") == drawn.count("<table data-name=")
 
 
