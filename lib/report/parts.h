@@ -47,6 +47,10 @@ enum pk_code pk_page_query(const struct pk_page_run *run, const char *name, stru
 /* Adds the figures of a run to p->runs. */
 enum pk_code pk_page_data(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err) PK_MUST_CHECK;
 
+/* topology.c: the boxes of a run's machine; nothing where its topology is not known. */
+enum pk_code pk_page_topology(struct pk_page *p, const struct pk_page_run *run,
+                              struct pk_err *err) PK_MUST_CHECK;
+
 /* vega.c: the rows of a chart as a Vega-Lite specification, which is whole: data, encodings, and a width that a page changes to fit its
  * own. It names no URL. Texts of rows are values of its data, never part of an expression. Fields of the data: x, x2, y, lo, hi, c (colour),
  * f (facet), fit, t (label), r (rule), b (band). A chart draws at most so many rows: of more, some that are evenly chosen; *drawn says how many. */

@@ -22,6 +22,12 @@ UNION ALL
 SELECT * FROM (SELECT key, group_concat(DISTINCT value) FROM v_setting WHERE run_id = :run AND key <> 'limit_bytes' AND key NOT GLOB 'choice:*' GROUP BY key ORDER BY key LIMIT 40)
 UNION ALL SELECT 'Chosen once per run', plural(count(DISTINCT key), 'implementation') FROM v_setting WHERE run_id = :run AND key GLOB 'choice:*' HAVING count(*) > 0;
 
+-- query: report_topology
+SELECT t.xml FROM v_topology t JOIN v_run r ON r.machine_id = t.machine_id WHERE r.run_id = :run;
+
+-- query: report_gpus
+SELECT DISTINCT value FROM v_setting WHERE run_id = :run AND key = 'gpu' ORDER BY value LIMIT 16;
+
 -- How it was measured, a sentence per row.
 -- query: report_methods
 SELECT printf('%s of %s measured; %s, each in a new process over the cases in a new order.',

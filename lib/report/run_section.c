@@ -70,7 +70,10 @@ static enum pk_code put_environment(struct pk_page *p, const struct pk_page_run 
     struct pk_rows r;
     if (pk_page_query(run, "report_facts", &a, &r, err))
         return err->code;
-    pk_html(p->f, "<h3>Environment</h3>\n<table class=\"facts\">\n");
+    pk_html(p->f, "<h3>Environment</h3>\n");
+    if (pk_page_topology(p, run, err))
+        return err->code;
+    pk_html(p->f, "<table class=\"facts\">\n");
     for (size_t i = 0; i < r.n; i++)
         pk_html(p->f, "<tr><th scope=\"row\">%</th><td>%</td></tr>\n", pk_cell_string(&r.cells[i * r.n_cols]),
                 pk_cell_string(&r.cells[i * r.n_cols + 1]));

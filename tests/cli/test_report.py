@@ -1,6 +1,7 @@
 """`report`: what a page has, that it is whole and loads nothing, that what was recorded is data; its charts in Vega-Lite and in a browser."""
 import base64
 import hashlib
+import html
 import html.parser
 import json
 import os
@@ -180,8 +181,17 @@ def test_hostile_texts_are_data(perfkit):
     with sqlite3.connect(perfkit.db) as db:
         db.execute("UPDATE run SET git_branch = ?, host = ?", (HOSTILE, HOSTILE))
         db.execute("UPDATE run_case SET variant = ?", ("\u202e\x1b[31m" + HOSTILE,))
+        xml = (ROOT / "tests" / "machines" / "gpu-2s.xml").read_text(encoding="utf-8")
+        db.execute("DELETE FROM topology")
+        db.execute("INSERT INTO topology SELECT id, ? FROM machine", (xml.replace('type="Bridge"', f'type="{html.escape(HOSTILE)}" os_index="{HOSTILE}"'),))
+        db.execute("INSERT INTO setting SELECT 1, 1, 'gpu', ?", (HOSTILE,))
     page = page_of(perfkit)
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE topology SET xml = substr(xml, 1, length(xml) / 2)")
     plain = page_of(perfkit, "--metric", "wall_ns")
+    drawing = page.text[page.text.index('<div class="topology"'):page.text.index('<table class="facts">')]
+    assert drawing.count("<p>L3 32 MiB</p>") == 2 and re.findall(r"<span>(.*?)</span>", drawing) == [f"{2 * i} {2 * i + 1}" for i in range(8)]
+    assert "<p>Package 1</p>" in drawing and drawing.count("img src=x") == 1 and "topology" not in plain.text.split("<main>")[1].split("<script")[0]
     assert len(page.all("script")) == len(plain.all("script")) == 2 + len(page.scripts()) and not page.all("img")
     assert "\u202e" not in page.text and "\x1b" not in page.text
     assert "<img src=x" in page.texts["td"][0] + "".join(page.texts["td"])
