@@ -35,6 +35,7 @@ static const struct {
     {"tables", "how the tables of an experiment are described"},
     {"adding-an-experiment", "an experiment of one's own"},
     {"architecture", "folders, layers, and the way of a sample"},
+    {"gpu-kernels", "what limits each GPU kernel, by its machine code"},
     {"gpu-status", "what is claimed about GPUs, and how it is checked"},
 };
 enum { TOPICS = sizeof topics / sizeof *topics };

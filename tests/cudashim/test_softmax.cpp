@@ -69,7 +69,9 @@ int main()
         }
         for (size_t seq : {1, 7, 33, 64, 130, 136})
             check_forward(type, 3 * seq, seq, seq);
-        for (size_t cols : {9004, 16392}) { /* packs, too long to be held */
+        for (size_t cols :
+             {9004, 16392,
+              32776}) { /* packs: held by 512 threads in one type, in the other, and too long for both */
             check_forward(type, 2, cols, 0);
             check_forward(type, WATCHED ? 2 : 11, cols, cols);
             check_backward(type, 2, cols);

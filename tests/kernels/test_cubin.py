@@ -4,6 +4,7 @@ import subprocess
 
 import bandwidth
 import cubin
+import figures
 import pytest
 import resources
 import waits
@@ -132,11 +133,22 @@ def test_accesses_before_the_wait_are_found(compiled):
 
 def test_a_kernel_of_a_table_that_is_missing_is_found():
     assert list(bandwidth.late_loads([])) == [f"{part}: no such kernel" for part, _, _ in bandwidth.LEAST]
-    assert list(bandwidth.too_many_instructions([])) == [f"{part}: no such kernel" for part, _, _ in bandwidth.MOST]
 
 
-def test_instructions_for_an_element_are_counted(monkeypatch):
+TABLE = """
+| kernel | code | for | dynamic KiB | registers | blocks × warps | loads | instructions | measured |
+|---|---|---|---|---|---|---|---|---|
+| one | `_Z4held` | 4 | 100 | 64 → 32 | 1 × 8 → 2 × 8 | 0 | %s | – |
+"""
+
+
+def test_a_kernel_that_is_worse_than_its_row_is_found():
     kernel = cubin.Kernel("_Z4held", 90, 32, 256, 0, 0, [1] * 41 + [cubin.NOP] * 7)
-    for most, wrong in ((11, []), (10, ["_Z4held for sm_90: 10.2 instructions for an element, not 10"])):
-        monkeypatch.setattr(bandwidth, "MOST", [("held", 4, most)])
-        assert list(bandwidth.too_many_instructions([kernel])) == wrong
+    wrong = lambda instructions, k: list(figures.violations(figures.rows(TABLE % instructions)[0], [k]))
+    assert wrong("12 → 10.2", kernel) == wrong("10.3", kernel) == []
+    assert wrong("10.2 → 10.1", kernel) == ["_Z4held: instructions 10.2, not 10.2 → 10.1"]
+    assert wrong("11", kernel._replace(registers=48, shared=20 << 10)) == [
+        "_Z4held: registers 48, not 64 → 32", "_Z4held: blocks × warps 1 × 8, not 1 × 8 → 2 × 8"]
+    assert wrong("11", kernel._replace(name="other")) == ["_Z4held: 0 kernels have this in their name"]
+    assert figures.per(kernel._replace(code=[0x223, 0x223, 1]), "FFMA") == 1.5
+    assert figures.main(os.devnull) == 1, "a page without a table"

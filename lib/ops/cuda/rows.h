@@ -18,10 +18,10 @@ template <int GROUP, int BLOCK> unsigned blocks_for_rows(size_t rows)
     return (unsigned)((rows + BLOCK / GROUP - 1) / (BLOCK / GROUP));
 }
 
-/* Launches f.rows_held<GROUP, PACKS>() with the smallest number of packs of W elements per thread for which a warp, or a block of 256
- * threads, can hold a row; f.rows_walked() for longer rows. Returns the launch's error. A warp has registers for more packs of four
- * elements than of eight. Single elements, for odd sizes, have only the largest classes. */
-template <int W, typename F> int launch_by_length(size_t packs, const F &f)
+/* Launches f.rows_held<GROUP, PACKS>() with the smallest number of packs of W elements per thread for which a warp, a block of 256
+ * threads, or one of LONGEST can hold a row; f.rows_walked() for longer rows. Returns the launch's error. A warp has registers for more
+ * packs of four elements than of eight. Single elements, for odd sizes, have only the largest classes of a warp and of 256 threads. */
+template <int W, int LONGEST = 256, typename F> int launch_by_length(size_t packs, const F &f)
 {
     constexpr int BLOCK = 256, MOST = W < 8 ? 10 : 6;
     if constexpr (W > 1) {
@@ -42,6 +42,9 @@ template <int W, typename F> int launch_by_length(size_t packs, const F &f)
     }
     if (packs <= 8 * BLOCK)
         return f.template rows_held<BLOCK, 8>();
+    if constexpr (W > 1 && LONGEST > BLOCK)
+        if (packs <= 8 * LONGEST)
+            return f.template rows_held<LONGEST, 8>();
     return f.rows_walked();
 }
 

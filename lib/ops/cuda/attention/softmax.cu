@@ -1,8 +1,8 @@
 /* Softmax: rows of a matrix, forward and backward, each element read once and written once; columns that a causal row does not see are not
  * read.
  *
- * A row belongs to a warp or, where it is longer, to a block of 256 threads, which hold it in registers (rows.h); one of more than 8 packs of 16
- * bytes a thread is read twice: for its maximum and sum, kept online, and to write. Rows that are not aligned to 16 bytes go element by
+ * A row belongs to a warp or, where it is longer, to a block of 256 or 512 threads, which hold it in registers (rows.h); one of more than 8
+ * packs of 16 bytes for each of 512 threads is read twice: for its maximum and sum, kept online, and to write. Rows that are not aligned to 16 bytes go element by
  * element. Elements are fp32 or bf16, arithmetic is fp32. */
 #include "ops/cuda/exp_sum.h"
 #include "ops/cuda/kernels.h"
@@ -12,7 +12,10 @@
 namespace
 {
 
-constexpr int BLOCK = 256;
+constexpr int BLOCK = 256, LONGEST = 512;
+
+/* Threads of the blocks in which GROUP threads have a row. */
+template <int GROUP> constexpr int THREADS = GROUP > BLOCK ? GROUP : BLOCK;
 
 /* Rows of softmax: those of problems [causal_seq, cols] where that is not 0. */
 template <typename T> struct rows_of {
@@ -28,10 +31,10 @@ template <typename T> __device__ unsigned visible(const rows_of<T> &r, size_t ro
     return r.causal_seq ? (unsigned)(row % r.causal_seq) + 1 : r.cols;
 }
 
-template <typename T, int W, int GROUP, int PACKS> PK_KERNEL((BLOCK, 1), forward, const rows_of<T> r)
+template <typename T, int W, int GROUP, int PACKS> PK_KERNEL((THREADS<GROUP>, 1), forward, const rows_of<T> r)
 {
     pk_wait_for_previous();
-    const size_t row = row_of_thread<GROUP, BLOCK>();
+    const size_t row = row_of_thread<GROUP, THREADS<GROUP>>();
     if (row >= r.rows)
         return; /* whole groups only */
     const unsigned lane = threadIdx.x % GROUP, packs = r.cols / W, seen = visible(r, row);
@@ -130,10 +133,11 @@ __device__ void store_ds(T *ds, unsigned i, const pack<T, W> &p, const pack<T, W
     store_pack(ds, i, a);
 }
 
-template <typename T, int W, int GROUP, int PACKS> PK_KERNEL((BLOCK, 1), backward, const rows_back<T> r)
+template <typename T, int W, int GROUP, int PACKS>
+PK_KERNEL((THREADS<GROUP>, 1), backward, const rows_back<T> r)
 {
     pk_wait_for_previous();
-    const size_t row = row_of_thread<GROUP, BLOCK>(), at = row * r.cols;
+    const size_t row = row_of_thread<GROUP, THREADS<GROUP>>(), at = row * r.cols;
     if (row >= r.rows)
         return;
     const unsigned lane = threadIdx.x % GROUP, packs = r.cols / W;
@@ -175,8 +179,8 @@ template <typename T, int W> struct launch_forward {
     const rows_of<T> &r;
     template <int GROUP, int PACKS> int rows_held() const
     {
-        return PK_LAUNCH((forward<T, W, GROUP, PACKS>), (blocks_for_rows<GROUP, BLOCK>(r.rows)), BLOCK, 0, s,
-                         r);
+        return PK_LAUNCH((forward<T, W, GROUP, PACKS>), (blocks_for_rows<GROUP, THREADS<GROUP>>(r.rows)),
+                         THREADS<GROUP>, 0, s, r);
     }
     int rows_walked() const
     {
@@ -189,8 +193,8 @@ template <typename T, int W> struct launch_backward {
     const rows_back<T> &r;
     template <int GROUP, int PACKS> int rows_held() const
     {
-        return PK_LAUNCH((backward<T, W, GROUP, PACKS>), (blocks_for_rows<GROUP, BLOCK>(r.rows)), BLOCK, 0, s,
-                         r);
+        return PK_LAUNCH((backward<T, W, GROUP, PACKS>), (blocks_for_rows<GROUP, THREADS<GROUP>>(r.rows)),
+                         THREADS<GROUP>, 0, s, r);
     }
     int rows_walked() const
     {
@@ -200,12 +204,12 @@ template <typename T, int W> struct launch_backward {
 
 template <int W, typename T> int launch(pk_stream s, const rows_of<T> &r)
 {
-    return launch_by_length<W>(r.cols / W, launch_forward<T, W>{s, r});
+    return launch_by_length<W, LONGEST>(r.cols / W, launch_forward<T, W>{s, r});
 }
 
 template <int W, typename T> int launch(pk_stream s, const rows_back<T> &r)
 {
-    return launch_by_length<W>(r.cols / W, launch_backward<T, W>{s, r});
+    return launch_by_length<W, LONGEST>(r.cols / W, launch_backward<T, W>{s, r});
 }
 
 template <typename T>

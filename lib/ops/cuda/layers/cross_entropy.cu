@@ -118,8 +118,11 @@ template <int W, typename T> __device__ void store_nothing(T *to, unsigned i)
     store_pack(to, i, none);
 }
 
+/* Blocks at once on a multiprocessor: three of 512 threads where that leaves registers for the packs; 0: as many as there are. */
+template <int BLOCK, int PACKS> constexpr int AT_ONCE = BLOCK == 512 && PACKS <= 5 ? 3 : 0;
+
 template <typename T, int W, int GROUP, int BLOCK, int PACKS, typename OUT>
-PK_KERNEL((BLOCK), held, const rows_in<T> in, const OUT out)
+PK_KERNEL((BLOCK, AT_ONCE<BLOCK, PACKS>), held, const rows_in<T> in, const OUT out)
 {
     pk_wait_for_previous();
     const size_t row = row_of_thread<GROUP, BLOCK>();

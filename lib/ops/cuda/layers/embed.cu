@@ -2,9 +2,10 @@
  *
  * Backward: the rows of each token summed in their order, without atomics on sums: results are the same every time.
  *
- * A block of 256 threads owns 32 tokens. Its warps look through a share of all tokens each and list the rows that are of an owned one; then a warp sums
- * the rows of a token, or, where there are many, all warps do and their sums are added. Tokens are read once a block (from the L2 cache), d_out
- * once, d_table is written once; where a list is full, what was found is added to d_table before more is looked for. */
+ * A block of 256 threads owns 32 tokens. Its warps look through a share of all tokens each and list the rows that are of an owned one; the
+ * lists are sorted by token. Then a warp sums the rows of a token, three packs a lane of two rows in flight, or, where there are many, all
+ * warps do and their sums are added. Tokens are read once a block (from the L2 cache), d_out once, d_table is written once; where a list is
+ * full, what was found is added to d_table before more is looked for. */
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/pack.h"
 #include "ops/cuda/rows.h"
@@ -46,15 +47,22 @@ template <typename T> int launch(pk_stream s, const pk_embed &e)
 
 constexpr unsigned OWNED = 32, OWNED_BITS = 5;
 constexpr unsigned LOADS = 8, STEP = LOADS * WARP; /* tokens that a warp looks at together */
-constexpr unsigned LIST = 3 * STEP;                /* rows that a warp lists */
+constexpr unsigned LIST = 2 * STEP;                /* rows that a warp lists */
 constexpr unsigned MANY = 64;                      /* rows of a token that are worth a block */
-constexpr unsigned AT_ONCE = 4;                    /* rows a warp has in flight */
+constexpr unsigned AT_ONCE = 2, COLUMNS = 3; /* rows that a warp has in flight, and packs of each a lane */
 constexpr size_t ROWS_MOST = (size_t)1 << (32 - OWNED_BITS);
 
-/* What a block found: entries are row << OWNED_BITS | token - first. */
+/* What a block found. Entries of a list are row << OWNED_BITS | token - first. */
 struct found {
-    uint32_t list[WARPS][LIST];
-    unsigned listed[WARPS], of_token[OWNED], left;
+    union {
+        uint32_t list[WARPS][LIST];
+        float sums[WARPS * COLUMNS * FULL<bf16> *
+                   WARP]; /* of warps that share a token, once lists are sorted */
+    };
+    uint32_t rows[WARPS * LIST];                   /* those of each token in their order, side by side */
+    unsigned listed[WARPS], of_warp[WARPS][OWNED]; /* of_warp: entries of a token */
+    unsigned place[WARPS][OWNED];                  /* in rows, of a warp's next entry of a token */
+    unsigned begin[OWNED], of_token[OWNED], left;
 };
 
 /* Lists what [*at, last) has of the owned tokens until the list may be full. */
@@ -77,7 +85,7 @@ __device__ void look(const pk_embed_backward &e, found &f, uint32_t *at, uint32_
             if (mine) {
                 const unsigned place = listed + (unsigned)__popc(all & ((1u << lane) - 1));
                 f.list[warp][place] = (*at + k * WARP + lane) << OWNED_BITS | which[k];
-                atomicAdd(&f.of_token[which[k]], 1u);
+                atomicAdd(&f.of_warp[warp][which[k]], 1u);
             }
             listed += (unsigned)__popc(all);
         }
@@ -88,50 +96,89 @@ __device__ void look(const pk_embed_backward &e, found &f, uint32_t *at, uint32_
     }
 }
 
-/* Adds pack i of the rows that `all` has a bit for: lane j knows the j-th entry. */
-template <typename T, int W>
-__device__ void add_rows(const pk_embed_backward &e, uint32_t entry, unsigned all, unsigned i,
-                         float (&sum)[W])
+/* A thread for each warp and token: where the warp's entries of the token go. All threads of the block call it. */
+__device__ void find_places(found &f)
 {
-    const unsigned packs = (unsigned)(e.cols / W);
-    while (all) {
-        pack<T, W> p[AT_ONCE];
-        unsigned taken = 0;
+    const unsigned token = threadIdx.x % OWNED, warp = threadIdx.x / OWNED;
+    if (warp == 0) {
+        unsigned all = 0;
+        for (unsigned w = 0; w < WARPS; w++)
+            all += f.of_warp[w][token];
+        f.of_token[token] = all;
+    }
+    __syncthreads();
+    unsigned place = 0;
+    for (unsigned t = 0; t < token; t++)
+        place += f.of_token[t];
+    if (warp == 0)
+        f.begin[token] = place;
+    for (unsigned w = 0; w < warp; w++)
+        place += f.of_warp[w][token];
+    f.place[warp][token] = place;
+}
+
+/* Lanes of a warp whose entry is of the same token as the caller's, among those that have one. */
+__device__ unsigned alike(bool real, unsigned token)
+{
+    unsigned lanes = __ballot_sync(ALL_LANES, real);
 #pragma unroll
-        for (unsigned k = 0; k < AT_ONCE; k++)
-            if (all) {
-                const uint32_t row = __shfl_sync(ALL_LANES, entry, __ffs(all) - 1) >> OWNED_BITS;
-                all &= all - 1;
-                if (i < packs)
-                    p[k] = pack_at<W>(static_cast<const T *>(e.d_out) + row * e.cols, i);
-                taken = k + 1;
-            }
-#pragma unroll
-        for (unsigned k = 0; k < AT_ONCE; k++)
-            if (k < taken && i < packs) {
-                float x[W];
-                widen(p[k], x);
-#pragma unroll
-                for (int j = 0; j < W; j++)
-                    sum[j] += x[j];
-            }
+    for (unsigned b = 0; b < OWNED_BITS; b++) {
+        const bool one = token >> b & 1;
+        const unsigned ones = __ballot_sync(ALL_LANES, one);
+        lanes &= one ? ones : ~ones;
+    }
+    return lanes;
+}
+
+/* A warp's entries to their places, in their order. */
+__device__ void sort(found &f)
+{
+    const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, listed = f.listed[warp];
+    for (unsigned begin = 0; begin < listed; begin += WARP) {
+        const bool real = begin + lane < listed;
+        const uint32_t entry = real ? f.list[warp][begin + lane] : 0;
+        const unsigned same = alike(real, entry % OWNED),
+                       before = (unsigned)__popc(same & ((1u << lane) - 1));
+        unsigned *place = &f.place[warp][entry % OWNED];
+        if (real)
+            f.rows[*place + before] = entry >> OWNED_BITS;
+        __syncwarp();
+        if (real && before == 0)
+            *place += (unsigned)__popc(same);
+        __syncwarp();
     }
 }
 
-/* Of the token's rows: all, or of every `step` pieces of the list those of one warp. */
+/* Adds packs first, first + WARP .. of n rows. */
 template <typename T, int W>
-__device__ void sum_rows(const pk_embed_backward &e, const found &f, unsigned token, unsigned i,
-                         unsigned first, unsigned step, float (&sum)[W])
+__device__ void add_rows(const pk_embed_backward &e, const uint32_t *rows, unsigned n, unsigned first,
+                         float (&sum)[COLUMNS][W])
 {
-    const unsigned lane = threadIdx.x % WARP;
-    unsigned piece = 0;
-    for (int w = 0; w < WARPS; w++)
-        for (unsigned begin = 0; begin < f.listed[w]; begin += WARP, piece++)
-            if (piece % step == first) {
-                const uint32_t entry = begin + lane < f.listed[w] ? f.list[w][begin + lane] : 0;
-                const bool mine = begin + lane < f.listed[w] && entry % OWNED == token;
-                add_rows<T, W>(e, entry, __ballot_sync(ALL_LANES, mine), i, sum);
+    const unsigned packs = (unsigned)(e.cols / W);
+    for (unsigned begin = 0; begin < n; begin += AT_ONCE) {
+        pack<T, W> p[AT_ONCE][COLUMNS];
+#pragma unroll
+        for (unsigned k = 0; k < AT_ONCE; k++)
+            if (begin + k < n) {
+                const T *from = static_cast<const T *>(e.d_out) + rows[begin + k] * e.cols;
+#pragma unroll
+                for (unsigned c = 0; c < COLUMNS; c++)
+                    if (first + c * WARP < packs)
+                        p[k][c] = pack_at<W>(from, first + c * WARP);
             }
+#pragma unroll
+        for (unsigned k = 0; k < AT_ONCE; k++)
+            if (begin + k < n)
+#pragma unroll
+                for (unsigned c = 0; c < COLUMNS; c++)
+                    if (first + c * WARP < packs) {
+                        float x[W];
+                        widen(p[k][c], x);
+#pragma unroll
+                        for (int j = 0; j < W; j++)
+                            sum[c][j] += x[j];
+                    }
+    }
 }
 
 template <int W> __device__ void put(float *row, unsigned i, bool add, float (&sum)[W])
@@ -151,39 +198,46 @@ template <typename T, int W>
 __device__ void few(const pk_embed_backward &e, const found &f, unsigned token, float *to, bool add)
 {
     const unsigned lane = threadIdx.x % WARP, packs = (unsigned)(e.cols / W);
-    for (unsigned begin = 0; begin < packs; begin += WARP) {
-        float sum[W] = {};
-        sum_rows<T, W>(e, f, token, begin + lane, 0, 1, sum);
-        if (begin + lane < packs)
-            put(to, begin + lane, add, sum);
+    for (unsigned begin = lane; begin < packs; begin += COLUMNS * WARP) {
+        float sum[COLUMNS][W] = {};
+        add_rows<T, W>(e, f.rows + f.begin[token], f.of_token[token], begin, sum);
+#pragma unroll
+        for (unsigned c = 0; c < COLUMNS; c++)
+            if (begin + c * WARP < packs)
+                put(to, begin + c * WARP, add, sum[c]);
     }
 }
 
-/* All warps of a block. */
+/* All warps of a block, each a share of the rows. */
 template <typename T, int W>
-__device__ void many(const pk_embed_backward &e, const found &f, unsigned token, float *to, bool add)
+__device__ void many(const pk_embed_backward &e, found &f, unsigned token, float *to, bool add)
 {
-    __shared__ float part[WARPS][W][WARP];
     const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, packs = (unsigned)(e.cols / W);
-    for (unsigned begin = 0; begin < packs; begin += WARP) {
-        float sum[W] = {};
-        sum_rows<T, W>(e, f, token, begin + lane, warp, WARPS, sum);
+    const unsigned rows = f.of_token[token], share = (rows + WARPS - 1) / WARPS;
+    const unsigned first = min(warp * share, rows), last = min(first + share, rows);
+    for (unsigned begin = 0; begin < packs; begin += COLUMNS * WARP) {
+        float sum[COLUMNS][W] = {};
+        add_rows<T, W>(e, f.rows + f.begin[token] + first, last - first, begin + lane, sum);
 #pragma unroll
-        for (int k = 0; k < W; k++)
-            part[warp][k][lane] = sum[k];
+        for (unsigned c = 0; c < COLUMNS; c++)
+#pragma unroll
+            for (unsigned k = 0; k < W; k++)
+                f.sums[((warp * COLUMNS + c) * W + k) * WARP + lane] = sum[c][k];
         __syncthreads();
-        if (warp == 0 && begin + lane < packs) {
-            for (int w = 1; w < WARPS; w++)
+        const unsigned i = begin + warp * WARP + lane; /* COLUMNS warps add up a column each */
+        if (warp < COLUMNS && i < packs) {
+            float all[W] = {};
+            for (unsigned w = 0; w < WARPS; w++)
 #pragma unroll
-                for (int k = 0; k < W; k++)
-                    sum[k] += part[w][k][lane];
-            put(to, begin + lane, add, sum);
+                for (unsigned k = 0; k < W; k++)
+                    all[k] += f.sums[((w * COLUMNS + warp) * W + k) * WARP + lane];
+            put(to, i, add, all);
         }
         __syncthreads();
     }
 }
 
-template <typename T, int W> __device__ void sum_found(const pk_embed_backward &e, const found &f, bool add)
+template <typename T, int W> __device__ void sum_found(const pk_embed_backward &e, found &f, bool add)
 {
     const unsigned warp = threadIdx.x / WARP, first = blockIdx.x * OWNED;
     for (unsigned token = warp; token < OWNED && first + token < e.vocab; token += WARPS)
@@ -194,7 +248,7 @@ template <typename T, int W> __device__ void sum_found(const pk_embed_backward &
             many<T, W>(e, f, token, e.d_table + (first + token) * e.cols, add);
 }
 
-template <typename T, int W> PK_KERNEL((BLOCK, 2), backward, const pk_embed_backward e)
+template <typename T, int W> PK_KERNEL((BLOCK, 3), backward, const pk_embed_backward e)
 {
     pk_wait_for_previous();
     __shared__ found f;
@@ -203,12 +257,15 @@ template <typename T, int W> PK_KERNEL((BLOCK, 2), backward, const pk_embed_back
     uint32_t at = min(warp * share, rows);
     const uint32_t last = min(at + share, rows);
     for (bool add = e.add;; add = true) {
-        if (threadIdx.x < OWNED)
-            f.of_token[threadIdx.x] = 0;
+        f.of_warp[warp][threadIdx.x % OWNED] = 0;
         if (threadIdx.x == 0)
             f.left = 0;
         __syncthreads();
         look(e, f, &at, last);
+        __syncthreads();
+        find_places(f);
+        __syncwarp(); /* a warp has its own places */
+        sort(f);
         __syncthreads();
         sum_found<T, W>(e, f, add);
         const bool left = f.left;
