@@ -27,7 +27,7 @@ static const char *const of_all[] = {"label",
                                      NULL};
 
 /* Options that say how it is called. */
-static const char *const of_a_call[] = {"dry-run", "once", "resume", "no-save", NULL};
+static const char *const of_a_call[] = {"dry-run", "once", "profile", "resume", "no-save", NULL};
 
 static bool listed(const char *const *names, const char *name)
 {

@@ -22,6 +22,7 @@ static const struct {
     {"report", "one page of runs with charts, to mail or keep"},
     {"timeline", "timelines for Perfetto: what ran when"},
     {"counters", "event counts, breakdown by kernel, roofline"},
+    {"profilers", "one case under nsys, ncu, compute-sanitizer or perf"},
     {"ceilings", "measured peak rates of a device"},
     {"machine-state", "what disturbs a measurement, and how it is recorded"},
     {"security", "what perfkit promises about files of other people"},

@@ -84,18 +84,24 @@ enum pk_code pk_run_check(struct pk_run *r, struct pk_err *err)
         "warmup",      "budget",      "timeout",     "resume",      "label",        "tag",
         "cold",        "counters",    "breakdown",   "allocations", "peer-startup", NULL};
     static const char *const of_record[] = {"resume", "label", "tag", NULL};
+    static const char *const of_once[] = {"profile", NULL};
     static const char *const of_peers[] = {"peer", NULL};
-    static const char *const of_one[] = {"axis", "preset", "variant", "filter",
-                                         "peer", "once",   "resume",  NULL};
+    static const char *const of_one[] = {"axis", "preset",  "variant", "filter", "peer",
+                                         "once", "profile", "resume",  NULL};
     const struct pk_opt_table *table = r->table;
-    if (pk_opt_apart(table, "once", of_many,
+    if (pk_opt_apart(table, "once", of_once, "--once is --profile 1", err) ||
+        pk_opt_apart(table, "once", of_many,
                      "one iteration of each case runs in this process and is not recorded", err) ||
+        pk_opt_apart(table, "profile", of_many,
+                     "iterations of each case run in this process and are not recorded", err) ||
         pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
         pk_opt_apart(table, "cold", of_peers, "only perfkit's own variants can be measured with cold caches",
                      err) ||
         pk_opt_apart(table, "suite", of_one, "the suite file defines what is measured", err) ||
         pk_label_check(r->o->label, err) || pk_table_names_check(&r->o->tables, r->arena, err))
         return err->code;
+    if (r->o->once)
+        r->o->profile = 1;
     return pk_tags_json(r->o->tags.v, r->o->tags.n, r->arena, &r->info.tags, err);
 }
 
@@ -105,7 +111,7 @@ enum pk_code pk_run_follow(struct pk_run *r, struct pk_err *err)
 {
     pk_run_app(r)->mute = true;
     r->o->resume = false; /* rank 0 knows what is missing */
-    if (r->o->once)
+    if (r->o->profile)
         return PK_OK;
     if (pk_open_store(pk_run_app(r), ":memory:", PK_STORE_WRITE, &r->store, err))
         return err->code;

@@ -35,9 +35,10 @@ static const struct pk_opt options[] = {
      .help = "time limit for one case in one process"},
     {"peer-startup", 0, PK_OPT_DURATION, AT(peer_startup_ns), "TIME", 0, 3.1536e16, .def = "5m",
      .help = "time for a peer to start and to compile a case, in addition to --timeout"},
-    {"once", 0, PK_OPT_FLAG, AT(once),
-     .help =
-         "run one iteration of each case in this process and store nothing: for use under nsys, ncu, perf"},
+    {"profile", 0, PK_OPT_INT, AT(profile), "N", 1, 100000,
+     .help = "run N iterations of each case in this process, between cudaProfilerStart and cudaProfilerStop, "
+             "and store nothing: for use under nsys, ncu, perf (perfkit help profilers)"},
+    {"once", 0, PK_OPT_FLAG, AT(once), .help = "the same as --profile 1"},
 
     {.rows = pk_run_device_rows},
     {"python", 0, PK_OPT_TEXT, AT(python), "PATH", .code = true,
@@ -336,8 +337,8 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     struct pk_run *first = &l.v[0].run;
     if (first->launched.rank)
         return pk_run_follow(first, err);
-    if (l.o->once && !l.o->dry_run && !l.o->suite)
-        return pk_run_once(first, err);
+    if (l.o->profile && !l.o->dry_run && !l.o->suite)
+        return pk_run_profile(first, err);
     if (pk_open_store(app, l.o->no_save ? ":memory:" : NULL, PK_STORE_WRITE, &l.store, err))
         return err->code;
     const enum pk_code rc = with_store(&l, err);

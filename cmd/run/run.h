@@ -24,8 +24,8 @@ const char *pk_run_device_note(const struct pk_run *r);
  * where they agree in all. */
 void pk_run_case_table(const struct pk_run *r, const char *name, const struct pk_column *cols, size_t n);
 
-/* once.c: --once. */
-enum pk_code pk_run_once(struct pk_run *r, struct pk_err *err) PK_MUST_CHECK;
+/* profile.c: --profile and --once. */
+enum pk_code pk_run_profile(struct pk_run *r, struct pk_err *err) PK_MUST_CHECK;
 
 /* options.c: tables for the options of commands that measure cases; into struct pk_run_options. */
 extern const struct pk_opt pk_run_grid_rows[], pk_run_place_rows[], pk_run_process_rows[],

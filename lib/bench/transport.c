@@ -30,8 +30,8 @@ const char *pk_transport_skip(const struct pk_case *c, const struct pk_transport
 static enum pk_code no_ranks(struct pk_err *err)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "ranks that are processes cannot run in this single process");
-    pk_why(err, "`run` starts ranks for its workers, and --once has no workers");
-    return pk_fix(err, "omit --once, or use --transport link");
+    pk_why(err, "`run` starts ranks for its workers, and --profile has no workers");
+    return pk_fix(err, "omit --profile, or use --transport link");
 }
 
 enum pk_code pk_transport_open(struct pk_ctx *ctx, const struct pk_transport_axes *x, struct pk_comm *own,

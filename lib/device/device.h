@@ -77,6 +77,8 @@ struct pk_device_ops {
     void (*delay)(struct pk_device *dev, enum pk_lane lane, uint64_t ns);
     /* optional. Overwrites the contents of the device's caches, without memory of the pool; NULL: no caches. */
     enum pk_code (*flush)(struct pk_device *dev, struct pk_err *err);
+    /* optional. The range that an outside profiler records begins (`on`) or ends; NULL: this kind has none. */
+    enum pk_code (*profiler)(struct pk_device *dev, bool on, struct pk_err *err);
     /* optional. Capturing and replaying work (lane.h). */
     const struct pk_graph_ops *graphs;
     /* optional. Set when lanes are queues: order between them (lane.h). */
@@ -134,6 +136,8 @@ enum pk_code pk_device_copy_now(struct pk_device *dev, enum pk_copy dir, void *d
 double pk_device_copy_declares(enum pk_copy dir, size_t bytes);
 /* Empties the caches and waits until every lane is idle. */
 enum pk_code pk_device_flush(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
+/* Begins or ends the range that a profiler outside of perfkit (nsys, ncu) records when it is told to wait for one. The device is idle. */
+enum pk_code pk_device_profiler(struct pk_device *dev, bool on, struct pk_err *err) PK_MUST_CHECK;
 void pk_device_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns);
 void pk_device_facts(struct pk_device *dev, pk_fact_fn *fn, void *user);
 bool pk_device_broken(const struct pk_device *dev);

@@ -151,6 +151,11 @@ enum pk_code pk_device_flush(struct pk_device *dev, struct pk_err *err)
     return rc ? rc : dev->ops->sync(dev, err);
 }
 
+enum pk_code pk_device_profiler(struct pk_device *dev, bool on, struct pk_err *err)
+{
+    return dev->ops->profiler ? dev->ops->profiler(dev, on, err) : PK_OK;
+}
+
 void pk_device_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns)
 {
     pk_assert(lane < PK_LANE_HOST);

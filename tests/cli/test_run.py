@@ -170,6 +170,12 @@ def test_once_is_once(perfkit, option):
     run(perfkit, "--once", *option).refused(2, f"--once and {option[0]} do not go together", "one iteration")
 
 
+def test_a_profile_is_no_measurement(perfkit):
+    run(perfkit, "--profile", "3", "--max-time", "1s").refused(2, "--profile and --max-time do not go together", "not recorded")
+    run(perfkit, "--profile", "3", "--once").refused(2, "--once and --profile do not go together", "--once is --profile 1")
+    run(perfkit, "--profile", "0").refused(2, "--profile", "0 is out of range")
+
+
 @not_sanitized
 def test_threads_are_at_most_the_cpus_to_use(perfkit):
     one = ("run", "selftest", "-d", "cpu", "-v", "ok", "--max-time", "1ms", "-i", "1")
@@ -285,6 +291,16 @@ def test_once(perfkit):
     r = perfkit("run", "attention-scaling", "-d", "cpu", "-a", "d_model=16", "-a", "seq_len=64", "--once", "--format", "json")
     assert r.status == 0, r
     assert {x["metric"] for x in r.rows("once")} >= {"forward_ns", "backward_ns"} and not perfkit.db.exists()
+
+
+def test_profile(perfkit):
+    """Medians of the iterations alone, without the first; the lines for profilers are a page of the program."""
+    perfkit.db.unlink()
+    r = perfkit("run", "selftest", *NULL, "--profile", "4", "-v", "ok", "--format", "json")
+    assert r.status == 0 and not perfkit.db.exists(), r
+    assert [x["unit"] for x in r.rows("profile") if x["metric"] == "work_ns"] == ["ns"] and "Medians of 4 iterations" in r.stdout
+    page = perfkit("help", "profilers").stdout
+    assert "--capture-range cudaProfilerApi --capture-range-end stop" in page and "--profile-from-start off" in page
 
 
 def test_once_tells_how_every_case_ended(perfkit):

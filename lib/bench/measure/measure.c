@@ -130,8 +130,8 @@ static enum pk_code calibrate_and_sample(struct measurement *j, struct pk_err *e
 /* NULL when results are to be compared, else the reason not to. */
 static const char *unchecked(const struct pk_measure *m)
 {
-    if (m->stop.once)
-        return "not with --once";
+    if (m->stop.profile)
+        return "not with --profile";
     if (!m->c->probe->check)
         return "this experiment computes nothing";
     if (m->dev->kind == PK_DEVICE_NULL)
@@ -146,13 +146,33 @@ static enum pk_code first_iterations(struct measurement *j, struct pk_ctx *ctx, 
     const size_t samples = (size_t)s->max_samples + (size_t)(s->warmup < 0 ? s->max_samples : s->warmup);
     enum pk_code rc = ctx->comm ? pk_comm_barrier(ctx->comm, err) : PK_OK;
     if (!rc)
-        rc = pk_sampler_first(&j->sampler, ctx, s->once ? 1 : 2 + samples, err);
+        rc = pk_sampler_first(&j->sampler, ctx, s->profile ? 2 + (size_t)s->profile : 2 + samples, err);
     if (!rc)
         rc = inspect(j, 0, err);
-    if (rc || !j->sampler.captured || s->once)
+    if (rc || !j->sampler.captured)
         return rc;
     pk_note_text(&j->notes, "graph", "captured");
     return pk_sample_take(&j->sampler, err);
+}
+
+/* The range of a profiler outside has these iterations and nothing else; it ends where one fails, too. */
+static enum pk_code profile(struct measurement *j, struct pk_err *err)
+{
+    struct pk_device *dev = j->m->dev;
+    struct pk_err ending;
+    pk_stopper_init(&j->stopper, &j->m->stop, &j->sampler, pk_device_now_ns(dev));
+    j->stopper.reason = "profile";
+    enum pk_code rc = pk_device_profiler(dev, true, err);
+    for (int64_t i = 0; !rc && i < j->m->stop.profile && j->sampler.n < j->sampler.cap; i++) {
+        rc = pk_sample_take(&j->sampler, err);
+        if (!rc && !(rc = inspect(j, j->sampler.n, err)))
+            j->sampler.n++;
+    }
+    if (pk_device_profiler(dev, false, &ending) && !rc) {
+        *err = ending;
+        rc = ending.code;
+    }
+    return rc;
 }
 
 /* What the probe made known since the last time. */
@@ -175,12 +195,8 @@ static enum pk_code sample_and_check(struct pk_ctx *ctx, struct measurement *j, 
         rc = pk_agree(ctx->comm, ctx->c->probe->check(ctx, false, err), err);
     take_notes(j, ctx);
     pk_pool_reset_peak(pool);
-    if (!rc && j->m->stop.once) { /* the profiler outside should see the work and nothing else */
-        pk_stopper_init(&j->stopper, &j->m->stop, &j->sampler, pk_device_now_ns(j->m->dev));
-        j->stopper.reason = "once";
-    } else if (!rc) {
-        rc = pk_alone(ctx->comm, calibrate_and_sample(j, err));
-    }
+    if (!rc)
+        rc = pk_alone(ctx->comm, j->m->stop.profile ? profile(j, err) : calibrate_and_sample(j, err));
     if (!rc && ctx->c->probe->inspect)
         rc = pk_alone(ctx->comm, ctx->c->probe->inspect(ctx, true, err));
     if (rc)
@@ -299,7 +315,7 @@ static void note_largest(struct measurement *j, bool fitted)
     const struct pk_measure *m = j->m;
     const char *shrink = m->c->probe->shrink;
     const size_t limit = m->dev->pool.limit;
-    if (!shrink || m->stop.once || m->pass != PK_PASS_TIMING || (fitted && m->invocation > 1) || !limit ||
+    if (!shrink || m->stop.profile || m->pass != PK_PASS_TIMING || (fitted && m->invocation > 1) || !limit ||
         limit > INT64_MAX)
         return;
     const int64_t most = pk_probe_largest(m->c, m->dev->kind, (int64_t)limit);

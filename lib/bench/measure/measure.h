@@ -7,11 +7,14 @@
  *
  * Stopping (the reason is the note "stop"): "noise" when at least min_samples and min_time have passed and the interval of the
  * median of every region, inflated for autocorrelation, is within max_noise; "max-time" when max_time has passed since the first
- * sample and min_samples steady ones exist; "max-samples"; "once".
+ * sample and min_samples steady ones exist; "max-samples"; "profile".
  * Warm-up: with warmup < 0 it is found in the samples (stats: MSER-5) and cut; else that many samples are. Outliers, drift and
  * disturbances are notes and phases; no sample is dropped.
  *
  * A captured variant (probe.h) is captured after its first iteration on a device with graphs; the check compares what a replay left.
+ *
+ * With stop.profile = N nothing is checked or calibrated: after the first iteration (of a captured variant: after one replay) N more are
+ * taken between the begin and the end of a profiler's range (pk_device_profiler); they are the steady samples.
  *
  * In a memory pass one iteration more is written down, allocation by allocation (steps.h).
  *

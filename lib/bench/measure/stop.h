@@ -13,7 +13,7 @@ struct pk_stop {
     int64_t min_time_ns, max_time_ns; /* of steady samples, of the loop; defaults 0.2 s and 1 s */
     double max_noise;                 /* relative half-width; default 0.005 */
     int64_t warmup;                   /* iterations; -1 = find */
-    bool once; /* one iteration, nothing repeated, no check: for use under nsys and ncu */
+    int64_t profile; /* for nsys and ncu: so many iterations in their range, and no check; 0 = measure */
 };
 
 struct pk_stopper {

@@ -22,7 +22,7 @@ struct pk_stop pk_run_stop_rule(const struct pk_run_options *o)
         .max_time_ns = o->max_time_ns,
         .max_noise = o->max_noise,
         .warmup = o->warmup,
-        .once = o->once,
+        .profile = o->profile,
     };
 }
 

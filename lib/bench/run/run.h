@@ -22,6 +22,7 @@ struct pk_run_options {
     bool breakdown, allocations, dry_run, resume, once, cold, no_check, no_save;
     int64_t min_samples, max_samples, min_time_ns, max_time_ns, warmup, invocations;
     int64_t budget_ns, timeout_ns, peer_startup_ns, threads, limit_bytes, seed;
+    int64_t profile; /* iterations for a profiler outside; 0 = measure. `once` is 1 of them */
     double max_noise;
 };
 

@@ -5,6 +5,7 @@
  * the n-th. Only lib/device/cuda and lib/ops/cuda name cuda_runtime_api.h. */
 #pragma once
 
+#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
 /* X(name): every runtime function that perfkit calls. */
@@ -46,6 +47,8 @@
     X(cudaGraphLaunch)                                                                                       \
     X(cudaGraphDestroy)                                                                                      \
     X(cudaGraphExecDestroy)                                                                                  \
+    X(cudaProfilerStart)                                                                                     \
+    X(cudaProfilerStop)                                                                                      \
     X(cudaGetLastError)                                                                                      \
     X(cudaPeekAtLastError)                                                                                   \
     X(cudaGetErrorName)                                                                                      \

@@ -231,6 +231,13 @@ static enum pk_code cuda_copy(struct pk_device *dev, enum pk_lane lane, enum pk_
                          "copying", err);
 }
 
+static enum pk_code cuda_profiler(struct pk_device *dev, bool on, struct pk_err *err)
+{
+    const struct pk_cuda_api *api = pk_cuda_of(dev)->api;
+    return pk_cuda_check(dev, on ? api->cudaProfilerStart() : api->cudaProfilerStop(),
+                         on ? "beginning the profiler's range" : "ending the profiler's range", err);
+}
+
 static bool cuda_broken(const struct pk_device *dev)
 {
     return pk_cuda_of(dev)->sticky != cudaSuccess;
@@ -278,6 +285,7 @@ const struct pk_device_ops pk_device_cuda = {
     .elapsed_ns = pk_cuda_elapsed_ns,
     .delay = pk_cuda_delay,
     .flush = pk_cuda_flush_l2,
+    .profiler = cuda_profiler,
     .graphs = &pk_cuda_graphs,
     .lanes = &pk_cuda_lanes,
     .broken = cuda_broken,

@@ -281,14 +281,15 @@ static void a_region_that_is_not_repeated_is_found_out(void **state)
     assert_non_null(strstr(s.message, "pk_repeat"));
 }
 
-static void once_is_once(void **state)
+static void a_profile_repeats_nothing(void **state)
 {
     const struct pk_case c = case_of(30, 0, 1);
-    const struct pk_measure m = {.c = &c, .dev = &dev, .unit_overhead_ns = 10, .stop.once = true};
+    const struct pk_measure m = {.c = &c, .dev = &dev, .unit_overhead_ns = 10, .stop.profile = 1};
     struct pk_slice s;
     pk_measure_case(&m, &arena, &s);
     assert_series(&s, "tick_ns", 0, PK_PHASE_FIRST, 1, 30);
-    assert_int_equal(calls, 1);
+    assert_series(&s, "tick_ns", 0, PK_PHASE_STEADY, 1, 30);
+    assert_int_equal(calls, 2);
     assert_null(note(&s, "region_reps"));
 }
 
@@ -354,7 +355,7 @@ int main(void)
         ON_NULL(repetitions_have_a_limit),
         ON_NULL(samples_that_are_reset_have_repeated_regions),
         ON_NULL(a_region_that_is_not_repeated_is_found_out),
-        ON_NULL(once_is_once),
+        ON_NULL(a_profile_repeats_nothing),
         ON_CPU(an_empty_unit_costs_about_a_call),
         ON_CPU(a_unit_takes_what_a_million_take),
     };

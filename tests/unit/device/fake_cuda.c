@@ -140,6 +140,7 @@ static void run(const struct node *k, cudaStream_t s)
 {
     s->at_ns = later(s->at_ns, fake_cuda.parallel ? fake_cuda.host_ns : fake_cuda.now_ns) + k->ns;
     fake_cuda.now_ns = later(fake_cuda.now_ns, s->at_ns);
+    fake_cuda.recorded += fake_cuda.recording && k->what != NODE_EVENT;
     if (k->what == NODE_COPY)
         memcpy(k->dst, k->src, k->bytes);
     else if (k->what == NODE_SET)
@@ -555,6 +556,23 @@ static cudaError_t fake_cudaGraphExecDestroy(cudaGraphExec_t exec)
     fake_cuda.live_execs--;
     free(exec);
     return enter();
+}
+
+/* --- a profiler outside --- */
+
+static cudaError_t fake_cudaProfilerStart(void)
+{
+    ENTER();
+    fake_cuda.ranges += !fake_cuda.recording;
+    fake_cuda.recording = true;
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaProfilerStop(void)
+{
+    ENTER();
+    fake_cuda.recording = false;
+    return cudaSuccess;
 }
 
 /* --- errors --- */

@@ -33,6 +33,9 @@ struct fake_cuda {
     cudaError_t last, broken;
     uint64_t now_ns;  /* how far work has come; with `parallel`, of the stream that is ahead */
     uint64_t host_ns; /* with `parallel` */
+    bool recording;   /* between cudaProfilerStart and cudaProfilerStop */
+    int ranges;       /* that were begun */
+    int recorded;     /* kernels, copies and fills that ran in them */
     int host_waits;   /* calls that wait for a stream, an event or the device */
     char said
         [1024]; /* what was put into streams, in order: r1 an event recorded in stream 1, w a wait, c a copy, k work, h a call */

@@ -20,6 +20,7 @@ static struct pk_err err;
 static struct {
     int runs, checks, replays_at_check;
     char *src, *dst;
+    unsigned long fail_at; /* the n-th call of the second iteration fails; 0 = none */
 } seen;
 
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *e)
@@ -36,7 +37,10 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *e)
 {
     struct CUstream_st *stream = pk_cuda_stream(ctx->dev, PK_LANE_COMPUTE);
     const enum pk_lane lane = ctx->c->variant == ON_THE_HOST ? PK_LANE_HOST : PK_LANE_COMPUTE;
-    seen.runs++;
+    if (seen.runs++ == 1 && seen.fail_at) {
+        fake_cuda.fail_at = seen.fail_at;
+        fake_cuda.fail_with = cudaErrorInvalidValue;
+    }
     pk_device_free(ctx->dev, seen.dst);
     pk_mark_begin(ctx->dev, FIRST, lane);
     seen.dst = pk_device_alloc(ctx->dev, BYTES, PK_TAG_OTHER);
@@ -112,7 +116,7 @@ static int close_device(void **state)
     return fake_cuda.live_graphs || fake_cuda.live_execs || fake_cuda.live_blocks || fake_cuda.live_events;
 }
 
-static struct pk_slice measure(unsigned variant, bool once)
+static struct pk_slice measure(unsigned variant, int64_t profile)
 {
     const struct pk_case c = {.probe = &probe, .variant = variant, .at = {.axes = axes}};
     struct pk_slice s;
@@ -125,7 +129,7 @@ static struct pk_slice measure(unsigned variant, bool once)
                                                   .max_time_ns = INT64_MAX,
                                                   .max_noise = 1,
                                                   .warmup = 0,
-                                                  .once = once}},
+                                                  .profile = profile}},
                     &arena, &s);
     assert_int_equal(dev.pool.current, 0);
     return s;
@@ -158,7 +162,7 @@ static const char *note(const struct pk_slice *s, const char *key)
 /* 9000 ns a run: 3 of them are 20 us long. */
 static void replays_are_measured(void **state)
 {
-    const struct pk_slice s = measure(CAPTURED, false);
+    const struct pk_slice s = measure(CAPTURED, 0);
     if (s.status)
         fail_msg("%s", s.message);
     assert_string_equal(note(&s, "graph"), "\"captured\"");
@@ -174,25 +178,59 @@ static void replays_are_measured(void **state)
 
 static void what_is_compared_is_a_replay(void **state)
 {
-    measure(CAPTURED, false);
+    measure(CAPTURED, 0);
     assert_int_equal(seen.checks, 1);
     assert_int_equal(seen.replays_at_check, 1);
 }
 
 static void others_are_launched(void **state)
 {
-    struct pk_slice s = measure(PLAIN, false);
+    struct pk_slice s = measure(PLAIN, 0);
     assert_int_equal(s.status, PK_ST_OK);
     assert_string_equal(note(&s, "graph"), "none");
     assert_lasts(steady(&s, "first_ns"), 0, FIRST_NS);
-    s = measure(CAPTURED, true); /* --once: for profilers, which name launches */
-    assert_int_equal(s.status, PK_ST_OK);
-    assert_int_equal(fake_cuda.replays, 0);
+}
+
+/* What a profiler outside records is N iterations, of a captured variant N replays, and nothing of their preparation. */
+static void a_profilers_range_has_the_iterations(void **state)
+{
+    for (int captured = 0; captured < 2; captured++) {
+        const struct pk_slice s = measure(captured ? CAPTURED : PLAIN, 3);
+        if (s.status)
+            fail_msg("%s", s.message);
+        assert_string_equal(note(&s, "stop"), "\"profile\"");
+        assert_string_equal(note(&s, "check"), "\"not with --profile\"");
+        assert_int_equal(steady(&s, "first_ns")->n, 3);
+        assert_int_equal(steady(&s, "first_ns")->reps, 1);
+        assert_int_equal(fake_cuda.ranges, captured + 1);
+        assert_int_equal(fake_cuda.recorded,
+                         (captured + 1) * 3 * 3);          /* an iteration is two kernels and a copy */
+        assert_int_equal(fake_cuda.replays, captured * 4); /* one is before the range */
+        assert_false(fake_cuda.recording);
+    }
+}
+
+/* Whichever call of an iteration fails, the range is ended: what the next case prepares is not recorded. */
+static void a_profilers_range_ends(void **state)
+{
+    unsigned failed = 0;
+    for (seen.fail_at = 1; seen.fail_at < 20; seen.fail_at++) {
+        fake_cuda.ranges = seen.runs = 0;
+        const struct pk_slice s = measure(PLAIN, 2);
+        failed += s.status != PK_ST_OK && fake_cuda.ranges;
+        assert_true(!fake_cuda.recording || strstr(s.message, "ending the profiler's range"));
+        close_device(NULL);
+        const unsigned long next = seen.fail_at;
+        open_device(NULL);
+        seen.fail_at = next;
+    }
+    seen.fail_at = 0;
+    assert_true(failed > 5);
 }
 
 static void the_host_is_not_replayed(void **state)
 {
-    const struct pk_slice s = measure(ON_THE_HOST, false);
+    const struct pk_slice s = measure(ON_THE_HOST, 0);
     assert_int_equal(s.status, PK_ST_FAILED);
     assert_non_null(strstr(s.message, "marks the calling thread"));
 }
@@ -200,12 +238,12 @@ static void the_host_is_not_replayed(void **state)
 /* Whichever call fails, the case says so and nothing is left. */
 static void every_call_may_fail(void **state)
 {
-    measure(CAPTURED, false);
+    measure(CAPTURED, 0);
     const unsigned long calls = fake_cuda.calls;
     for (unsigned long n = 1; n < calls && n < 600; n += 3) {
         fake_cuda.fail_at = n;
         fake_cuda.fail_with = cudaErrorInvalidValue;
-        const struct pk_slice s = measure(CAPTURED, false);
+        const struct pk_slice s = measure(CAPTURED, 0);
         assert_true(s.status == PK_ST_OK || s.message[0]);
         assert_int_equal(fake_cuda.live_execs + fake_cuda.live_graphs, 0);
         if (pk_device_broken(&dev)) {
@@ -220,8 +258,10 @@ static void every_call_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(replays_are_measured),     TEST(what_is_compared_is_a_replay), TEST(others_are_launched),
-        TEST(the_host_is_not_replayed), TEST(every_call_may_fail),
+        TEST(replays_are_measured),   TEST(what_is_compared_is_a_replay),
+        TEST(others_are_launched),    TEST(the_host_is_not_replayed),
+        TEST(every_call_may_fail),    TEST(a_profilers_range_has_the_iterations),
+        TEST(a_profilers_range_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -286,17 +286,18 @@ static void parts_are_no_time_of_their_own(void **state)
     assert_int_equal(steady->n, 11);
 }
 
-static void once_is_one_iteration(void **state)
+/* The first, and as many as were asked for: nothing is calibrated, repeated or checked. */
+static void a_profile_is_as_many_iterations(void **state)
 {
     struct pk_stop stop = defaults;
-    stop.once = true;
+    stop.profile = 2;
     struct pk_slice s = measure("ok", 10, &stop);
     assert_int_equal(s.status, PK_ST_OK);
-    assert_string_equal(note(&s, "stop"), "\"once\"");
-    assert_string_equal(note(&s, "check"), "\"not with --once\"");
+    assert_string_equal(note(&s, "stop"), "\"profile\"");
+    assert_string_equal(note(&s, "check"), "\"not with --profile\"");
     assert_values(series(&s, "work_ns", 0, PK_PHASE_FIRST), 1, 0, 10 + COPY_NS);
-    assert_null(series(&s, "work_ns", 0, PK_PHASE_STEADY));
-    assert_int_equal(s.elapsed_ns, 10 + COPY_NS);
+    assert_values(series(&s, "work_ns", 0, PK_PHASE_STEADY), 2, 1, 10 + COPY_NS);
+    assert_int_equal(s.elapsed_ns, 3 * (10 + COPY_NS));
 }
 
 static void assert_ends(const char *variant, enum pk_status status, const char *text)
@@ -453,7 +454,7 @@ int main(void)
         ON_NULL(drift_is_flagged),
         ON_NULL(instances_are_told_apart),
         ON_NULL(parts_are_no_time_of_their_own),
-        ON_NULL(once_is_one_iteration),
+        ON_NULL(a_profile_is_as_many_iterations),
         ON_NULL(bad_ends_are_rows),
         ON_NULL(set_up_can_run_out_of_memory),
         ON_NULL(disturbed_samples_are_set_aside),

@@ -33,7 +33,7 @@ static void a_request_survives_its_message(void **state)
                  .max_time_ns = 20,
                  .max_noise = 0.25,
                  .warmup = 2,
-                 .once = true},
+                 .profile = 1},
         .device_options =
             {.threads = 2, .no_bind = true, .cpus = "0-1", .cold = true, .limit_bytes = 99, .seed = 8},
         .counters = counters,
@@ -53,7 +53,7 @@ static void a_request_survives_its_message(void **state)
     assert_true(got.check && got.seed == 5);
     assert_true(got.stop.min_samples == 4 && got.stop.max_samples == 9 && got.stop.min_time_ns == 10 &&
                 got.stop.max_time_ns == 20);
-    assert_true(got.stop.max_noise == 0.25 && got.stop.warmup == 2 && got.stop.once);
+    assert_true(got.stop.max_noise == 0.25 && got.stop.warmup == 2 && got.stop.profile == 1);
     assert_true(got.device_options.threads == 2 && got.device_options.no_bind && got.device_options.cold);
     assert_string_equal(got.device_options.cpus, "0-1");
     assert_true(got.device_options.limit_bytes == 99 && got.device_options.seed == 8);

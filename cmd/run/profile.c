@@ -1,6 +1,9 @@
-/* run --once: one iteration of each case in this process, without repetition, check or recording, for use under a profiler. */
+/* run --profile N: iterations of each case in this process, without check or recording, for use under a profiler. */
 #include "base/text/words.h"
 #include "cmd/run/run.h"
+#include "stats/stats.h"
+
+#include <math.h>
 
 static const struct pk_column columns[] = {
     {.key = "variant", .heading = "Variant", .left = true},
@@ -12,6 +15,15 @@ static const struct pk_column columns[] = {
     {.key = "axes", .heading = "Axes", .json = true, .machine = true},
 };
 
+static void put_median(struct pk_row *row, const struct pk_series *s, struct pk_arena *a)
+{
+    double *v = pk_new_n(a, double, s->n);
+    for (size_t i = 0; i < s->n; i++)
+        v[i] = s->integer ? (double)s->integer[i] : s->real[i];
+    const double median = pk_median_of(v, s->n);
+    pk_put(row, "value", s->integer ? pk_cell_int(llround(median)) : pk_cell_real(median));
+}
+
 /* Its row of a metric, or without one. */
 static void case_row(struct pk_run *r, const struct pk_planned *p, enum pk_status status,
                      const struct pk_metric_decl *m, const struct pk_series *s)
@@ -21,7 +33,7 @@ static void case_row(struct pk_run *r, const struct pk_planned *p, enum pk_statu
     pk_put_text(row, "case", pk_plan_case_text(&r->plan, (size_t)(p - r->plan.v), r->arena));
     if (m) {
         pk_put_text(row, "metric", m->name);
-        pk_put(row, "value", s->integer ? pk_cell_int(s->integer[0]) : pk_cell_real(s->real[0]));
+        put_median(row, s, r->arena);
         pk_put_text(row, "unit", m->unit);
     }
     pk_put_text(row, "status", pk_status_name(status));
@@ -54,7 +66,8 @@ static enum pk_status measure(struct pk_run *r, struct pk_device *dev, const str
                                  .stop = pk_run_stop_rule(r->o)};
     pk_measure_case(&m, &a, &slice);
     for (size_t i = 0; i < slice.n_series; i++)
-        case_row(r, p, PK_ST_OK, &slice.metrics[slice.series[i].metric], &slice.series[i]);
+        if (slice.series[i].phase == PK_PHASE_STEADY) /* those in the profiler's range */
+            case_row(r, p, PK_ST_OK, &slice.metrics[slice.series[i].metric], &slice.series[i]);
     if (slice.status != PK_ST_OK)
         print_unmeasured(r, p, slice.status, slice.message);
     return slice.status;
@@ -67,7 +80,7 @@ static enum pk_code judge(const struct pk_run *r, size_t ok, size_t failed, size
         pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %s ran", ok,
                 pk_plural(r->plan.n, "case", r->arena));
         pk_why(err, "a signal stopped perfkit");
-        return pk_fix(err, "run it again; a run with --once stores nothing");
+        return pk_fix(err, "run it again; a run with --profile stores nothing");
     }
     if (failed) {
         pk_fail(err, PK_E_CHECK, "%zu of %s failed", failed, pk_plural(r->plan.n, "case", r->arena));
@@ -92,27 +105,28 @@ static enum pk_code refuse_ranks(const struct pk_run *r, struct pk_err *err)
         const struct pk_planned *p = &r->plan.v[i];
         if (p->skip || !p->ranks)
             continue;
-        pk_fail(err, PK_E_USAGE, "--once does not start the %u ranks of %s %s", p->ranks, p->variant,
-                pk_point_text(&p->c.at, NULL, r->arena));
+        pk_fail(err, PK_E_USAGE, "--%s does not start the %u ranks of %s %s", r->o->once ? "once" : "profile",
+                p->ranks, p->variant, pk_point_text(&p->c.at, NULL, r->arena));
         pk_why(err, "it runs in this process only, and ranks are separate processes");
-        return pk_fix(err, "omit --once, or use --transport link, whose ranks are virtual");
+        return pk_fix(err, "omit it, or use --transport link, whose ranks are virtual");
     }
     return PK_OK;
 }
 
-enum pk_code pk_run_once(struct pk_run *r, struct pk_err *err)
+enum pk_code pk_run_profile(struct pk_run *r, struct pk_err *err)
 {
     struct pk_device dev;
     if (r->o->peers.n) {
-        pk_fail(err, PK_E_USAGE, "--once does not run the peer '%s'", r->o->peers.v[0]);
+        pk_fail(err, PK_E_USAGE, "--%s does not run the peer '%s'", r->o->once ? "once" : "profile",
+                r->o->peers.v[0]);
         pk_why(err, "it runs in this process only, and a peer is a separate program");
-        return pk_fix(err, "omit --peer or --once");
+        return pk_fix(err, "omit one of them");
     }
     if (pk_run_choose_device(r, err) || pk_run_make_plan(r, err) || refuse_ranks(r, err) ||
         pk_device_open(&dev, r->device, &r->device_options, err))
         return err->code;
     pk_out_again(pk_run_app(r)->out, NULL); /* the same command would run it */
-    pk_run_case_table(r, "once", PK_COLUMNS(columns));
+    pk_run_case_table(r, r->o->once ? "once" : "profile", PK_COLUMNS(columns));
     size_t ok = 0, failed = 0, oom = 0;
     for (size_t i = 0; i < r->plan.n && !pk_stop_flag; i++) {
         enum pk_status status = measure(r, &dev, &r->plan.v[i]);
@@ -120,6 +134,9 @@ enum pk_code pk_run_once(struct pk_run *r, struct pk_err *err)
         failed += status == PK_ST_FAILED;
         oom += status == PK_ST_OOM;
     }
+    if (r->o->profile > 1)
+        pk_out_note(pk_run_app(r)->out,
+                    pk_printf(r->arena, "Medians of %lld iterations.", (long long)r->o->profile));
     pk_device_close(&dev);
     return judge(r, ok, failed, oom, err);
 }
