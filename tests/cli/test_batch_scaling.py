@@ -8,7 +8,7 @@ import struct
 import sys
 
 import pytest
-from conftest import BINARY
+from conftest import BINARY, not_sanitized
 from stored import query
 
 FOUND = importlib.util.find_spec("torch")
@@ -67,6 +67,7 @@ def len_of_buckets(elements, width=16, ff=16, vocab=64):
     return -(-sum(-(-n // 64) * 64 for n in groups) // elements)
 
 
+@not_sanitized
 def test_children_are_at_most_their_parent(perfkit):
     r = run(perfkit, "--samples", "30", "--batch", "1,4", "--global-batch", "8")
     for of in regions(r).values():
@@ -79,6 +80,7 @@ def test_children_are_at_most_their_parent(perfkit):
         assert of["init_load"]["device_ns"] == 0  # the clock is simulated
 
 
+@not_sanitized
 def test_an_epoch_is_its_steps_to_the_nanosecond(perfkit):
     """Whatever its length: times of one window, as often as there are windows, and the link as its formula says."""
     args = ("--batch", "2", "--global-batch", "16", "--ranks", "4", "--transport", "link", "--validation", "0", "-v", "compiled,overlapped")
@@ -141,6 +143,7 @@ def note_losses(perfkit):
     return {(variant, batch): (json.loads(of), check) for variant, batch, of, check in rows}
 
 
+@not_sanitized
 def test_losses_do_not_depend_on_the_batch_size(measured, perfkit):
     perfkit("run", "batch-scaling", "-d", "cpu", *SHORT, *TINY, "--samples", "70", "--batch", "1,4,16", "--global-batch", "16", "--transport", "self", "--format", "json")
     found = note_losses(perfkit)
@@ -170,6 +173,7 @@ def report(perfkit, *args, **kw):
     return r
 
 
+@not_sanitized
 def test_the_reports_numbers(perfkit):
     r = report(perfkit, "--invocations", "1")
     rows = r.rows("derived")
@@ -193,6 +197,7 @@ def test_the_reports_numbers(perfkit):
     assert line["half_low"] is hinge["knee_low"] is hinge["half_low"] is None
 
 
+@not_sanitized
 def test_what_the_report_printed_is_seen_at_120_columns(perfkit):
     """Batch size, steps, times, and of the parts both the time of an epoch and that of a micro-step."""
     report(perfkit, "--invocations", "1")
@@ -203,6 +208,7 @@ def test_what_the_report_printed_is_seen_at_120_columns(perfkit):
     assert rows["16"][:4] == ["64", "3552", "314.00", "268.04"] and rows["1024"][:4] == ["1", "55", "102.82", "36.43"]
 
 
+@not_sanitized
 def test_a_process_that_starts_late_is_named(perfkit):
     r = report(perfkit, "--invocations", "6", env={"SEED_REPORT": "late"})
     late = {row["batch"]: row["verdict"] for row in r.rows("init")}
@@ -212,6 +218,7 @@ def test_a_process_that_starts_late_is_named(perfkit):
     assert all(row["low_ns"] is not None for row in r.rows("optimum"))
 
 
+@not_sanitized
 def test_intervals_of_a_fit_follow_from_the_processes(perfkit):
     """Training of process i is (1 + f_i) as long: a / b and the knee stay, a floor does not move alone; without a spread an interval is a point."""
     r = report(perfkit, "--invocations", "4", env={"SEED_REPORT": "late"})

@@ -11,7 +11,7 @@ import sys
 import time
 
 import pytest
-from conftest import BINARY
+from conftest import BINARY, not_sanitized
 from stored import query
 from test_ranks import real
 from test_torch_peers import HAS_TORCH
@@ -187,6 +187,7 @@ def test_the_reports_numbers(perfkit):
 
 @pytest.mark.parametrize("times, invocations, ten, verdict", [((30, 30.3, 29.8), 3, "shown", "faster"), ((10, 40, 17), 3, "not shown", None),
                                                               ((8, 8.1, 7.9), 3, "no", "faster"), ((30,), 1, "not shown", None)])
+@not_sanitized
 def test_ten_times_is_shown_by_the_whole_interval_alone(perfkit, tmp_path, times, invocations, ten, verdict):
     """A peer's passes in ms; one of pipelined takes 1.66 ms on this clock."""
     peer, left = tmp_path / "peer.py", tmp_path / "left"
@@ -238,6 +239,7 @@ def contents(folder):
     return {f.name: f.read_bytes() for f in sorted(folder.glob("*/*.safetensors"))}
 
 
+@not_sanitized
 def test_a_folder_is_complete_and_untouched(measured, perfkit, tmp_path):
     folder = tmp_path / "out"
     run(perfkit, "-v", "pipelined", "-a", f"sink={folder}", device="cpu")
@@ -263,6 +265,7 @@ def test_each_configuration_has_a_subfolder(measured, perfkit, tmp_path):
     assert len({row["folder"] for row in r.rows("layers")}) == 2
 
 
+@not_sanitized
 def test_beside_a_configuration_that_is_not_complete_no_other_begins(measured, perfkit, tmp_path):
     """What continues with other options by mistake is no second extraction."""
     run(perfkit, "-v", "pipelined", "-a", f"sink={tmp_path}/out", "-a", "codec=none", "--samples", "20", device="cpu")
@@ -304,6 +307,7 @@ def test_a_folder_that_cannot_be_written(measured, perfkit):
     assert r.status == 1 and "/proc/nothing" in r.stderr, r
 
 
+@not_sanitized
 def test_a_shard_that_was_cut_is_no_part_of_a_continued_extraction(measured, perfkit, tmp_path):
     folder, args = tmp_path / "out", ("-v", "pipelined", "-a", f"sink={tmp_path}/out", "-a", "codec=none")
     run(perfkit, *args, device="cpu")
@@ -327,6 +331,7 @@ def kill_at(perfkit, folder, after, args):
     p.wait()
 
 
+@not_sanitized
 def test_kills_leave_no_broken_shard_and_the_next_run_continues(measured, perfkit, tmp_path):
     """Every shard that the manifest lists has the bytes of an extraction that nobody ended."""
     whole, folder = tmp_path / "whole", tmp_path / "killed"

@@ -2,6 +2,7 @@
 import re
 
 import pytest
+from conftest import not_sanitized
 from stored import Stored, query
 
 EXPERIMENTS = ("attention-scaling", "batch-scaling", "ddp-bucket", "extraction", "mixed-precision", "tree-patch")
@@ -28,6 +29,7 @@ def sentences(perfkit, kind):
     return [row["sentence"] for row in perfkit("show", "@", "--format", "json").rows("findings") if row["finding"] == kind]
 
 
+@not_sanitized
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_a_quick_run_fits_60_lines(perfkit, experiment):
     processes = ["--invocations", "1"] if experiment == "tree-patch" else []  # its trees are real on every device

@@ -6,6 +6,7 @@ import re
 import sqlite3
 
 import pytest
+from conftest import not_sanitized
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -390,6 +391,7 @@ def test_bad_questions(perfkit):
     perfkit("plan", "bucket", "--tp", "4").refused(2, "--tp is no option of plan bucket", "plan parallel")
 
 
+@not_sanitized
 def test_no_mesh_fits(perfkit):
     r = perfkit("plan", "parallel", "--model", "llama-3-405b", "--chips", "8").refused(6, "no mesh of 8 chips fits", "the smallest needs")
     least = int(re.search(r"--chips (\d+), the least that fits", r.error()["try"])[1])

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import BINARY
+from conftest import BINARY, not_sanitized
 from stored import Stored, query
 
 HAS_ZLIB = b"libz.so" in subprocess.run(["ldd", BINARY], capture_output=True, check=False).stdout
@@ -105,6 +105,7 @@ def stored_kernels(store):
 # --- recorded here ---------------------------------------------------------------------------------------------------
 
 
+@not_sanitized
 @pytest.mark.parametrize("device", ["null", "cpu"])
 def test_every_kernel_region_and_byte_of_a_run(perfkit, device):
     args = ("--device", device) if device == "cpu" else ()
@@ -350,7 +351,7 @@ def test_interrupted_it_leaves_no_file(perfkit):
     assert (p.returncode, left) == (130, []) or (p.returncode == 0 and left == [out]), p.stderr.read()
 
 
-@pytest.mark.not_sanitized
+@not_sanitized
 def test_memory_does_not_grow_with_the_samples(perfkit):
     store = Stored(perfkit.db)
     peaks = []
