@@ -7,12 +7,12 @@ NumPy's own accounting (tracemalloc)."""
 import ctypes
 import os
 import re
-import resource
 import time
 import tracemalloc
 
 from shared.attention import shape_of
 from shared.wire import Refused, Skip, imported, serve, timed
+from perfkit import limit_memory
 
 np = None  # imported at the first request, after the number of BLAS threads is known
 
@@ -109,17 +109,6 @@ def case_of(request):
     if (case["dtype"], case["math"]) != ("fp32", "ieee"):
         raise Skip("NumPy computes in fp32 with ieee products, not in %s with %s" % (case["dtype"], case["math"]))
     return case
-
-
-def limit_memory(limit_bytes):
-    """So that a case that is too large is a MemoryError and not a dead machine."""
-    with open("/proc/self/statm", encoding="ascii") as f:
-        used = int(f.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    if not limit_bytes:
-        with open("/proc/meminfo", encoding="ascii") as f:
-            limit_bytes = int(re.search(r"MemAvailable:\s+(\d+)", f.read()).group(1)) * 1024 * 9 // 10
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    resource.setrlimit(resource.RLIMIT_AS, (used + limit_bytes, hard))
 
 
 def measure_memory(wire, inputs, scale, causal):

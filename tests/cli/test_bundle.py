@@ -45,7 +45,7 @@ def test_its_size_and_its_libraries(bundle):
     names = {f.name for f in (bundle / "lib").iterdir()}
     assert {"libsqlite3.so.0", "libjansson.so.4", "libcmocka.so.0"} <= names
     assert not [n for n in names if re.match(r"lib(c|m|pthread|dl|openblas)\b|ld-linux", n)]
-    assert not list((bundle / "lib").glob("*.py")) and (bundle / "peers" / "torch_eager.py").exists() and (bundle / "peers" / "shared" / "wire.py").exists()
+    assert not list((bundle / "lib").glob("*.py")) and (bundle / "peers" / "torch_eager.py").exists() and (bundle / "client" / "perfkit.py").exists()
 
 
 def test_nothing_else_is_loaded(bundle, tmp_path):

@@ -115,9 +115,19 @@ def test_completion_is_where_the_shell_looks(installed, shell, path):
 
 def test_pages_and_examples(installed):
     doc = installed / "share" / "doc" / "perfkit"
-    for path in ("README.md", "LICENSE", "docs/commands.md", "docs/ci/github.yml", "docs/measurements/gates.md"):
+    for path in ("README.md", "LICENSE", "docs/commands.md", "docs/ci/github.yml", "docs/examples/my-bench.c", "docs/measurements/gates.md"):
         assert (doc / path).read_bytes() == (SOURCES / path).read_bytes()
-    assert not list(doc.rglob("meson.build")) and not list(doc.rglob("*.py"))
+    assert not list(doc.rglob("meson.build")) and not (doc / "docs" / "man.py").exists()
+
+
+def test_clients_are_where_compilers_and_peers_look(installed):
+    client = SOURCES / "lib" / "client"
+    for name in ("perfkit.h", "perfkit_cuda.h", "perfkit.py"):
+        assert (installed / "share" / "perfkit" / "client" / name).read_bytes() == (client / name).read_bytes()
+    assert (installed / "include" / "perfkit.h").exists() and list((installed / "share" / "perfkit" / "client").glob("perfkit_client-*.whl"))
+    peers = installed / "share" / "perfkit" / "peers"
+    found = subprocess.run([sys.executable, "-c", "import shared.wire; print(shared.wire.perfkit.__file__)"], cwd=peers, capture_output=True, text=True, timeout=60, check=False)
+    assert pathlib.Path(found.stdout.strip()) == peers.parent / "client" / "perfkit.py", found
 
 
 def test_help_says_where_the_pages_are(tmp_path):

@@ -92,7 +92,7 @@ def fill(out, root, build):
     for program in sorted((build / "tests" / "gpu").glob("test-gpu-*")):
         if program.is_file():
             programs[program] = out / "gpu" / program.name
-    for folder in ("lib", "gpu/gpucheck", "peers/shared"):
+    for folder in ("lib", "gpu/gpucheck", "peers/shared", "client"):
         (out / folder).mkdir(parents=True)
     for source, target in programs.items():
         shutil.copy(source, target)
@@ -101,7 +101,7 @@ def fill(out, root, build):
     for name, path in libraries([*programs, *of_mpi]).items():
         shutil.copy(path, out / "lib" / name)
     for source, folder in (("probes/peers/*.py", "peers"), ("probes/peers/shared/*.py", "peers/shared"), ("tests/gpu/gpucheck/*.py", "gpu/gpucheck"), ("tests/gpu/check.py", "gpu"),
-                           ("docs/gpu-status.md", "gpu"), ("LICENSE", ".")):
+                           ("docs/gpu-status.md", "gpu"), ("lib/client/perfkit.py", "client"), ("LICENSE", ".")):
         for f in sorted(root.glob(source)):
             shutil.copy(f, out / folder)
     return ["ranks over MPI: %s" % without_mpi] if without_mpi else []

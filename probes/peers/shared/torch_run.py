@@ -1,9 +1,9 @@
-"""What the PyTorch peers of all experiments share: finding torch, choosing its device, clocks, and what its errors mean."""
+"""What the PyTorch peers of all experiments share: finding torch, choosing its device, and clocks."""
 import os
 import time
-from functools import partial
 
-from shared.wire import Refused, Skip, imported, serve
+from shared.wire import Skip, imported, serve
+from perfkit import EventClock, HostClock, TorchGpu
 
 OVERRIDES = ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION")  # libraries would make products in another way than dtype says
 
@@ -51,68 +51,10 @@ def device_of(request):
     return device
 
 
-class CudaClock:
-    """n intervals: lane time by events, and what the host spent between them."""
-
-    def __init__(self, n):
-        self.events = [torch.cuda.Event(enable_timing=True) for _ in range(n + 1)]
-        self.host = [0] * (n + 1)
-
-    def start(self):
-        torch.cuda.synchronize()
-        self.mark(0)
-
-    def mark(self, at):
-        self.events[at].record()
-        self.host[at] = time.perf_counter_ns()
-
-    def read(self):
-        """(intervals on the lane, the same on the host), ns."""
-        torch.cuda.synchronize()
-        lane = tuple(round(a.elapsed_time(b) * 1e6) for a, b in zip(self.events, self.events[1:]))
-        return lane, tuple(b - a for a, b in zip(self.host, self.host[1:]))
-
-
-class HostClock:
-    """On the CPU both times are the host's."""
-
-    def __init__(self, n):
-        self.host = [0] * (n + 1)
-
-    def start(self):
-        self.mark(0)
-
-    def mark(self, at):
-        self.host[at] = time.perf_counter_ns()
-
-    def read(self):
-        both = tuple(b - a for a, b in zip(self.host, self.host[1:]))
-        return both, both
-
-
 def clock(device, n):
-    return HostClock(n) if device == "cpu" else CudaClock(n)
-
-
-def problem_of(e):
-    """Out of memory or what else torch refused, by its first line."""
-    line = str(e).strip().split("\n")[0]
-    out_of_memory = isinstance(e, torch.cuda.OutOfMemoryError) or "can't allocate memory" in line
-    return MemoryError(line.split(". ")[0]) if out_of_memory else Refused("torch: %s" % line)
+    return HostClock(n) if device == "cpu" else EventClock(n, TorchGpu(torch))
 
 
 def run(program, experiments):
     """Serves cases of experiments, {name: measure(wire, request, torch)}."""
-    def answer(measure, wire, request):
-        module = load_torch(wire)
-        problem = None
-        try:
-            measure(wire, request, module)
-        except RuntimeError as e:
-            problem = problem_of(e)
-        if request["device"] != "cpu":  # after the exception, which holds the case's tensors
-            module.cuda.empty_cache()  # the next case may be another program's
-        if problem:
-            raise problem
-
-    serve(program, {name: partial(answer, measure) for name, measure in experiments.items()})
+    serve(program, {name: lambda wire, request, measure=measure: measure(wire, request, load_torch(wire)) for name, measure in experiments.items()})
