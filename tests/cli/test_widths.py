@@ -23,7 +23,7 @@ RECORDED = (
 )
 EXPERIMENTS = ("attention-scaling", "tree-patch", "mixed-precision", "extraction", "ddp-bucket")
 COMMANDS = ("run", "exec", "list", "show", "compare", "gate", "calibrate", "bisect", "baseline", "history", "plan", "export", "import",
-            "report", "verify", "make-tokens", "doctor", "db", "help", "completion")
+            "report", "verify", "init", "make-tokens", "doctor", "db", "help", "completion")
 PRINTED = (
     *[("show", str(run)) for run in range(1, 10)], *[("show", str(run), "--details") for run in (1, 6)],
     *[("show", str(run), "--tables", "all") for run in range(1, 6)],

@@ -106,6 +106,12 @@ static const char *display_name(const char *name, struct pk_arena *a)
     return is_python(base) ? swapped(a, pk_strndup(a, base, strlen(base) - 3), '_', '-') : base;
 }
 
+const char *pk_client_folder(void)
+{
+    static const char sources[] = PK_SOURCE_ROOT "/lib/client";
+    return access(sources, R_OK) ? PK_CLIENT_INSTALLED : sources;
+}
+
 enum pk_code pk_peer_provider(const char *name, const char *python, struct pk_arena *a,
                               struct pk_provider *out, struct pk_err *err)
 {

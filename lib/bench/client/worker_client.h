@@ -25,6 +25,9 @@ void pk_peer_names(struct pk_texts *names, struct pk_arena *a);
 enum pk_code pk_peer_provider(const char *name, const char *python, struct pk_arena *a,
                               struct pk_provider *out, struct pk_err *err) PK_MUST_CHECK;
 
+/* Where perfkit.py and perfkit.h are: in the sources, else in the installation. */
+const char *pk_client_folder(void);
+
 struct pk_fact {
     const char *key, *value;
 };

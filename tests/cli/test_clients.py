@@ -1,0 +1,532 @@
+"""The clients: what a program in Python and in C answers to perfkit's requests, and what it prints by hand. docs/clients.md."""
+import ast
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+
+import pytest
+from conftest import BINARY
+from conversation import STOP, Conversation, note, of_type, outcome, samples
+
+SOURCES = pathlib.Path(__file__).parents[2]
+CLIENT, EXAMPLES = SOURCES / "lib" / "client", SOURCES / "docs" / "examples"
+STRICT = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-pedantic", "-Werror", f"-I{CLIENT}"]
+PYTHON = {"PYTHONPATH": str(CLIENT), "PYTHONDONTWRITEBYTECODE": "1"}
+
+# The same experiment in both languages: it counts to n, and misbehaves as the axis `mode` says.
+IN_PYTHON = '''
+import perfkit
+
+@perfkit.experiment("counting", axes={"n": [1000, 100], "mode": ["well", "wrong", "oom", "raise", "skip", "reset"], "scale": [0.5], "warm": [False],
+                                      "zero": {"type": "size", "default": [0], "unit": "bytes"}},
+                    yardstick="up_to", summary="how long \\"counting\\" takes", metrics=[{"name": "steps", "unit": "1", "direction": "none"}])
+class Counting:
+    def setup(self, case):
+        self.n, self.mode, self.resets = case.n, case.mode, 0
+        if case.mode == "oom":
+            self.array = bytearray(1 << 50)
+        if case.mode == "raise":
+            raise ValueError("no such thing")
+        if case.mode == "reset":
+            self.reset = self.count
+    def count(self):
+        self.resets += 1
+    def skip(self, case):
+        return "does not apply" if case.mode == "skip" else None
+    @perfkit.variant("to n")
+    def up_to(self):
+        total = 0
+        for i in range(self.n):
+            total += i
+        return total + (self.mode == "wrong")
+    def flops(self, case):
+        return case.n
+    def reference(self, case):
+        return case.n * (case.n - 1) // 2
+    def metrics(self, case):
+        return {"steps": self.resets}
+
+perfkit.main()
+'''
+
+IN_C = r'''
+#include "perfkit.h"
+
+static int64_t n, total, resets;
+static int wrong;
+
+static void count(perfkit_case *c)
+{
+    (void)c;
+    resets++;
+}
+
+static void setup(perfkit_case *c)
+{
+    n = perfkit_int(c, "n");
+    wrong = perfkit_is(c, "mode", "wrong");
+    resets = 0;
+    if (perfkit_is(c, "mode", "oom") && !perfkit_alloc(c, (size_t)1 << 50))
+        return;
+    if (perfkit_is(c, "mode", "raise"))
+        perfkit_fail(c, "no such thing: %s %g %d", "setup", perfkit_float(c, "scale"), perfkit_bool(c, "warm"));
+}
+
+static void up_to(perfkit_case *c)
+{
+    int64_t sum = 0;
+    (void)c;
+    for (int64_t i = 0; i < n; i++) {
+        sum += i;
+        perfkit_keep(&sum);
+    }
+    total = sum + wrong;
+}
+
+static void check(perfkit_case *c)
+{
+    c->e->tolerance > 0 ? perfkit_near(c, "the total", (double)total, (double)(n * (n - 1) / 2)) : (void)0;
+}
+
+static void work(perfkit_case *c)
+{
+    c->flops = (double)perfkit_int(c, "n");
+    if (perfkit_is(c, "mode", "skip"))
+        perfkit_skip(c, "does not apply");
+}
+
+static void teardown(perfkit_case *c)
+{
+    perfkit_report(c, "steps", (double)resets);
+}
+
+int main(int argc, char **argv)
+{
+    perfkit_experiment *e = perfkit_new("counting", "how long \"counting\" takes");
+    perfkit_axis(e, "n", PERFKIT_INT, "1000,100", "");
+    perfkit_axis(e, "mode", PERFKIT_CHOICE, "well,wrong,oom,raise,skip,reset", "");
+    perfkit_axis(e, "scale", PERFKIT_FLOAT, "0.5", "");
+    perfkit_axis(e, "warm", PERFKIT_BOOL, "off", "");
+    perfkit_axis(e, "zero", PERFKIT_SIZE, "0", "bytes");
+    perfkit_metric(e, "steps", "1", "none");
+    perfkit_variant(e, "up-to", up_to, "to n");
+    e->tolerance = 1e-9;
+    e->setup = setup;
+    e->check = check;
+    e->work = work;
+    e->reset = getenv("WITH_RESET") ? count : NULL;
+    e->teardown = teardown;
+    e->yardstick = "up-to";
+    return perfkit_main(e, argc, argv);
+}
+'''
+
+
+def compiled(compiler, source, out, *flags):
+    done = subprocess.run([compiler, *flags, str(source), "-o", str(out)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def sanitized(tmp):
+    """Flags of a sanitizer that works here, or none."""
+    probe = tmp / "probe.c"
+    probe.write_text("int main(void) { return 0; }")
+    flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+    done = subprocess.run(["cc", *flags, probe, "-o", tmp / "probe"], capture_output=True, timeout=60, check=False)
+    return flags if done.returncode == 0 and subprocess.run([tmp / "probe"], timeout=60, check=False).returncode == 0 else []
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """{language: argv}. The C program runs under AddressSanitizer where there is one."""
+    tmp = tmp_path_factory.mktemp("programs")
+    (tmp / "bench.py").write_text(IN_PYTHON)
+    (tmp / "bench.c").write_text(IN_C)
+    (tmp / "bench.cpp").write_text(IN_C)
+    found = {"python": [sys.executable, str(tmp / "bench.py")],
+             "c": [str(compiled("cc", tmp / "bench.c", tmp / "bench", "-std=c99", "-g", *STRICT, *sanitized(tmp)))]}
+    if shutil.which("c++"):
+        found["c++"] = [str(compiled("c++", tmp / "bench.cpp", tmp / "benchpp", "-std=c++11", "-O2", *STRICT))]
+    return found
+
+
+@pytest.fixture(params=["python", "c", "c++"])
+def argv(request, programs):
+    if request.param not in programs:
+        pytest.skip("there is no C++ compiler here")
+    return programs[request.param]
+
+
+def talk(argv, **env):
+    return Conversation(*argv, env={**PYTHON, **env})
+
+
+def test_it_describes_itself(argv):
+    with talk(argv) as c:
+        assert c.hello.pop("pid") == c.program.pid
+        assert c.hello == {"type": "hello", "version": 1, "program": "counting", "describes": True}
+        answer, status = c.ask("describe")
+        assert (status["status"], answer.pop("type")) == ("ok", "experiment")
+        for axis in answer["axes"]:
+            axis.pop("unit", None)
+        assert answer == {
+            "name": "counting", "summary": 'how long "counting" takes', "yardstick": "up-to", "devices": ["cpu"], "plan": True,
+            "axes": [{"name": "n", "type": "int", "default": [1000, 100]},
+                     {"name": "mode", "type": "choice", "default": ["well", "wrong", "oom", "raise", "skip", "reset"],
+                      "choices": ["well", "wrong", "oom", "raise", "skip", "reset"]},
+                     {"name": "scale", "type": "float", "default": [0.5]}, {"name": "warm", "type": "bool", "default": [False]},
+                     {"name": "zero", "type": "size", "default": [0], "min": 0}],
+            "variants": [{"name": "up-to", "summary": "to n"}],
+            "metrics": [{"name": "time_ns"}, {"name": "steps", "unit": "1", "direction": "none"}]}
+
+
+def test_it_plans(argv):
+    case = {"experiment": "counting", "variant": "up-to", "device": "cpu"}
+    with talk(argv) as c:
+        work, status = c.ask("plan", **case, axes={"n": 77, "mode": "well"})
+        assert work == {"type": "work", "metric": "time_ns", "flops": 77} and status["status"] == "ok"
+        assert outcome(c.ask("plan", **case, axes={"n": 77, "mode": "skip"})) == ("skipped", "does not apply")
+        assert outcome(c.ask("plan", **case, axes={"m": 77}))[0] == "failed"
+
+
+def test_it_measures_until_the_rule_holds(argv):
+    with talk(argv) as c:
+        m = c.measure("counting", "up-to", {"n": 100}, stop={**STOP, "max_noise": 0, "warmup": 2})
+        assert outcome(m) == ("ok", "")
+        times = samples(m, "time_ns")
+        assert {phase: len(values) for phase, (values, _) in times.items()} == {"first": 1, "warmup": 2, "steady": 5}
+        reps = times["steady"][1]
+        assert times["first"][1] == 1 and times["warmup"][1] == reps > 1
+        assert (note(m, "stop"), note(m, "warmup_cut"), note(m, "check")) == ("max-samples", 2, "passed")
+        assert min(times["steady"][0]) > 10_000  # 20 us, before the clock of the machine changed
+        assert [x["ordinal"] for x in of_type(m, "samples") if x["metric"] == "time_ns"] == [0, 1, 3]
+        assert samples(m, "steps") == {"steady": ([0], 1)}
+        long = samples(c.measure("counting", "up-to", {"n": 300_000}), "time_ns")
+        assert long["steady"][1] == 1
+        noise = c.measure("counting", "up-to", stop={**STOP, "max_samples": 10**6, "min_samples": 10, "max_noise": 0.9, "max_time_ns": 10**10})
+        assert note(noise, "stop") == "noise" and 10 <= len(samples(noise, "time_ns")["steady"][0])
+        limit = c.measure("counting", "up-to", stop={**STOP, "max_samples": 10**6, "min_time_ns": 10**12, "max_time_ns": 10**7, "warmup": -1})
+        assert note(limit, "stop") == "max-time" and note(limit, "warmup_cut") > 2
+        once = c.measure("counting", "up-to", stop={**STOP, "once": True}, check=False)
+        assert note(once, "stop") == "once" and list(samples(once, "time_ns")) == ["first"] and note(once, "check") == "not in this invocation"
+
+
+def test_a_reset_makes_a_sample_one_call(argv):
+    python = argv[0] == sys.executable
+    with talk(argv, **({} if python else {"WITH_RESET": "1"})) as c:
+        m = c.measure("counting", "up-to", {"mode": "reset" if python else "well", "n": 10})
+        assert all(reps == 1 for _, reps in samples(m, "time_ns").values())
+        n = sum(len(values) for values, _ in samples(m, "time_ns").values())
+        assert samples(m, "steps")["steady"][0][0] in (n, n + 1)  # and once for the memory
+
+
+def test_what_goes_wrong_is_an_outcome_of_its_case(argv):
+    with talk(argv) as c:
+        status, message = outcome(c.measure("counting", "up-to", {"mode": "wrong"}))
+        assert status == "failed" and "the reference" in message and not of_type(c.measure("counting", "up-to", {"mode": "wrong"}), "samples")
+        assert outcome(c.measure("counting", "up-to", {"mode": "wrong"}, check=False))[0] == "ok"
+        status, message = outcome(c.measure("counting", "up-to", {"mode": "raise"}))
+        assert status == "failed" and "no such thing" in message
+        if argv[0] == sys.executable:
+            assert re.search(r"ValueError: no such thing \(bench\.py:\d+, in setup\)", message)
+        status, message = outcome(c.measure("counting", "up-to", {"mode": "oom"}))
+        assert status == "oom" and message
+        assert outcome(c.measure("counting", "up-to", {"mode": "skip"}))[0] == ("skipped" if argv[0] == sys.executable else "ok")
+        assert outcome(c.measure("counting", "up-to"))[0] == "ok"
+
+
+REFUSED = [
+    {"experiment": "another"}, {"variant": "another"}, {"variant": None}, {"axes": []}, {"axes": None}, {"axes": {"m": 1}}, {"axes": {"n": "1"}},
+    {"axes": {"n": 1.5}}, {"axes": {"n": True}}, {"axes": {"n": None}}, {"axes": {"n": [1]}}, {"axes": {"mode": "bad"}}, {"axes": {"mode": 1}},
+    {"axes": {"warm": 1}}, {"axes": {"scale": "1"}}, {"axes": {"n" * 1000: 1}}, {"device": 7}, {"axes": {"mode": "wel\0l"}},
+]
+
+
+def test_a_case_that_it_does_not_know_fails(argv):
+    with talk(argv) as c:
+        for members in REFUSED:
+            assert outcome(c.measure(**{"experiment": "counting", "variant": "up-to", **members}))[0] == "failed", members
+        assert outcome(c.measure("counting", "up-to", device="cuda:0"))[0] == "skipped"
+        assert outcome(c.measure("counting", "up-to", device="null"))[0] == "skipped"
+        assert outcome(c.ask("dance")) == ("failed", "this program does not know requests of type dance")
+        c.send('{"type":"greet"}\n\n  \n{"later":{"a":[1,2,{"b":"\\u00e4\\ud83d\\ude00"}]},"type":"greet","id":"x"}\r')  # of a later perfkit: nothing waits
+        assert outcome(c.measure("counting", "up-to", {"mode": "well", "scale": -1e-3, "warm": True}))[0] == "ok"
+
+
+NO_REQUESTS = [b"hello?\n", b"[]\n", b'{"id":1}\n', b'{"type":7,"id":1}\n', b'{"type":"measure","id":1\n', b'{"type":"measure",}\n', b"{" * 5000 + b"\n",
+               b'{"a":' * 5000 + b"\n", b'"' + b"x" * (9 << 20) + b'"\n', b'{"type":"me\x01"}\n', b'{"type":"\\x"}\n', b'{"type":"quit"} {"type":"quit"}\n',
+               b'{"type":"\\u12"}\n', b'{"type":01}\n', b'{"type":tru}\n']
+
+
+@pytest.mark.parametrize("language", ["python", "c"])
+def test_what_is_no_request_ends_it(programs, language):
+    for line in NO_REQUESTS:
+        c = talk(programs[language])
+        try:
+            c.program.stdin.write(line)
+            c.program.stdin.close()
+        except BrokenPipeError:
+            pass  # it has read enough
+        status = c.program.wait(timeout=20)
+        said = c.program.stderr.read().decode(errors="replace")
+        assert status in (1, 2) and "docs/protocol.md" in said and "Sanitizer" not in said and "Traceback" not in said, (line[:40], status, said)
+        c.answers.close()
+
+
+def test_an_incomplete_last_line_is_dropped(argv):
+    c = talk(argv)
+    c.send(b'{"type":"measure","id":1')
+    with c:
+        pass
+
+
+def test_without_a_descriptor_it_says_so(programs):
+    for value in ("x", "", "7777", "-1"):
+        for argv in programs.values():
+            done = subprocess.run(argv, env={**PYTHON, "PATH": "/usr/bin:/bin", "PERFKIT_WIRE_FD": value}, capture_output=True, text=True, timeout=60, check=False)
+            assert done.returncode in (1, 2) and "PERFKIT_WIRE_FD" in done.stderr and "Traceback" not in done.stderr, (argv, value, done)
+
+
+def by_hand(argv, *words):
+    return subprocess.run([*argv, *words], env={**PYTHON, "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_by_hand_it_prints_a_line_for_each_case(argv):
+    done = by_hand(argv, "mode=well,raise,oom,skip", "n=1000,20", "up-to")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1 and len(lines) == 8, done
+    for n in ("1000", "20"):
+        for mode, words in {"well": r"[\d.]+ [mun]?s  \+-.* samples .*FLOP/s", "raise": "failed: .*no such thing", "oom": "oom: .+", "skip": "skipped: does not apply"}.items():
+            assert [line for line in lines if re.match(rf"up-to +n={n} mode={mode} .*{words}", line)], (n, mode, lines)
+    assert by_hand(argv, "mode=well", "n=5").returncode == 0
+    for wrong in ("n=x", "m=3", "another", "mode="):
+        done = by_hand(argv, wrong)
+        assert done.returncode != 0 and done.stdout + done.stderr and "Traceback" not in done.stderr, (wrong, done)
+
+
+def test_python_of_version_3_9_reads_it():
+    for path in (CLIENT / "perfkit.py", *EXAMPLES.glob("*.py")):
+        ast.parse(path.read_text(), feature_version=(3, 9))
+
+
+# --- results against a reference ---
+
+COMPARED = [(1, 1, True), (1.0, 1.00001, True), (1.0, 1.1, False), ("a", "a", True), ("a", "b", False), ([1, 2], [1, 2], True), ([1, 2], [1], False),
+            ([1.0, 2.0], [1.0, 2.1], False), ({"a": [1.0, "x"]}, {"a": [1.0, "x"]}, True), ({"a": 1}, {"b": 1}, False), (float("nan"), 1.0, False), (None, None, True),
+            (None, 1, False), (True, True, True), (100001, 100000, False), ([100001], [100000], False), (1, 1.0, True), (1 + 2j, 1 + 2j, True), ((1, (2, 3)), (1, (2, 4)), False), ([], [], True), (0, 0, True)]
+
+
+def test_results_are_compared():
+    sys.path.insert(0, str(CLIENT))
+    import perfkit
+    cases = list(COMPARED)
+    try:
+        import numpy as np
+        x = np.linspace(0, 1, 7)
+        cases += [(x.astype("float32"), x, True), (x, x + 0.1, False), (x, x[:3], False), (x.astype(int), x.astype(int), True), ([x, x], [x, x], True),
+                  (x > 0.5, x > 0.5, True), (x > 0.5, x > 0.7, False), (np.uint8([5]), np.uint8([6]), False), (x * np.nan, x, False), (x[:0], x[:0], True),
+                  (np.float32(2), 2.0, True), (np.array(["a"]), np.array(["a"]), True), (x.astype(complex), x.astype(complex) + 1j, False)]
+    except ImportError:
+        pass
+    for got, want, same in cases:
+        try:
+            perfkit.compare(got, want, 1e-4)
+            said = True
+        except perfkit.Refused:
+            said = False
+        assert said == same, (got, want)
+
+
+# --- a GPU, made up ---
+
+MADE_UP_TORCH = '''
+"""What perfkit.py needs of PyTorch: a stream whose clock advances by what is launched, in us, and a host that must not wait in between."""
+__version__ = "0.made.up"
+uint8 = "uint8"
+log = []
+
+
+class OutOfMemoryError(RuntimeError):
+    pass
+
+
+class cuda:
+    now = peak = held = 0.0
+    OutOfMemoryError = OutOfMemoryError
+
+    class Event:
+        def __init__(self, enable_timing=False):
+            assert enable_timing
+        def record(self):
+            self.at = cuda.now
+            log.append("event")
+        def elapsed_time(self, other):
+            return (other.at - self.at) / 1000
+
+    is_available = staticmethod(lambda: True)
+    is_initialized = staticmethod(lambda: True)
+    current_device = staticmethod(lambda: 1)
+    set_device = staticmethod(lambda index: log.append("device %d" % index))
+    synchronize = staticmethod(lambda: log.append("wait"))
+    empty_cache = staticmethod(lambda: log.append("empty"))
+    max_memory_allocated = staticmethod(lambda: 4096)
+    reset_peak_memory_stats = staticmethod(lambda: log.append("peak"))
+    set_per_process_memory_fraction = staticmethod(lambda share: log.append("share %g" % share))
+
+    class get_device_properties:
+        L2_cache_size, total_memory = 1000, 10000
+        def __init__(self, index):
+            pass
+
+
+class empty:
+    def __init__(self, n, dtype, device):
+        assert (n, dtype, device) == (2000, uint8, "cuda")
+    def zero_(self):
+        cuda.now += 50
+        log.append("flush")
+
+
+def launch(us):
+    cuda.now += us
+    log.append("launch")
+'''
+ON_A_GPU = '''
+import perfkit, torch
+
+@perfkit.experiment("launching", axes={"us": [7.5]})
+class Launching:
+    def setup(self, case):
+        self.us = case.us
+        assert case.device == "cuda:1"
+    @perfkit.variant
+    def launch(self):
+        if self.us < 0:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate much. Nothing else")
+        if self.us > 1000:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        torch.launch(self.us)
+    def metrics(self, case):
+        return {"one": " ".join(torch.log[-8:-1]).count("wait flush event launch event wait")}
+
+perfkit.registered[0].metrics.append({"name": "one", "unit": "1"})
+perfkit.main()
+'''
+
+
+def test_times_of_a_gpu(tmp_path):
+    (tmp_path / "torch.py").write_text(MADE_UP_TORCH)
+    (tmp_path / "bench.py").write_text(ON_A_GPU)
+    c = talk([sys.executable, tmp_path / "bench.py"])
+    with c:
+        assert c.ask("describe")[0]["devices"] == ["cpu", "cuda"]
+        m = c.measure("launching", "launch", device="cuda:1", device_options={"limit_bytes": 5000})
+        assert outcome(m) == ("ok", "")
+        assert set(samples(m, "time_ns")["steady"][0]) == {7500} and samples(m, "time_ns")["steady"][1] == 1
+        assert len(samples(m, "time_host_ns")["steady"][0]) == len(samples(m, "time_ns")["steady"][0])
+        assert samples(m, "peak_bytes")["steady"][0] == [4096]
+        assert {x["key"]: x["value"] for x in of_type(m, "setting")} == {"torch": "0.made.up", "clock": "events of torch"}
+        assert outcome(c.measure("launching", "launch", {"us": -1.0}, device="cuda:1")) == ("oom", "CUDA out of memory. Tried to allocate much. Nothing else")
+        m = c.measure("launching", "launch", {"us": 2000.0}, device="cuda:1")
+        assert outcome(m)[0] == "failed" and m[-2]["type"] == "bye"  # another process measures the next case
+        c.answers.readline = lambda: ""
+        assert c.program.wait(timeout=20) == 0
+        c.answers.read = lambda: '{"type": "bye"}\n'
+
+
+# --- what is installed, and what `init` writes ---
+
+def test_the_wheel_is_python_alone(tmp_path):
+    wheel, = (pathlib.Path(BINARY).parent / "lib" / "client").glob("perfkit_client-*-py3-none-any.whl")
+    with zipfile.ZipFile(wheel) as z:
+        assert z.testzip() is None and z.read("perfkit.py") == (CLIENT / "perfkit.py").read_bytes()
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check", "--no-compile", "--target", tmp_path / "there", wheel]
+    if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, timeout=60, check=False).returncode:
+        pytest.skip("there is no pip for %s" % sysconfig.get_python_version())
+    done = subprocess.run(pip, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "there" / "perfkit.py").exists() and list((tmp_path / "there").glob("perfkit_client-*.dist-info/RECORD"))
+
+
+LANGUAGES = [("python", "py"), ("c", "c"), ("cuda", "cu"), ("shell", "sh")]
+
+
+@pytest.mark.parametrize("language, suffix", LANGUAGES)
+def test_init_writes_an_example_under_another_name(perfkit, language, suffix):
+    r = perfkit("init", language, "Sum-2.b")
+    path = perfkit.cwd / f"Sum-2.b.{suffix}"
+    assert r.status == 0 and path.name in r.stderr, r
+    assert path.read_text() == (EXAMPLES / f"my-bench.{suffix}").read_text().replace("my-bench", "Sum-2.b")
+    assert bool(path.stat().st_mode & 0o100) == (language in ("python", "shell"))
+    assert r.stdout.splitlines()[-1] == "perfkit run ./Sum-2.b" + {"python": ".py", "shell": ".sh"}.get(language, "")
+    path.write_text("mine")
+    perfkit("init", language, "Sum-2.b").refused(2, "File exists")
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize("language", ["python", "c"])
+def test_the_lines_that_init_prints_run(perfkit, language):
+    lines = perfkit("init", language).stdout.splitlines()
+    script = "set -e\n" + "\n".join(line for line in lines if not line.startswith("perfkit run"))
+    done = subprocess.run(["sh", "-c", script], cwd=perfkit.cwd, env={**perfkit.environment(), "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 4, done
+
+
+def test_init_refuses(perfkit):
+    perfkit("init", "ruby").refused(2, "python, c, cuda, shell")
+    for name in ("extraction", "../x", "a b", "", ".x", "-", "x" * 65, 'a"b'):
+        perfkit("init", "c", "--", name).refused(2, "is no name")
+    perfkit("init").refused(2)
+    assert not list(perfkit.cwd.iterdir())
+
+
+# --- the examples ---
+
+def nvcc():
+    return shutil.which("nvcc") or next((p for p in ["/usr/local/cuda/bin/nvcc"] if pathlib.Path(p).exists()), None)
+
+
+FOR_GPUS = ["-gencode", "arch=compute_80,code=sm_80", "-gencode", "arch=compute_90a,code=sm_90a", "-Xcompiler", "-Wall,-Wextra,-Werror", "-Werror", "all-warnings"]
+
+
+def example(name, tmp):
+    """The argv of an example, compiled where that is needed; skips where its language is not installed."""
+    path, out = EXAMPLES / name, tmp / "bench"
+    compilers = {"my-bench.c": ["cc", "-O2", f"-I{CLIENT}"], "my-bench.cu": [nvcc(), *FOR_GPUS, f"-I{CLIENT}"], "protocol.rs": ["rustc", "-O"]}
+    if name in compilers:
+        if not compilers[name][0] or not shutil.which(compilers[name][0]):
+            pytest.skip("the compiler of %s is not installed here" % name)
+        return [compiled(compilers[name][0], path, out, *compilers[name][1:])]
+    if name.endswith(".sh"):
+        return [path]
+    module = {"matmul.py": "numpy", "torch_module.py": "torch"}.get(name)
+    if module and subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, timeout=120, check=False).returncode:
+        pytest.skip("%s is not installed here" % module)
+    return [sys.executable, path]
+
+
+NAMES = sorted(path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".c", ".cu", ".sh", ".rs"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_describes_itself_and_measures(name, tmp_path):
+    on_gpu = name.endswith(".cu")
+    with talk(example(name, tmp_path)) as c:
+        described, status = c.ask("describe")
+        assert status["status"] == "ok" and described["variants"] and described["devices" if on_gpu else "axes"]
+        axes = {axis["name"]: axis["default"][0] for axis in described["axes"]}
+        for variant in described["variants"]:
+            m = c.measure(described["name"], variant["name"], axes, device="cuda:0" if on_gpu else "cpu")
+            assert outcome(m)[0] == "ok" or (on_gpu and outcome(m)[0] == "skipped" and "no GPU" in outcome(m)[1]), m[-1]
+            assert on_gpu or min(samples(m, "time_ns")["steady"][0]) > 0
+        unknown = c.measure(described["name"], "another", axes, device="cuda:0" if on_gpu else "cpu")
+        assert outcome(unknown)[0] == "failed"
+
+
+def test_every_kind_of_example_is_there():
+    assert {pathlib.Path(name).suffix for name in NAMES} == {".py", ".c", ".cu", ".sh", ".rs"} and {"matmul.py", "torch_module.py"} <= set(NAMES)
