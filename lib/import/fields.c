@@ -3,9 +3,13 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 void pk_import_problem(struct pk_import_reader *r, const char *fmt, ...)
 {
@@ -40,6 +44,21 @@ bool pk_import_stopped(struct pk_import_reader *r)
     pk_why(r->err, "a signal stopped perfkit");
     pk_fix(r->err, "nothing was imported; run the command again");
     return true;
+}
+
+FILE *pk_import_open(struct pk_import_reader *r, int folder, const char *path, const char *name)
+{
+    struct stat st;
+    const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    r->path = pk_printf(r->a, "%s/%s", path, name);
+    r->line = 1;
+    FILE *f = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+    if (!f) {
+        pk_import_problem(r, "%s", fd < 0 ? strerror(errno) : "it is not a regular file");
+        if (fd >= 0)
+            close(fd);
+    }
+    return f;
 }
 
 static const json_t *member(struct pk_import_reader *r, const json_t *obj, const char *key, bool required)

@@ -19,12 +19,17 @@ static void no_read(struct pk_import_reader *r)
 static const struct pk_import_source spool = {
     .name = "spool",
     .files = "what perfkit wrote beside a store that it could not write",
-    .begins = "{\"type\":\"spool\"",
+    .begins = {"{\"type\":\"spool\""},
     .read = no_read,
 };
-static const struct pk_import_source *const sources[] = {&spool, &pk_import_hyperfine,
-                                                         &pk_import_google_benchmark,
-                                                         &pk_import_pytest_benchmark, &pk_import_criterion};
+static const struct pk_import_source *const sources[] = {
+    &spool,
+    &pk_import_hyperfine,
+    &pk_import_nvbench,
+    &pk_import_google_benchmark,
+    &pk_import_pytest_benchmark,
+    &pk_import_criterion,
+};
 
 enum { SOURCES = sizeof sources / sizeof *sources, KEYS_MOST = 64, HEAD_BYTES = 64 };
 
@@ -67,8 +72,9 @@ static const struct pk_import_source *recognise(const struct pk_import_reader *r
     head[n] = '\0';
     rewind(r->f);
     for (size_t i = 0; i < SOURCES; i++)
-        if (sources[i]->begins && strncmp(head, sources[i]->begins, strlen(sources[i]->begins)) == 0)
-            return sources[i];
+        for (size_t k = 0; k < PK_IMPORT_BEGINNINGS && sources[i]->begins[k]; k++)
+            if (strncmp(head, sources[i]->begins[k], strlen(sources[i]->begins[k])) == 0)
+                return sources[i];
     return by_keys(r);
 }
 

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { PK_IMPORT_KEYS = 4 };
+enum { PK_IMPORT_KEYS = 4, PK_IMPORT_BEGINNINGS = 2 };
 
 /* A file while it is read. The first problem is kept: everything after it does nothing, so that a reader looks once, at its end. */
 struct pk_import_reader {
@@ -40,8 +40,8 @@ struct pk_import_source {
     const char *list;           /* ... whose member of this name is a list: */
     pk_import_json_fn *element; /* takes its elements, one at a time, */
     pk_import_json_fn *rest;    /* and then the object with an empty list; may be NULL */
-    /* Any other file: whether it begins so, and its reader. */
-    const char *begins;
+    /* Any other file: whether it begins with one of these, and its reader. */
+    const char *begins[PK_IMPORT_BEGINNINGS];
     bool folder; /* it is a folder, which the reader opens */
     void (*read)(struct pk_import_reader *r);
 };
@@ -53,7 +53,7 @@ struct pk_import_source {
     }
 
 extern const struct pk_import_source pk_import_criterion, pk_import_hyperfine, pk_import_google_benchmark,
-    pk_import_pytest_benchmark;
+    pk_import_nvbench, pk_import_pytest_benchmark;
 
 /* --- problems --- */
 
@@ -64,6 +64,9 @@ void pk_import_version(struct pk_import_reader *r, const char *what, const char 
 
 /* Whether a problem or a signal ended the reading. */
 bool pk_import_stopped(struct pk_import_reader *r);
+
+/* Opens a regular file of a folder as r->f, and its name as r->path; links are not followed. NULL after a problem. */
+FILE *pk_import_open(struct pk_import_reader *r, int folder, const char *path, const char *name);
 
 /* --- json_list.c: a JSON file of any size --- */
 

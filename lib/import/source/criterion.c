@@ -3,7 +3,6 @@
 #include "import/reader.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,17 +61,13 @@ static void read_json(struct pk_import_reader *r, int folder, const char *path, 
                       pk_import_json_fn *take)
 {
     struct stat st;
-    const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    r->path = pk_printf(r->a, "%s/%s", path, name);
-    r->line = 1;
-    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || !(r->f = fdopen(fd, "r"))) {
-        pk_import_problem(r, "%s", fd < 0 ? strerror(errno) : "it is not a regular file");
-        if (fd >= 0)
-            close(fd);
+    r->f = pk_import_open(r, folder, path, name);
+    if (!r->f)
         return;
+    if (fstat(fileno(r->f), &st) == 0) {
+        const int64_t modified_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+        r->out->started_ns = modified_ns > r->out->started_ns ? modified_ns : r->out->started_ns;
     }
-    const int64_t modified_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-    r->out->started_ns = modified_ns > r->out->started_ns ? modified_ns : r->out->started_ns;
     pk_import_json(r, NULL, NULL, take);
     if (!r->failed && ferror(r->f))
         pk_import_problem(r, "the file cannot be read");

@@ -1,0 +1,128 @@
+"""perfkit import of GPU tools, whose files are made by hand after the source of what prints them (tests/imports/README): nvbench."""
+import json
+import pathlib
+import shutil
+import struct
+
+import pytest
+
+from test_import import FILES, imported, query, summaries
+
+# --- nvbench -------------------------------------------------------------------------------------------------------------
+
+
+def states():
+    """Of the file: (variant, axes), values by tag."""
+    for b in json.loads((FILES / "nvbench.json").read_text())["benchmarks"]:
+        for s in b["states"]:
+            axes = json.dumps({v["name"]: int(v["value"]) if v["type"] == "int64" else v["value"] for v in s["axis_values"]},
+                              separators=(",", ":"), sort_keys=True)
+            yield (b["name"], axes), {v["tag"]: v["data"][0]["value"] for v in s["summaries"] or []}
+
+
+def as_nvbench_prints(ns):
+    return "%.3f us" % (ns / 1e3)
+
+
+def test_nvbench_with_samples(perfkit):
+    row, = imported(perfkit, FILES / "nvbench.json")
+    assert (row["source"], row["cases"], row["added"]) == ("nvbench", 4, 4)
+    for metric, kind in (("gpu_ns", "cold/time/gpu"), ("cpu_only_ns", "cpu_only/time/cpu")):
+        found = summaries(perfkit, row["run_id"], metric)
+        for case, tags in states():
+            if "nv/%s/mean" % kind not in tags:
+                continue
+            s = found.pop(case)
+            for mine, theirs in (("median", "median"), ("mean", "mean"), ("min", "min"), ("max", "max"), ("sd", "stdev/absolute")):
+                assert as_nvbench_prints(s[mine]) == as_nvbench_prints(float(tags["nv/%s/%s" % (kind, theirs)]) * 1e9), (case, mine)
+            assert (s["n"], s["invocations"], s["direction"]) == (int(tags["nv/%s/sample_size" % kind.split("/")[0]]), 1, "lower")
+        assert not found
+    n, = query(perfkit.db, "SELECT count(*) AS n FROM v_sample")
+    assert n["n"] == 12 + 11 + 10
+    case = "copy", '{"Elements":1048576,"T":"F32"}'
+    tags = dict(states())[case]
+    cpu, batch, rate, share, sectors = (summaries(perfkit, row["run_id"], m)[case] for m in ("cpu_ns", "batch_gpu_ns", "bytes_per_s", "bandwidth_share",
+                                                                                            "sectors"))
+    assert cpu["median"] == pytest.approx(float(tags["nv/cold/time/cpu/median"]) * 1e9, rel=1e-12) and cpu["n"] == 12
+    assert (batch["mean"], batch["sd"], batch["n"]) == (pytest.approx(float(tags["nv/batch/time/gpu/mean"]) * 1e9), None, 120)
+    assert (rate["unit"], rate["direction"], rate["device"]) == ("bytes/s", "higher", "cuda:0") and 0 < share["mean"] < 1
+    assert (sectors["mean"], sectors["direction"]) == (1048576, "none")
+    skipped, = query(perfkit.db, "SELECT * FROM v_case WHERE status <> 'ok'")
+    assert (skipped["status"], skipped["message"]) == ("skipped", "Not enough memory.")
+    assert {c["device"] for c in query(perfkit.db, "SELECT device FROM v_case WHERE variant = 'host'")} == {"cpu"}
+    settings = {s["key"]: s["value"] for s in query(perfkit.db, "SELECT key, value FROM v_setting")}
+    assert (settings["gpu"], settings["nvbench"]) == ("NVIDIA H100 80GB HBM3", "0.2.0")
+
+
+def nvbench(folder, change=lambda root: None, where="nvbench.json-bin", **sizes):
+    root = json.loads((FILES / "nvbench.json").read_text())
+    change(root)
+    shutil.copytree(FILES / "nvbench.json-bin", folder / where)
+    (folder / "nvbench.json").write_text(json.dumps(root, indent=2))
+    return folder / "nvbench.json"
+
+
+def summary(root, tag, state=0):
+    return [s for s in root["benchmarks"][0]["states"][state]["summaries"] if s["tag"] == tag][0]
+
+
+def test_nvbench_without_samples_stays_a_summary(perfkit, tmp_path):
+    def plain(root):
+        for b in root["benchmarks"]:
+            for s in b["states"]:
+                s["summaries"] = [v for v in s["summaries"] or [] if "/bin:" not in v["tag"]]
+        first = root["benchmarks"][0]["states"][0]
+        first["summaries"] = [v for v in first["summaries"] if "median" not in v["tag"] and "absolute" not in v["tag"]]  # before 0.2
+        summary(root, "nv/cold/time/cpu/stdev/relative")["data"][0]["value"] = "inf"  # one that is not known
+    row, = imported(perfkit, nvbench(tmp_path, plain))
+    assert not query(perfkit.db, "SELECT * FROM v_sample")
+    found = summaries(perfkit, row["run_id"], "gpu_ns")
+    tags = dict(states())
+    old, new = (found["copy", '{"Elements":%d,"T":"F32"}' % n] for n in (1 << 20, 1 << 22))
+    assert old["combine"] == "mean" and new["combine"] == "median" and new["n"] == 11
+    mean, share = (float(tags["copy", old["axes"]]["nv/cold/time/gpu/" + k]) for k in ("mean", "stdev/relative"))
+    assert old["sd"] == pytest.approx(mean * share * 1e9) and old["mean"] == pytest.approx(mean * 1e9)
+    assert new["median"] == pytest.approx(float(tags["copy", new["axes"]]["nv/cold/time/gpu/median"]) * 1e9)
+    assert summaries(perfkit, row["run_id"], "cpu_ns")["copy", old["axes"]]["sd"] is None
+    refused = perfkit("compare", row["run_id"], row["run_id"], "--metric", "gpu_ns:p90")
+    assert refused.status in (2, 5), refused
+
+
+def test_nvbench_samples_of_another_place(perfkit, tmp_path):
+    """Older versions named the file from where the program was started; a file beside the JSON is meant."""
+    def older(root):
+        summary(root, "nv/json/bin:nv/cold/sample_times")["data"][0]["value"] = "out/of/build/nvbench.json-bin/0.bin"
+    row, = imported(perfkit, nvbench(tmp_path, older))
+    assert summaries(perfkit, row["run_id"], "gpu_ns")["copy", '{"Elements":1048576,"T":"F32"}']["n"] == 12
+
+
+def of_samples(filename=None, size=None):
+    def change(root):
+        data = summary(root, "nv/json/bin:nv/cold/sample_times")["data"]
+        data[0]["value"] = filename or data[0]["value"]
+        data[1]["value"] = size or data[1]["value"]
+    return change
+
+
+@pytest.mark.parametrize("change, words", [
+    (of_samples(size="13"), "it ends after 12 of 13 samples"),
+    (of_samples(size="11"), "more than 11 samples"),
+    (of_samples("nvbench.json-bin/9.bin"), "No such file"),
+    (of_samples("nvbench.json-bin/../x"), "no file of samples"),
+    (of_samples("../../etc/passwd"), "/etc: No such file"),
+    (of_samples("x/../0.bin"), "no file of samples"),
+    (of_samples("/0.bin"), "no file of samples"),
+    (of_samples("nvbench.json-bin/link"), "benchmarks[0]"),
+    (of_samples("nvbench.json-bin/negative", "1"), "sample 0 is no time"),
+    (of_samples(size="-1"), "no file of samples"),
+    (lambda root: root["meta"]["version"]["json"].update(major=2, string="2.0.0"), "version 2.0.0 of nvbench's JSON"),
+    (lambda root: summary(root, "nv/cold/sample_size")["data"][0].update(value="none"), "'none' is no number"),
+    (lambda root: summary(root, "nv/cold/time/cpu/mean")["data"][0].update(value="-1"), "nv/cold/time/cpu/mean is below zero"),
+    (lambda root: root["benchmarks"][0]["states"][0].update(summaries=[]), "has no summary"),
+])
+def test_broken_nvbench(perfkit, tmp_path, change, words):
+    path = nvbench(tmp_path, change)
+    (tmp_path / "nvbench.json-bin" / "link").symlink_to("0.bin")
+    (tmp_path / "nvbench.json-bin" / "negative").write_bytes(struct.pack("<f", -1))
+    perfkit("import", FILES / "hyperfine.json", path).refused(1, words)
+    assert not perfkit.db.exists() or not query(perfkit.db, "SELECT * FROM v_run")
