@@ -1,6 +1,7 @@
 /* Import, reader: what the readers of sources share: the file, its JSON, fields with their place, and the cases that they build. */
 #pragma once
 
+#include "base/text/buf.h"
 #include "import/import.h"
 #include "json/json.h"
 
@@ -15,6 +16,7 @@ struct pk_import_reader {
     const char *path;
     FILE *f;
     size_t line;        /* of the next byte, from 1 */
+    bool in_lines;      /* lines.c: the line is one that was read */
     const char *member; /* the list that is read, "benchmarks"; NULL = none */
     size_t at;          /* and its element */
     uint64_t hash;      /* of the bytes so far */
@@ -53,7 +55,7 @@ struct pk_import_source {
     }
 
 extern const struct pk_import_source pk_import_criterion, pk_import_hyperfine, pk_import_google_benchmark,
-    pk_import_nvbench, pk_import_pytest_benchmark;
+    pk_import_nccl_tests, pk_import_nvbench, pk_import_pytest_benchmark;
 
 /* --- problems --- */
 
@@ -76,6 +78,11 @@ void pk_import_json(struct pk_import_reader *r, const char *list, pk_import_json
                     pk_import_json_fn *rest);
 /* The names of the members of the object, from the start of the file until its end or what is wrong in it: at most n. */
 size_t pk_import_json_keys(struct pk_import_reader *r, const char **keys, size_t n);
+
+/* --- lines.c: a file of lines --- */
+
+/* The next line without its end, in the arena until the next call; NULL at the end, or after a problem. r->line is its own. */
+const char *pk_import_line(struct pk_import_reader *r, struct pk_buf *b);
 
 /* --- fields.c: members of an object; NULL or NaN after a problem --- */
 

@@ -1,4 +1,4 @@
-"""perfkit import of GPU tools, whose files are made by hand after the source of what prints them (tests/imports/README): nvbench."""
+"""perfkit import of GPU tools, whose files are made by hand after the source of what prints them (tests/imports/README): nvbench, nccl-tests."""
 import json
 import pathlib
 import shutil
@@ -125,4 +125,82 @@ def test_broken_nvbench(perfkit, tmp_path, change, words):
     (tmp_path / "nvbench.json-bin" / "link").symlink_to("0.bin")
     (tmp_path / "nvbench.json-bin" / "negative").write_bytes(struct.pack("<f", -1))
     perfkit("import", FILES / "hyperfine.json", path).refused(1, words)
+    assert not perfkit.db.exists() or not query(perfkit.db, "SELECT * FROM v_run")
+
+
+# --- nccl-tests ----------------------------------------------------------------------------------------------------------
+
+NCCL = (FILES / "nccl-tests.txt").read_text()
+
+
+@pytest.mark.parametrize("name, variant, axes", [("nccl-tests.txt", "all_reduce_perf", {"ranks": 4, "redop": "sum"}),
+                                                 ("nccl-tests-2.13.txt", "nccl-tests", {"ranks": 2})])
+def test_nccl_tests_has_the_same_figures(perfkit, name, variant, axes):
+    row, = imported(perfkit, FILES / name)
+    assert (row["source"], row["added"]) == ("nccl-tests", row["cases"])
+    found = {m: summaries(perfkit, row["run_id"], m) for m in ("time_ns", "algbw_bytes_per_s", "busbw_bytes_per_s")}
+    for line in (FILES / name).read_text().splitlines():
+        cells = line.split()
+        if not cells or not cells[0].isdigit():
+            continue
+        for place, values in (("out-of-place", cells[-8:-4]), ("in-place", cells[-4:])):
+            case = variant, json.dumps({"bytes": int(cells[0]), "place": place, **axes, "type": "float"}, separators=(",", ":"), sort_keys=True)
+            time_, algbw, busbw = (found[m].pop(case) for m in found)
+            assert "%.2f" % (time_["median"] / 1e3) == "%.2f" % float(values[0]), line
+            assert ("%.2f" % (algbw["median"] / 1e9), "%.2f" % (busbw["median"] / 1e9)) == tuple(values[1:3])
+            assert (time_["n"], time_["invocations"], time_["direction"], busbw["direction"]) == (1, 1, "lower", "higher")
+    assert not any(found.values())
+    settings = {s["key"]: s["value"] for s in query(perfkit.db, "SELECT key, value FROM v_setting")}
+    assert settings["nccl_tests.iters"] == "20" and settings["nccl_tests.warmup iters"] in "15" and settings["nccl_tests.graph"] == "0"
+    assert settings["gpu"].startswith("NVIDIA ")
+
+
+def test_cycles_of_nccl_tests_are_samples(perfkit, tmp_path):
+    """And wrong values leave no times."""
+    rows = [line for line in NCCL.splitlines() if line.split()[0].isdigit()]
+    wrong = rows[1].replace("       0", "      12", 1)
+    (tmp_path / "n.txt").write_text(NCCL.replace(rows[-1], "\n".join([rows[-1], *(r.replace("14.27", "14.31") for r in rows[:1]), wrong])))
+    row, = imported(perfkit, tmp_path / "n.txt")
+    s = summaries(perfkit, row["run_id"], "time_ns")["all_reduce_perf", '{"bytes":8192,"place":"out-of-place","ranks":4,"redop":"sum","type":"float"}']
+    assert (s["n"], s["median"], s["min"]) == (2, pytest.approx(14290), pytest.approx(14270))
+    failed, = query(perfkit.db, "SELECT * FROM v_case WHERE status = 'failed'")
+    assert failed["message"] == "12 wrong values" and '"place":"out-of-place"' in failed["axes"]
+    assert not query(perfkit.db, "SELECT 1 FROM v_sample WHERE case_id = ?", failed["case_id"])
+
+
+def test_nccl_tests_per_iteration_with_timestamps(perfkit, tmp_path):
+    """-I 1 -T 1: four columns more of each place, and the time of the day."""
+    def heading(*c):
+        return "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %7s  %7s  %7s  %7s  %6s  %6s  %6s  %7s  %7s  %7s  %7s %19s" % c
+    one = ("time", "algbw", "busbw", "#wrong", "i_min", "i_max", "i_p99", "i_cv%")
+    body = "  %7s  %6s  %6s  %6g" % ("14.27", "0.57", "0.86", 0) + "  %7s  %7s  %7s  %7s" % ("13.90", "21.00", "20.95", "7.13")
+    row = "%12d  %12d  %8s  %6s  %6s" % (8192, 2048, "float", "sum", "    -1") + body + body + "%21s" % "2026-07-09 16:03:21"
+    nothing = "%12d  %12d  %8s  %6s  %6s" % (4096, 1024, "float", "", "     0") + " " * 69 + body + "%21s" % "2026-07-09 16:03:22"
+    lines = NCCL.splitlines()
+    at = [i for i, line in enumerate(lines) if " algbw " in line][0]
+    text = lines[:at] + [heading("size", "count", "type", "redop", "root", *one, *one, "timestamp")] + [row, nothing] + lines[-4:]
+    (tmp_path / "n.txt").write_text("\n".join(text))
+    done, = imported(perfkit, tmp_path / "n.txt")
+    assert done["cases"] == 3
+    for metric, value in (("time_ns", 14270), ("iteration_min_ns", 13900), ("iteration_max_ns", 21000), ("iteration_p99_ns", 20950)):
+        found = summaries(perfkit, done["run_id"], metric)
+        assert [s["median"] for s in found.values()] == [pytest.approx(value)] * 3, metric
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda t: t[:t.index("# Out of")], "the end is missing"),
+    (lambda t: t[:t.index("   134217728") + 52] + "\n" + t[t.index("# Out of"):], "the row has no time"),
+    (lambda t: t.replace("  13.98 ", "  fast  "), "line 15: 'fast' is no number"),
+    (lambda t: t.replace("  13.98 ", "  -1.00 "), "'-1.00' is no number of at least zero"),
+    (lambda t: t.replace("#wrong     time", " error     time"), "a table with 'error'"),
+    (lambda t: t.replace("count", "elems", 1), "a table with 'elems' in column 2"),
+    (lambda t: t.replace("       0\n", "       0  1 2\n", 1), "15 values below 13 headings"),
+    (lambda t: t.replace(" 0.59 ", "      "), "nothing below 'algbw'"),
+    (lambda t: t.replace(" 0.59 ", "0.59  ").replace("    float     sum", "    float        "), "is below no heading"),
+    (lambda t: "\n".join(line for line in t.splitlines() if " algbw " not in line), "there was no heading"),
+    (lambda t: t.replace("\n", " "), "the end is missing"),
+])
+def test_broken_nccl_tests(perfkit, tmp_path, change, words):
+    (tmp_path / "n.txt").write_text(change(NCCL))
+    perfkit("import", tmp_path / "n.txt").refused(1, words)
     assert not perfkit.db.exists() or not query(perfkit.db, "SELECT * FROM v_run")
