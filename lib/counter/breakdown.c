@@ -118,14 +118,14 @@ static uint64_t length_ns(const struct pk_kernel *k)
 
 static void add_kernel(struct pk_region_time *r, const struct pk_kernel *k)
 {
-    r->calls++;
+    r->calls += !k->continued;
     r->time_ns += length_ns(k);
     r->copied_bytes += k->copied_bytes;
 }
 
 static void add_to_family(struct pk_family_time *f, const struct pk_kernel *k)
 {
-    f[k->family].calls++;
+    f[k->family].calls += !k->continued;
     f[k->family].time_ns += length_ns(k);
 }
 

@@ -53,6 +53,7 @@ struct pk_kernel {
     int64_t copied_bytes;        /* of a GPU's copies and fills, as its profiler counts them, else 0 */
     struct pk_declared declared; /* 0 for a GPU's pieces: see the ops */
     bool placed;                 /* its region is already set */
+    bool continued;              /* goes on with an op that others interrupted: no call of its own */
 };
 
 /* Sums by the region that was open innermost, [0] = none, and family. */
@@ -77,3 +78,12 @@ void pk_trace_add(struct pk_device *dev, const char *name, enum pk_kernel_family
 /* Logs a replay: everything on the tape was launched at launched_ns, by one call. Adds a row for each sum. */
 void pk_trace_add_tape(struct pk_trace *t, const char *name, const struct pk_tape *tape,
                        uint64_t launched_ns);
+
+/* --- kernels: what one is called for people, and which family it is of, from its symbol: cuda/kernel_names.c ---------------- */
+
+/* By the first matching pattern for kernels of perfkit, cuBLAS, cuDNN, NCCL, CUB and PyTorch; PK_FAMILY_OTHER when none matches. */
+enum pk_kernel_family pk_kernel_family_of(const char *symbol);
+
+/* A readable name: of perfkit's kernels file and function, "softmax.cu:forward_long", equal in every build; of others the nested name
+ * without template arguments, "cublasLt::splitKreduce_kernel"; names that are not mangled are unchanged. In the arena. */
+const char *pk_kernel_name(const char *symbol, struct pk_arena *a);

@@ -36,8 +36,6 @@
 #include "counter/source.h"
 #include "wire/slice.h"
 
-enum { PK_KERNELS_NOTED = 64 }; /* that the note of a trace pass has */
-
 /* True when something outside disturbed this process since the last call. NULL = never. */
 typedef bool pk_disturbed_fn(void *user);
 

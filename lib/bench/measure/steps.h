@@ -6,13 +6,8 @@
  * "counters": {"source": ..., "passes": N, "events": {EVENT: {"native", "quality", "note", "modes", "absent", "why", "scaled_from"}}}
  *   `absent` samples have no count, for the reason `why`; scaled_from is the least share of the time that was counted, where that is below 1.
  *
- * "breakdown", of the sample whose kernels and gaps took the median of all; each sample is one iteration, traced:
- *   {"whole": true,                                   false: pieces were dropped
- *    "folded": false,                                 those of attention that stores scores are declared with gemm (breakdown.h)
- *    "regions":  [{"region", "calls", "occurrences", "time_ns", "busy_ns", "gap_ns"}],
- *    "families": [{"region", "family", "calls", "time_ns", "flops", "bytes"}],  declared (ops/ops.h)
- *    "kernels":  [{"region", "family", "name", "calls", "time_ns"}]}    the PK_KERNELS_NOTED that took longest
- *   Regions are the probe's, "iteration" (all kernels) and "outside" (kernels of no region).
+ * "breakdown" (timeline/breakdown_note.h), of the sample whose kernels and gaps took the median of all; each sample is one iteration,
+ *   traced.
  *
  * "memory", of one iteration more before the first sample; of a captured variant uncaptured: a replay allocates nothing:
  *   {"whole": true,                                    false: allocations were left out

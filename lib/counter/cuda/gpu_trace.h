@@ -26,12 +26,3 @@ enum pk_code pk_gpu_trace_stop(struct pk_gpu_trace *t, struct pk_err *err) PK_MU
 void pk_gpu_trace_close(struct pk_gpu_trace *t);
 /* Switches CUPTI off: afterwards this process can neither trace nor count on a GPU. No trace is open; does nothing if there was none. */
 void pk_gpu_trace_end(void);
-
-/* --- kernels: what one is called for people, and which family it is of, from its symbol ------------------------------- */
-
-/* By the first matching pattern for kernels of perfkit, cuBLAS, cuDNN, NCCL, CUB and PyTorch; PK_FAMILY_OTHER when none matches. */
-enum pk_kernel_family pk_kernel_family_of(const char *symbol);
-
-/* A readable name: of perfkit's kernels file and function, "softmax.cu:forward_long", equal in every build; of others the nested name
- * without template arguments, "cublasLt::splitKreduce_kernel"; names that are not mangled are unchanged. In the arena. */
-const char *pk_kernel_name(const char *symbol, struct pk_arena *a);

@@ -2,7 +2,7 @@
 #include "judge/pair/pair.h"
 
 #include "base/text/units.h"
-#include "bench/measure/measure.h"
+#include "timeline/breakdown_note.h"
 
 #include <math.h>
 #include <stdio.h>

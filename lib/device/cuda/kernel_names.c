@@ -1,5 +1,5 @@
 /* Kernel names: the table of patterns, and as much of the C++ ABI's mangling as names need. */
-#include "counter/cuda/gpu_trace.h"
+#include "device/trace.h"
 
 #include <ctype.h>
 #include <stdlib.h>

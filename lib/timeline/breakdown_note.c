@@ -1,0 +1,98 @@
+/* Breakdown note: kernels by their names, and the note. */
+#include "timeline/breakdown_note.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int by_kind(const void *a, const void *b)
+{
+    const struct pk_kernel *x = *(const struct pk_kernel *const *)a, *y = *(const struct pk_kernel *const *)b;
+    if (x->region != y->region)
+        return (x->region > y->region) - (x->region < y->region);
+    return x->family != y->family ? (int)x->family - (int)y->family : strcmp(x->name, y->name);
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct pk_named_kernel *x = a, *y = b;
+    return (x->time_ns < y->time_ns) - (x->time_ns > y->time_ns);
+}
+
+void pk_kernels_by_name(const struct pk_trace *t, struct pk_arena *a, struct pk_named_kernels *out)
+{
+    PK_ARENA_CLEANUP struct pk_arena own = {0};
+    const struct pk_kernel **v = pk_new_n(&own, const struct pk_kernel *, t->n + 1);
+    struct pk_named_kernel *last = NULL;
+    for (size_t i = 0; i < t->n; i++)
+        v[i] = &t->v[i];
+    qsort(v, t->n, sizeof(const struct pk_kernel *), by_kind);
+    *out = (struct pk_named_kernels){.v = pk_new_n(a, struct pk_named_kernel, t->n + 1)};
+    for (size_t i = 0; i < t->n; i++) {
+        if (!i || by_kind(&v[i - 1], &v[i])) {
+            last = &out->v[out->n++];
+            last->first = *v[i];
+        }
+        last->calls += !v[i]->continued;
+        last->time_ns += v[i]->end_ns - v[i]->begin_ns;
+    }
+    qsort(out->v, out->n, sizeof *out->v, longest_first);
+}
+
+struct naming {
+    pk_region_name_fn *name;
+    const void *user;
+};
+
+static const char *name_of(const struct naming *n, int region)
+{
+    return region == PK_WHOLE ? "iteration" : region == PK_NO_REGION ? "outside" : n->name(n->user, region);
+}
+
+static json_t *regions_json(const struct pk_breakdown *b, const struct naming *names)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < b->n_regions; i++) {
+        const struct pk_region_time *r = &b->regions[i];
+        json_array_append_new(list,
+                              json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "region", name_of(names, r->region),
+                                        "calls", (json_int_t)r->calls, "occurrences",
+                                        (json_int_t)r->occurrences, "time_ns", (json_int_t)r->time_ns,
+                                        "busy_ns", (json_int_t)r->busy_ns, "gap_ns", (json_int_t)r->gap_ns));
+    }
+    return list;
+}
+
+static json_t *families_json(const struct pk_breakdown *b, const struct naming *names)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < b->n_families; i++) {
+        const struct pk_family_time *f = &b->families[i];
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:I, s:I, s:f, s:f}", "region", name_of(names, f->region), "family",
+                            pk_family_names[f->family], "calls", (json_int_t)f->calls, "time_ns",
+                            (json_int_t)f->time_ns, "flops", f->declared.flops, "bytes", f->declared.bytes));
+    }
+    return list;
+}
+
+static json_t *kernels_json(const struct pk_named_kernels *named, const struct naming *names)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < named->n && i < PK_KERNELS_NOTED; i++) {
+        const struct pk_named_kernel *k = &named->v[i];
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:I, s:I}", "region", name_of(names, k->first.region), "family",
+                            pk_family_names[k->first.family], "name", k->first.name, "calls",
+                            (json_int_t)k->calls, "time_ns", (json_int_t)k->time_ns));
+    }
+    return list;
+}
+
+json_t *pk_breakdown_json(const struct pk_breakdown *b, const struct pk_named_kernels *named,
+                          pk_region_name_fn *name, const void *user)
+{
+    const struct naming names = {name, user};
+    return json_pack("{s:b, s:b, s:o, s:o, s:o}", "whole", (int)b->whole, "folded", (int)b->folded, "regions",
+                     regions_json(b, &names), "families", families_json(b, &names), "kernels",
+                     kernels_json(named, &names));
+}
