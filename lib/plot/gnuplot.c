@@ -42,7 +42,7 @@ static void put_number(struct pk_buf *b, double v)
 /* An axis of all panels. Logarithmic ones have the ticks that characters have, too: gnuplot's are powers of ten. */
 static void put_axis(const struct pk_drawing *d, struct pk_buf *b, char axis, enum pk_channel channel)
 {
-    enum { TICKS = 8 };
+    enum { TICKS = 8, CHARACTERS = 56 }; /* of the names below a panel */
     const struct pk_plot_scale *s = axis == 'x' ? &d->x : &d->y;
     const char *heading = pk_chart_heading(d->c, channel);
     const bool places = s->kind == PK_SCALE_ORDINAL;
@@ -53,15 +53,19 @@ static void put_axis(const struct pk_drawing *d, struct pk_buf *b, char axis, en
         return;
     pk_buf_printf(b, "set %ctics (", axis);
     const size_t n = places ? s->n_places : pk_plot_ticks(s, TICKS, ticks);
+    unsigned characters = 0;
     for (size_t i = 0; i < n; i++) {
         const double at = places ? (double)i : ticks[i];
-        pk_buf_printf(b, "%s%s %.17g", i ? ", " : "", quoted(d, pk_plot_tick_text(s, at, d->a)), at);
+        const char *text = pk_plot_tick_text(s, at, d->a);
+        pk_buf_printf(b, "%s%s %.17g", i ? ", " : "", quoted(d, text), at);
+        characters += pk_drawing_width(text) + 2;
     }
     if (!places)
         pk_buf_printf(b, ")\nset logscale %c\nset %crange [%.17g:%.17g]\n", axis, axis, 0.9 * s->lo,
                       1.1 * s->hi);
     else if (axis == 'x')
-        pk_buf_printf(b, ")\nset xrange [-0.7:%zu.7]\n", n - 1);
+        pk_buf_printf(b, ")\nset xtics %s\nset xrange [-0.7:%zu.7]\n",
+                      characters > CHARACTERS ? "rotate by 35 right" : "norotate", n - 1);
     else
         pk_buf_printf(b, ")\nset yrange [%zu.7:-0.7]\n", n - 1); /* the first above */
 }

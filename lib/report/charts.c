@@ -1,8 +1,13 @@
 /* Charts: figures of a page, each with its rows folded beneath. */
 #include "report/parts.h"
 
+#include "base/file.h"
+#include "base/text/buf.h"
 #include "bench/probe.h"
+#include "plot/plot.h"
 #include "report/html.h"
+
+#include <string.h>
 
 /* The rows that are drawn, as a table: it is what there is without JavaScript. */
 static enum pk_code put_rows(struct pk_page *p, const struct pk_chart *c, struct pk_err *err)
@@ -16,6 +21,41 @@ static enum pk_code put_rows(struct pk_page *p, const struct pk_chart *c, struct
     return pk_out_close(out, err);
 }
 
+/* What is in a file as an address has it: "%3Csvg". */
+static const char *address_of(FILE *f, struct pk_arena *a)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~ ,;=()'";
+    struct pk_buf b = {.arena = a};
+    rewind(f);
+    for (int c; (c = getc(f)) != EOF;)
+        if (c && strchr(plain, c))
+            pk_buf_char(&b, (char)c);
+        else
+            pk_buf_printf(&b, "%%%02X", (unsigned)c);
+    return pk_buf_text(&b);
+}
+
+static enum pk_code picture_of(const struct pk_chart *c, FILE *f, struct pk_err *err)
+{
+    struct pk_err second;
+    const struct pk_out_options options = {.format = PK_FMT_TABLE, .list = true, .plot = "svg"};
+    struct pk_out *out = pk_out_open(f, &options);
+    const enum pk_code drawn = pk_plot_print(c, out, err), closed = pk_out_close(out, drawn ? &second : err);
+    return drawn ? drawn : closed;
+}
+
+/* By gnuplot, as an image: in one, nothing runs. A drawing that fails leaves a line. */
+static void put_picture(struct pk_page *p, const struct pk_chart *c)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    PK_CLEANUP_FILE FILE *f = tmpfile();
+    struct pk_err err = {.what = "no temporary file for gnuplot"};
+    if (f && !picture_of(c, f, &err))
+        pk_html(p->f, "<img alt=\"%\" src=\"data:image/svg+xml,%\">\n", c->title, address_of(f, &a));
+    else
+        pk_html(p->f, "<p class=\"note\">% %</p>\n", err.what, err.why);
+}
+
 static enum pk_code put_chart(struct pk_page *p, const struct pk_chart *c, struct pk_err *err)
 {
     size_t drawn;
@@ -23,6 +63,8 @@ static enum pk_code put_chart(struct pk_page *p, const struct pk_chart *c, struc
     pk_html(p->f, "<figure>\n<figcaption>%</figcaption>\n<div class=\"chart\" data-chart=\"%\"></div>\n",
             c->title, pk_printf(p->a, "%zu", json_array_size(p->charts)));
     json_array_append_new(p->charts, spec ? spec : json_null());
+    if (p->pictures)
+        put_picture(p, c);
     if (drawn < c->rows.n)
         pk_html(p->f, "<p class=\"note\">% of % rows are drawn, evenly chosen.</p>\n",
                 pk_printf(p->a, "%zu", drawn), pk_printf(p->a, "%zu", c->rows.n));

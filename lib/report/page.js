@@ -21,31 +21,46 @@
     },
   };
 
-  /* No mark stands on the frame, where it would be cut. */
-  const padded = (unit) => {
+  /* A text that is too long for its place has a line for each of its parts, and what is still too long ends with "...". */
+  const inLines = (width) => ({labelLimit: width,
+    labelExpr: `length(datum.label) > ${Math.floor(width / 7)} ? split(datum.label, ", ") : datum.label`});
+
+  /* No mark stands on the frame, where it would be cut. Returns the room that the axis of y takes: its places have names. */
+  const roomy = (spec, width) => {
+    const unit = spec.spec || spec;
+    let room = 75;
     for (const {encoding} of [unit, ...unit.layer])
-      for (const axis of encoding ? [encoding.x, encoding.y] : [])
+      for (const axis of encoding ? [encoding.x, encoding.y] : []) {
         if (axis && axis.scale && !axis.scale.zero) axis.scale.padding = 7;
+        if (!axis || axis !== encoding.y || axis.type !== "ordinal") continue;
+        const places = [...new Set(spec.data.values.map((row) => String(row.y)))];
+        const longest = 7 * Math.max(...places.map((name) => name.length)), names = Math.min(longest, 0.42 * width);
+        Object.assign(axis.axis, inLines(Math.max(names, 30)), {maxExtent: names + 10});
+        if (names < longest) { /* two lines */
+          axis.axis.labelOffset = -6;
+          unit.height = Math.max(unit.height, 32 * places.length);
+        }
+        room = names + 45;
+      }
+    return room;
   };
 
-  /* A chart is as wide as its place; facets are in as many columns as there is room for. A title that is longer than its facet has
-   * a line for each of its parts, and what is still too long ends with "...". */
+  /* A chart is as wide as its place; facets are in as many columns as there is room for. */
   const fitted = (chart, width) => {
     const spec = JSON.parse(JSON.stringify(chart));
-    padded(spec.spec || spec);
+    const room = roomy(spec, width);
     if (!spec.facet) {
       spec.width = Math.max(width, 200);
       spec.autosize = {type: "fit-x", contains: "padding"};
       return spec;
     }
     const values = new Set(spec.data.values.map((row) => row.f)).size;
-    const most = Math.max(1, Math.min(values, Math.floor(width / 290), 4));
+    const most = Math.max(1, Math.min(values, Math.floor((width - room + 75) / 290), 4));
     const columns = Math.ceil(values / Math.ceil(values / most));
     spec.columns = columns;
     spec.spacing = 30;
-    spec.spec.width = Math.max(120, Math.floor((width - 75 - 34 * (columns - 1)) / columns));
-    spec.facet.header = {...spec.facet.header, labelLimit: spec.spec.width,
-      labelExpr: `length(datum.label) > ${Math.floor(spec.spec.width / 7)} ? split(datum.label, ", ") : datum.label`};
+    spec.spec.width = Math.max(120, Math.floor((width - room - 34 * (columns - 1)) / columns));
+    spec.facet.header = {...spec.facet.header, ...inLines(spec.spec.width)};
     return spec;
   };
 

@@ -13,6 +13,7 @@ struct pk_page {
     const struct pk_page_options *report;
     FILE *f;
     struct pk_arena *a;
+    bool pictures;  /* charts are drawn by gnuplot, because there is nothing that draws them in the page */
     json_t *charts; /* specifications, in the order of their places */
     json_t *runs;   /* the figures of each run */
 };

@@ -4,6 +4,7 @@
 #include "base/build.h"
 #include "base/text/words.h"
 #include "out/output/output.h"
+#include "plot/plot.h"
 #include "report/html.h"
 #include "report/parts.h"
 #include "store/table/table.h"
@@ -31,16 +32,18 @@ static void put_head(struct pk_page *p, const char *title)
     fputs(asset("page.css"), p->f);
     pk_html(p->f, "</style>\n</head>\n<body>\n<header>\n<h1>%</h1>\n", title);
     const struct pk_feature *charts = pk_feature("charts");
+    p->pictures = charts->unavailable && pk_gnuplot_is_there();
     if (charts->unavailable)
         pk_html(p->f,
-                "<p class=\"missing\">This page has no charts: %. To get them: <code>%</code>. The rows of "
-                "each chart are in "
-                "the table in its place.</p>\n",
-                charts->unavailable, charts->enable);
+                "<p class=\"missing\">%: %. To get charts that answer to the pointer: <code>%</code>.% The "
+                "rows of "
+                "each chart are in the table below it.</p>\n",
+                p->pictures ? "The charts of this page are pictures by gnuplot" : "This page has no charts",
+                charts->unavailable, charts->enable,
+                p->pictures ? "" : " With gnuplot installed, a page has pictures.");
     else
         pk_html(p->f, "<noscript><p class=\"missing\">Charts need JavaScript. The rows of each chart are in "
-                      "the table in its "
-                      "place.</p></noscript>\n");
+                      "the table in its place.</p></noscript>\n");
     pk_html(p->f, "</header>\n<main>\n");
 }
 
