@@ -39,6 +39,13 @@ union pk_value {
 
 struct pk_point;
 
+/* A condition: axis number `axis` of the same table, which stands above, has one of these values. */
+struct pk_axis_when {
+    size_t axis;
+    const union pk_value *v;
+    size_t n;
+};
+
 struct pk_axis {
     const char *name; /* "seq_len"; ends the table when NULL */
     enum pk_axis_type type;
@@ -54,6 +61,7 @@ struct pk_axis {
     /* Optional: absent from points where it answers false. It may look at axes that stand above it in the
      * table. */
     bool (*applies)(const struct pk_point *p);
+    const struct pk_axis_when *when; /* optional, the same as data: absent where it does not hold */
     /* Optional, a composite axis (ENUM, model=small): for each choice, "axis=value axis=value ..." that
      * become the defaults of those axes at that point. As many as choices and in their order, NULL-terminated. It stands above the
      * axes it sets. */
@@ -137,6 +145,9 @@ const char *pk_axis_takes(const struct pk_axis *axis, struct pk_arena *a);
 
 /* The text of one value, as a user would write it ("64MiB" for sizes, "25GB" for rates). In the arena. */
 const char *pk_axis_format(const struct pk_axis *axis, union pk_value v, struct pk_arena *a);
+
+/* Does axis i apply at a point of which the axes above it are set? */
+bool pk_axis_applies(const struct pk_point *p, size_t i);
 
 /* Does a point have axis i? Not where it does not apply, and not when it is a composite: that is a way to write the axes it
  * sets, and points that differ in nothing else are one point. */

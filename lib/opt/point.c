@@ -47,6 +47,18 @@ static json_t *value_json(const struct pk_axis *x, union pk_value v)
     pk_assert(!"axis type");
 }
 
+bool pk_axis_applies(const struct pk_point *p, size_t i)
+{
+    const struct pk_axis *x = &p->axes[i];
+    const struct pk_axis_when *w = x->when;
+    if ((x->applies && !x->applies(p)) || (w && p->absent[w->axis]))
+        return false;
+    for (size_t k = 0; w && k < w->n; k++)
+        if (pk_axis_same(&p->axes[w->axis], p->v[w->axis], w->v[k]))
+            return true;
+    return !w;
+}
+
 static bool is_born_value(const struct pk_axis *x, union pk_value v)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -123,7 +135,7 @@ static enum pk_code point_axis_from_json(size_t i, const json_t *j, struct pk_ar
                                          struct pk_err *err)
 {
     const struct pk_axis *x = &p->axes[i];
-    p->absent[i] = x->applies && !x->applies(p);
+    p->absent[i] = !pk_axis_applies(p, i);
     if (p->absent[i] && j) {
         pk_fail(err, PK_E_USAGE, "axis %s does not apply to this case", x->name);
         pk_why(err, "another axis of the case disables it");
@@ -228,7 +240,7 @@ static enum pk_code expand_axis(struct expansion *x, size_t i)
     if (i == x->grid->n_axes)
         return add_point(x);
     x->at.v[i] = (union pk_value){0};
-    x->at.absent[i] = axes[i].applies && !axes[i].applies(&x->at);
+    x->at.absent[i] = !pk_axis_applies(&x->at, i);
     if (x->at.absent[i])
         return expand_axis(x, i + 1);
     struct pk_sweep s = x->block[i];

@@ -30,13 +30,13 @@ static size_t candidates(const struct pk_axis *x, struct pk_arena *a, union pk_v
 /* "op=patch": another value of one axis above that would bring `axis` in; NULL when one change is not enough, or the variant is why. */
 static const char *what_brings(const struct pk_point *at, size_t axis, struct pk_arena *a)
 {
-    for (size_t k = 0; at->axes[axis].applies && k < axis; k++) {
+    for (size_t k = 0; k < axis; k++) {
         union pk_value v[64];
         size_t n = at->absent[k] ? 0 : candidates(&at->axes[k], a, v);
         for (size_t i = 0; i < n; i++) {
             struct pk_point changed = *at;
             changed.v[k] = v[i];
-            if (at->axes[axis].applies(&changed))
+            if (!pk_axis_applies(at, axis) && pk_axis_applies(&changed, axis))
                 return pk_printf(a, "%s=%s", at->axes[k].name, pk_axis_format(&at->axes[k], v[i], a));
         }
     }
