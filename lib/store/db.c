@@ -110,41 +110,15 @@ enum pk_code pk_db_no_parent(const struct pk_store *s, const char *table, int64_
     return pk_fix(err, "get the file as perfkit wrote it; `perfkit db check` lists all such rows");
 }
 
-/* --- what no statement may do ------------------------------------------------------------------------------------------ */
-
-static bool is_among(const char *name, const char *const *names)
-{
-    while (*names && sqlite3_stricmp(name, *names) != 0)
-        names++;
-    return *names != NULL;
-}
-
-/* Statements that may: nothing of a file is part of them. */
+/* Statements that may reach beyond the tables of the file (authorizer.c): nothing of a file is part of them. */
 static bool may(const char *statement)
 {
     static const char *const names[] = {
         "configure", "keep_journal", "delete_journal", "attach_other", "detach_other", "vacuum", NULL};
-    return is_among(statement, names);
-}
-
-static int authorize(void *store, int action, const char *name, const char *value, const char *db,
-                     const char *by)
-{
-    static const char *const reading[] = {"integrity_check", "quick_check", "table_info", NULL};
-    static const char *const loading[] = {"load_extension", "fts3_tokenizer", NULL};
-    const struct pk_store *s = store;
-    if (action == SQLITE_PRAGMA)
-        return s->permitted || !value || is_among(name, reading) ? SQLITE_OK : SQLITE_DENY;
-    if (action == SQLITE_FUNCTION)
-        return is_among(value, loading) ? SQLITE_DENY : SQLITE_OK;
-    if (action == SQLITE_ATTACH || action == SQLITE_DETACH)
-        return s->permitted ? SQLITE_OK : SQLITE_DENY;
-    return action == SQLITE_CREATE_VTABLE || action == SQLITE_DROP_VTABLE ? SQLITE_DENY : SQLITE_OK;
-}
-
-void pk_db_deny_effects(struct pk_store *s)
-{
-    sqlite3_set_authorizer(s->db, authorize, s);
+    const char *const *name = names;
+    while (*name && strcmp(statement, *name) != 0)
+        name++;
+    return *name != NULL;
 }
 
 /* --- statements -------------------------------------------------------------------------------------------------------- */

@@ -39,7 +39,13 @@ struct pk_store {
     bool permitted;   /* a statement runs that may do what others are denied: pk_db_deny_effects */
     bool narrow;      /* its views show one run: pk_store_narrow */
     struct {
-        const char *text, *name; /* of a view of a .sql text, the text by address */
+        bool on;              /* statements of a text with PK_TEXT_LIMITED run: authorizer.c */
+        const char *creating; /* a view of it */
+        uint64_t deadline_ns; /* of all of them */
+    } limited;
+    struct {
+        uint64_t text; /* of a view of a .sql text: the digest of the text */
+        const char *name;
     } made[PK_DB_VIEWS];
     size_t n_made;
     struct {
@@ -82,8 +88,18 @@ enum pk_code pk_db_exec(struct pk_store *s, const char *statement, struct pk_err
 void pk_db_attempt(struct pk_store *s, const char *statement);
 
 /* From now on SQLite refuses statements that reach beyond the tables of the file (ATTACH, DETACH, a PRAGMA that sets something, virtual
- * tables, functions that load code), whoever wrote them, apart from the few of perfkit's that are named in db.c. */
+ * tables, functions that load code), whoever wrote them, apart from the few of perfkit's that are named in db.c. authorizer.c */
 void pk_db_deny_effects(struct pk_store *s);
+
+/* limited.c: statements of a text begin and end; what they may do is limited if it begins with PK_TEXT_LIMITED. */
+void pk_db_limited_begin(struct pk_store *s, const char *text);
+void pk_db_limited_end(struct pk_store *s);
+/* Between them: prepares one statement, with nothing but comments behind it. PK_E_USAGE; the caller finalizes. */
+enum pk_code pk_db_one_select(struct pk_store *s, const char *sql, sqlite3_stmt **stmt,
+                              struct pk_err *err) PK_MUST_CHECK;
+/* Is it one statement, and may its view be called so? */
+enum pk_code pk_db_limited_view(struct pk_store *s, const char *name, const char *sql,
+                                struct pk_err *err) PK_MUST_CHECK;
 
 /* limits.c: from now on values have a largest size, and a statement ends after s->wait.query_limit_ns or soon after a signal. */
 void pk_db_limit(struct pk_store *s);

@@ -29,7 +29,9 @@ static const struct {
 static int must_end(void *store)
 {
     struct pk_store *s = store;
-    if (!s->watch.long_task && pk_clock_ns() > s->watch.deadline_ns)
+    const uint64_t now = pk_clock_ns();
+    if ((!s->watch.long_task && now > s->watch.deadline_ns) ||
+        (s->limited.on && now > s->limited.deadline_ns))
         s->watch.ended = PK_DB_TOO_LONG;
     else if ((s->watch.long_task || !s->transactions) && pk_grace_is_over(&s->watch.grace))
         s->watch.ended = PK_DB_STOPPED;

@@ -5,6 +5,7 @@
 
 #include "base/build.h"
 #include "base/err.h"
+#include "base/index.h"
 #include "base/text/buf.h"
 #include "store/table/table.h"
 
@@ -123,10 +124,15 @@ enum pk_code pk_store_widen(struct pk_store *s, struct pk_err *err)
     return make_temp_views(s, NULL, err);
 }
 
+static uint64_t digest_of(const char *text)
+{
+    return pk_hash_bytes(0, text, strlen(text));
+}
+
 static bool are_made(const struct pk_store *s, const char *text)
 {
     size_t i = 0;
-    while (i < s->n_made && s->made[i].text != text)
+    while (i < s->n_made && s->made[i].text != digest_of(text))
         i++;
     return i < s->n_made;
 }
@@ -140,12 +146,17 @@ static enum pk_code make_view(struct pk_store *s, const char *text, const struct
     const char *by = strstr(v->name, " by ");
     const char *name = by ? pk_strndup(&a, v->name, (size_t)(by - v->name)) : v->name;
     pk_assert(s->n_made < PK_DB_VIEWS);
-    if (pk_db_script(s,
-                     pk_printf(&a, "CREATE TEMP %s %s AS %s", s->narrow ? "TABLE" : "VIEW",
-                               identifier(&a, name), v->sql),
-                     err))
+    if (s->limited.on && pk_db_limited_view(s, v->name, v->sql, err))
         return err->code;
-    s->made[s->n_made].text = text;
+    s->limited.creating = name;
+    const enum pk_code code = pk_db_script(
+        s,
+        pk_printf(&a, "CREATE TEMP %s %s AS %s", s->narrow ? "TABLE" : "VIEW", identifier(&a, name), v->sql),
+        err);
+    s->limited.creating = NULL;
+    if (code)
+        return code;
+    s->made[s->n_made].text = digest_of(text);
     s->made[s->n_made++].name = pk_strdup(&s->arena, name);
     return by && s->narrow
                ? pk_db_script(s,

@@ -22,6 +22,10 @@ PRAGMA application_id;
 PRAGMA user_version;
 -- statement: object_count
 SELECT count(*) FROM sqlite_schema;
+-- statement: declare_json
+SELECT count(*) FROM json_each('[]'), json_tree('[]');
+-- statement: object_named
+SELECT count(*) FROM (SELECT name FROM main.sqlite_schema UNION ALL SELECT name FROM temp.sqlite_schema) WHERE name = ? COLLATE NOCASE;
 
 -- What a schema has, apart from the indexes that SQLite makes for a key and the tables of ANALYZE.
 -- statement: objects

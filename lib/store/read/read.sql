@@ -119,7 +119,7 @@ SELECT variant, axes, region, name, time_ns FROM v_kernel WHERE run_id = :run;
 SELECT r.run_id, r.uuid, r.experiment, r.label, CASE WHEN json_valid(r.tags) THEN r.tags ->> 'entry' END, r.started_at, r.status, r.version,
   substr(r.git_commit, 1, 12) || CASE r.git_dirty WHEN 1 THEN '+' ELSE '' END, r.machine, r.settings,
   (SELECT json_group_object(key, value) FROM (SELECT key, group_concat(value, ' | ') AS value FROM
-    (SELECT DISTINCT key, value FROM v_setting WHERE run_id = :run AND key NOT IN ('limit_bytes', 'not_counted', 'uncounted', 'order_seed')
+    (SELECT DISTINCT key, value FROM v_setting WHERE run_id = :run AND key NOT IN ('limit_bytes', 'not_counted', 'uncounted', 'order_seed', 'descriptor')
      AND key NOT GLOB 'not_*.*' AND key NOT LIKE '%choice:%' ORDER BY key, value) GROUP BY key)),
   (SELECT count(*) FROM main.run_case WHERE run_id = :run)
 FROM v_run r WHERE r.run_id = :run;

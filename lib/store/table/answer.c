@@ -79,9 +79,11 @@ static enum pk_code print_text(struct pk_print *p, const struct pk_section *v, s
 static enum pk_code print_tables(struct pk_print *p, const char *text, const struct pk_section *v, size_t n,
                                  const size_t *at, struct pk_err *err)
 {
+    pk_db_limited_begin(p->s, text);
     enum pk_code code = pk_db_make_views(p->s, text, v, n, err);
     if (!code)
         code = at ? pk_print_section(p, &v[*at], err) : print_text(p, v, n, err);
+    pk_db_limited_end(p->s);
     if (code)
         pk_out_tear(p->out);
     if (!p->s->narrow)

@@ -83,9 +83,11 @@ static enum pk_code read_text(const struct reading *r, const char *text, const c
     r->s->doing = "read a chart";
     if (pk_sections(text, r->a, &v, &n_sections, err))
         return err->code;
+    pk_db_limited_begin(r->s, text);
     enum pk_code code = pk_db_make_views(r->s, text, v, n_sections, err);
     if (!code)
         code = read_charts(r, v, n_sections, name, charts, n, err);
+    pk_db_limited_end(r->s);
     if (!r->s->narrow)
         pk_db_drop_views(r->s);
     return code;

@@ -65,6 +65,15 @@ enum { PK_FINDINGS_MOST = 6, PK_HEADLINE_ROWS = 40 };
 enum pk_code pk_tables_print(struct pk_store *s, const char *text, const struct pk_param *params,
                              size_t n_params, struct pk_out *out, struct pk_err *err) PK_MUST_CHECK;
 
+/* The first line of a text that perfkit did not write. Its statements, one SELECT in each place, may read perfkit's views, its own, and
+ * nothing else, and all of them have PK_LIMITED_S seconds together. */
+#define PK_TEXT_LIMITED "-- limits: stranger\n"
+enum { PK_LIMITED_S = 20 };
+
+/* Is such a text sound? Prepares every statement and runs none; needs a store, but not its rows. PK_E_USAGE with the section and what is wrong
+ * in it. */
+enum pk_code pk_limited_check(struct pk_store *s, const char *text, struct pk_err *err) PK_MUST_CHECK;
+
 struct pk_section;
 
 /* The rows of a section, and a column for each of their values as it is to be shown, in the arena. The views of the section's text are
