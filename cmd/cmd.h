@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "bench/own/program.h"
 #include "bench/session/session.h"
 #include "opt/opt.h"
 #include "out/out.h"
@@ -39,6 +40,7 @@ struct pk_app {
     struct pk_opt_input input;     /* what they are parsed from */
     struct pk_opt_table tables[3]; /* the globals', the command's, and the axes of the experiment */
     struct pk_texts args;          /* positional */
+    struct pk_own **programs;      /* those that described their experiments; of all copies of the app */
     struct pk_out *out; /* where rows go, opened before run(); with -o a file that replaces FILE at the end */
     FILE *text;         /* the same stream, for output that is no table (a script); use one of the two */
     struct pk_progress *progress; /* its bar may be on the last line of stderr; NULL = none */
@@ -86,6 +88,10 @@ bool pk_for_people(const struct pk_app *app);
  * Ctrl-C. */
 enum pk_code pk_open_store(struct pk_app *app, const char *path, enum pk_store_mode mode, struct pk_store **s,
                            struct pk_err *err) PK_MUST_CHECK;
+/* The experiment of a name: built in, or described by the program that the name is, which is asked once. */
+enum pk_code pk_experiment_named(struct pk_app *app, const char *name, const struct pk_probe **p,
+                                 struct pk_err *err) PK_MUST_CHECK;
+
 /* What the store understands of a name of runs: "merge-base:BRANCH" and "commit:NAME" become the commit that they are, the rest stays. */
 enum pk_code pk_run_ref(struct pk_app *app, const char **ref, struct pk_err *err) PK_MUST_CHECK;
 /* The same for reading a run: "@", "@~1", an id, a baseline, "merge-base:BRANCH" or a label there, or "FILE.db:REF" elsewhere. */

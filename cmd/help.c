@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-static enum pk_code of_experiment(const struct pk_app *app, const char *name, struct pk_err *err)
+static enum pk_code of_experiment(struct pk_app *app, const char *name, struct pk_err *err)
 {
     const struct pk_probe *p;
-    if (pk_probe_named(name, &p, err))
+    if (pk_experiment_named(app, name, &p, err))
         return err->code;
     pk_describe_one(app->out, p, app->arena);
     return PK_OK;
@@ -46,7 +46,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         pk_why(err, "usage: perfkit %s", pk_cmd_help.usage);
         return pk_fix(err, "perfkit help %.100s", name);
     }
-    if (pk_probe_find(name))
+    if (pk_probe_find(name) || pk_is_program(name))
         return of_experiment(app, name, err);
     const struct pk_cmd *c = pk_command_find(name, &ignored);
     if (!c && pk_topic_page(name))

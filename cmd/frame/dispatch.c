@@ -198,12 +198,39 @@ static enum pk_code print(const char *text, struct pk_err *err)
     return fputs(text, stdout) >= 0 || errno == EPIPE ? PK_OK : pk_output_cannot("standard output", err);
 }
 
+/* Where an experiment may be given, a program that can be started is one, unless it is the command behind "--". */
+static bool is_own(const struct pk_app *app, const char *first)
+{
+    int i = 0;
+    while (i < app->argc && app->argv[i] != first)
+        i++;
+    return pk_is_program(first) && (i == 0 || strcmp(app->argv[i - 1], "--") != 0) &&
+           access(first, pk_is_python(first) ? R_OK : X_OK) == 0;
+}
+
+/* The axes of the experiment are among the options. */
+static enum pk_code start_with(const struct pk_cmd *c, struct pk_app *app, struct pk_err *err)
+{
+    int help;
+    if (pk_opt_parse(&app->input, app->tables, 3, app->arena, &app->args, &help, err))
+        return err->code;
+    if (help)
+        return print(pk_usage_command(c, app->tables, help > 1,
+                                      pk_out_options_of(app->globals, PK_FMT_TABLE).width, app->arena),
+                     err);
+    if (check_arity(c, app->args.n, err))
+        return err->code;
+    return run_command(c, app, err);
+}
+
 static enum pk_code start_command(const struct pk_cmd *c, int argc, const char **argv, struct pk_arena *a,
                                   struct pk_err *err)
 {
     struct pk_globals globals = {0};
     struct pk_app app = {.arena = a, .globals = &globals, .argc = argc, .argv = argv};
-    const struct pk_probe *probe;
+    const struct pk_probe *probe = NULL;
+    struct pk_own *programs = NULL;
+    app.programs = &programs;
     app.input = (struct pk_opt_input){.argc = argc - 1,
                                       .argv = argv + 1,
                                       .environ_ = (const char *const *)environ,
@@ -211,20 +238,15 @@ static enum pk_code start_command(const struct pk_cmd *c, int argc, const char *
                                       .lenient = c->explains};
     pk_app_options(&app, c->name, NULL);
     const char *first = c->axes ? pk_opt_first_argument(&app.input, app.tables, 2) : NULL;
-    if (first && c->axes == PK_AXES_REQUIRED && pk_probe_named(first, &probe, err))
+    if (first && (c->axes == PK_AXES_REQUIRED || is_own(&app, first)) &&
+        pk_experiment_named(&app, first, &probe, err))
         return err->code;
     if (first)
-        pk_app_options(&app, c->name, pk_probe_find(first));
-    int help;
-    if (pk_opt_parse(&app.input, app.tables, 3, a, &app.args, &help, err))
-        return err->code;
-    if (help)
-        return print(
-            pk_usage_command(c, app.tables, help > 1, pk_out_options_of(&globals, PK_FMT_TABLE).width, a),
-            err);
-    if (check_arity(c, app.args.n, err))
-        return err->code;
-    return run_command(c, &app, err);
+        pk_app_options(&app, c->name, probe ? probe : pk_probe_find(first));
+    const enum pk_code rc = start_with(c, &app, err);
+    for (; programs; programs = programs->next)
+        pk_own_quiet(programs);
+    return rc;
 }
 
 static enum pk_code no_command(const char *arg, struct pk_arena *a, struct pk_err *err)

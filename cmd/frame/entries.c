@@ -131,7 +131,7 @@ static enum pk_code find_subject(struct pk_entry *e, struct pk_err *err)
     }
     if (e->command)
         return pk_text_check("command", e->command, err) ? pk_entry_within(e, err) : PK_OK;
-    if (!pk_probe_named(experiment ? experiment : e->name, &e->probe, err))
+    if (!pk_experiment_named(e->app, experiment ? experiment : e->name, &e->probe, err))
         return PK_OK;
     if (experiment)
         return pk_entry_within(e, err);

@@ -96,3 +96,34 @@ void pk_app_options(struct pk_app *app, const char *command, const struct pk_pro
     app->tables[1] = (struct pk_opt_table){.rows = c->rows, .target = app->options};
     app->tables[2] = (struct pk_opt_table){.rows = probe ? pk_axis_rows(probe, c->rows, app->arena) : NULL};
 }
+
+/* --- programs that describe their experiments ------------------------------------------------------------------------------- */
+
+/* They are started before options are parsed, which their axes are. */
+static const char *python_of(const struct pk_app *app)
+{
+    static const char option[] = "--python";
+    const size_t n = strlen(option);
+    for (int i = 1; i < app->argc; i++)
+        if (strncmp(app->argv[i], option, n) == 0 && (app->argv[i][n] == '=' || !app->argv[i][n]))
+            return app->argv[i][n] ? app->argv[i] + n + 1 : app->argv[i + 1];
+    return NULL;
+}
+
+enum pk_code pk_experiment_named(struct pk_app *app, const char *name, const struct pk_probe **p,
+                                 struct pk_err *err)
+{
+    struct pk_own *own = *app->programs;
+    if (!pk_is_program(name))
+        return pk_probe_named(name, p, err);
+    while (own && strcmp(own->call, name) != 0)
+        own = own->next;
+    if (!own) {
+        if (pk_own_open(name, python_of(app), &pk_stop_flag, app->arena, &own, err))
+            return err->code;
+        own->next = *app->programs;
+        *app->programs = own;
+    }
+    *p = &own->probe;
+    return PK_OK;
+}

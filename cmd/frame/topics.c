@@ -36,6 +36,7 @@ static const struct {
     {"tables", "how the tables of an experiment are described"},
     {"clients", "an experiment of one's own in Python, C, CUDA or a script"},
     {"adding-an-experiment", "an experiment that is built into perfkit"},
+    {"own-experiments", "a program that describes an experiment of its own"},
     {"architecture", "folders, layers, and the way of a sample"},
     {"gpu-kernels", "what limits each GPU kernel, by its machine code"},
     {"gpu-status", "what is claimed about GPUs, and how it is checked"},

@@ -73,9 +73,9 @@ static enum pk_code read_sides(struct gate_entry *e, struct pk_err *err)
     }
     if (!args->n && !e->o->run.preset)
         e->o->run.preset = "smoke";
-    if (pk_probe_named(args->n ? args->v[0] : "attention-scaling", &e->probe, err))
+    if (pk_experiment_named(e->app, args->n ? args->v[0] : "attention-scaling", &e->probe, err))
         return err->code;
-    set_sides(e, pk_native_provider.argv, e->probe->name);
+    set_sides(e, pk_probe_provider(e->probe)->argv, e->probe->name);
     return PK_OK;
 }
 

@@ -90,7 +90,7 @@ static bool has_cases(const struct gate_entry *e)
 {
     bool any = false;
     for (int i = 0; e->probe && i < PK_SIDES; i++)
-        any |= e->side[i].is_settings ||
+        any |= e->side[i].is_settings || e->probe->own ||
                pk_same_file("/proc/self/exe", pk_program_path(e->side[i].argv[0], e->app->arena));
     return any;
 }

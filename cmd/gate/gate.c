@@ -287,7 +287,8 @@ static enum pk_code gate(struct gate *g, struct pk_err *err)
         pk_why(err, "the suite file defines the experiments");
         return pk_fix(err, "omit one of them");
     }
-    if ((!o->run.suite && !o->against && app->args.n && pk_probe_named(app->args.v[0], &probe, err)) ||
+    if ((!o->run.suite && !o->against && app->args.n &&
+         pk_experiment_named(g->app, app->args.v[0], &probe, err)) ||
         pk_gate_open(g, probe, err) || check_options(g, err))
         return err->code;
     if (o->against)

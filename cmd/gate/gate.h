@@ -1,6 +1,7 @@
 /* Gate: what the files of this folder share. */
 #pragma once
 
+#include "bench/own/descriptor.h"
 #include "cmd/compare/compare.h"
 #include "cmd/frame/entries.h"
 #include "cmd/run/run.h"

@@ -97,7 +97,7 @@ static const char *how_to_calibrate(const struct gate_entry *e)
             pk_buf_printf(&b, " %s", pk_shell_quote(*w, a));
         return pk_buf_text(&b);
     }
-    pk_buf_printf(&b, " %s", e->probe->name);
+    pk_buf_printf(&b, " %s", pk_probe_call(e->probe));
     if (o->preset)
         pk_buf_printf(&b, " --preset %s", o->preset);
     for (size_t i = 0; i < e->side[PK_NEW].run.o->axes.n; i++)

@@ -23,7 +23,7 @@ static void make_experiment_arm(const struct gate *g, struct gate_entry *e, int 
                     .order_seed = g->order_seed,
                     .check = !o->no_check,
                     .device = s->run.device_options},
-        .provider = {.name = s->option, .argv = s->argv},
+        .provider = {.name = s->option, .argv = s->argv, .own = e->probe->own != NULL},
         .other = &e->side[PK_SIDES - 1 - i].experiment,
         .events = s->experiment.events,
     };

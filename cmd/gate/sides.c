@@ -35,6 +35,26 @@ static enum pk_code read_build(struct gate_side *s, struct pk_arena *a, struct p
     return PK_OK;
 }
 
+/* Another program that describes the same experiment: another state of its code. */
+static enum pk_code read_program(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
+{
+    const struct pk_probe *p;
+    if (pk_experiment_named(e->app, s->text, &p, err))
+        return within_side(err, s);
+    if (!p->own || strcmp(p->name, e->probe->name) != 0) {
+        pk_fail(err, PK_E_NOT_COMPARABLE, "--%s %s describes %s", s->option, s->text, p->name);
+        pk_why(err, "%s describes %s, and only results of one experiment are compared",
+               pk_probe_call(e->probe), e->probe->name);
+        return pk_fix(err, "give another state of the same program");
+    }
+    if (p != e->probe &&
+        pk_descriptor_follow(p->own, e->probe->own, pk_probe_call(e->probe), e->app->arena, err))
+        return within_side(err, s);
+    s->run.probe = p;
+    s->argv = p->own->provider.argv;
+    return PK_OK;
+}
+
 /* One value for each axis; `variant=NAME` is one more. */
 static enum pk_code read_setting(struct gate_entry *e, struct gate_side *s, const char *text,
                                  struct pk_err *err)
@@ -71,9 +91,9 @@ static enum pk_code read_side(struct gate_entry *e, struct gate_side *s, struct 
                : pk_program_find(s->argv, err)                      ? within_side(err, s)
                                                                     : PK_OK;
     if (!strchr(s->text, '=') || access(s->text, F_OK) == 0)
-        return read_build(s, a, err);
+        return e->probe->own ? read_program(e, s, err) : read_build(s, a, err);
     s->is_settings = true;
-    s->argv = pk_native_provider.argv;
+    s->argv = pk_probe_provider(e->probe)->argv;
     for (const char *rest = s->text, *part; (part = pk_next_part(&rest, ' ', a));)
         if (*part && read_setting(e, s, part, err))
             return err->code;
@@ -101,7 +121,7 @@ enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "--a %s and --b %s are not of the same kind", e->o->a, e->o->b);
     pk_why(err, "one is a setting of %s, the other a program", e->probe->name);
-    return pk_fix(err, "give two builds of perfkit, or two settings");
+    return pk_fix(err, "give two %s, or two settings", e->probe->own ? "programs" : "builds of perfkit");
 }
 
 /* --- the command of an entry --------------------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ static enum pk_code list_experiments(struct pk_app *app, const char *name, struc
         pk_describe_all(app->out, o->all, app->arena);
         return PK_OK;
     }
-    if (pk_probe_named(name, &p, err))
+    if (pk_experiment_named(app, name, &p, err))
         return err->code;
     pk_describe_one(app->out, p, app->arena);
     return PK_OK;

@@ -76,6 +76,19 @@ enum pk_code pk_run_measure(struct pk_run *r, struct pk_err *err)
     return rc ? rc : record(r, err);
 }
 
+/* Only perfkit's own processes can do it. */
+static enum pk_code refuse_of_program(const struct pk_run *r, struct pk_err *err)
+{
+    if (!r->probe || !r->probe->own || !(r->o->once || r->o->cold))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "--%s and %s do not go together", r->o->once ? "once" : "cold",
+            pk_probe_call(r->probe));
+    pk_why(err, "%s",
+           r->o->once ? "one iteration runs in this process, and the program is a process of its own"
+                      : "only perfkit's own variants can be measured with cold caches");
+    return pk_fix(err, "%s", r->o->once ? "start the program itself under the profiler" : "omit --cold");
+}
+
 /* What is wrong with the options alone is reported before anything is opened or measured. */
 enum pk_code pk_run_check(struct pk_run *r, struct pk_err *err)
 {
@@ -98,7 +111,8 @@ enum pk_code pk_run_check(struct pk_run *r, struct pk_err *err)
         pk_opt_apart(table, "cold", of_peers, "only perfkit's own variants can be measured with cold caches",
                      err) ||
         pk_opt_apart(table, "suite", of_one, "the suite file defines what is measured", err) ||
-        pk_label_check(r->o->label, err) || pk_table_names_check(&r->o->tables, r->arena, err))
+        refuse_of_program(r, err) || pk_label_check(r->o->label, err) ||
+        pk_table_names_check(&r->o->tables, r->probe && r->probe->own ? r->probe : NULL, r->arena, err))
         return err->code;
     if (r->o->once)
         r->o->profile = 1;

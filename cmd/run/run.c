@@ -303,16 +303,18 @@ static enum pk_code open_list(struct run_list *l, struct pk_err *err)
 {
     const struct pk_launched launched = pk_launched();
     const struct pk_probe *probe = NULL;
-    struct pk_run all = pk_run_of(l->app, l->app->options, NULL);
-    if (check_subject(l->app, l->o, err) || pk_run_check(&all, err))
+    if (check_subject(l->app, l->o, err) ||
+        (!l->o->suite && pk_experiment_named(l->app, l->app->args.v[0], &probe, err)))
+        return err->code;
+    struct pk_run all = pk_run_of(l->app, l->app->options, probe);
+    if (pk_run_check(&all, err))
         return err->code;
     if (l->o->suite && launched.size > 1) {
         pk_fail(err, PK_E_USAGE, "--suite under %s", launched.by);
         pk_why(err, "the %u processes that it started are ranks of one experiment", launched.size);
         return pk_fix(err, "run the suite without %s: it starts its own ranks", launched.by);
     }
-    if ((!l->o->suite && pk_probe_named(l->app->args.v[0], &probe, err)) ||
-        pk_entries_open(l->app, l->o->suite, probe, "exec", &l->entries, err) ||
+    if (pk_entries_open(l->app, l->o->suite, probe, "exec", &l->entries, err) ||
         pk_label_check(l->o->label, err)) /* once more: the file may give it */
         return err->code;
     l->v = pk_new_n(l->app->arena, struct item, l->entries.n);

@@ -50,6 +50,8 @@ static bool is_sql_of(const char *file, const char *probe)
 
 const char *pk_probe_sql(const struct pk_probe *p)
 {
+    if (p->sql)
+        return p->sql;
     for (const struct pk_embedded *e = pk_probe_tables; e->name; e++)
         if (is_sql_of(e->name, p->name))
             return e->text;
@@ -148,7 +150,9 @@ static struct pk_metric_decl decl_of(const struct pk_metric *m)
                                    .class = classes[m->class],
                                    .combine = combines[m->over_samples],
                                    .ranks = combines[m->over_ranks],
-                                   .source = m->class == PK_CLASS_EXACT ? "mark" : "allocator"};
+                                   .source = m->class == PK_CLASS_EXACT    ? "mark"
+                                             : m->class == PK_CLASS_MEMORY ? "allocator"
+                                                                           : "reported"};
 }
 
 size_t pk_probe_metrics(const struct pk_probe *p, struct pk_arena *a, struct pk_metric_decl **out)

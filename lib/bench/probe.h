@@ -126,6 +126,7 @@ struct pk_fit_row {
 };
 
 struct pk_store;
+struct pk_own; /* bench/own/own.h */
 
 /* Of predict: the highest live device memory. */
 enum { PK_PEAK_BYTES = PK_GAUGES_MAX };
@@ -133,8 +134,10 @@ enum { PK_PEAK_BYTES = PK_GAUGES_MAX };
 struct pk_probe {
     const char *name; /* equals the file's name with '-' for '_' */
     const char *summary;
-    unsigned revision; /* bumped when a case's meaning changes: old results are then not comparable */
-    bool hidden;       /* left out of `list` unless --all: the harness's own test subject */
+    unsigned revision;  /* bumped when a case's meaning changes: old results are then not comparable */
+    bool hidden;        /* left out of `list` unless --all: the harness's own test subject */
+    struct pk_own *own; /* it is described by a program, which measures it; NULL = it is built in */
+    const char *sql;    /* of such an experiment; NULL = NAME.sql */
     const struct pk_axis *axes;
     const struct pk_variant *variants;
     const struct pk_region *regions;

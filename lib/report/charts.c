@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/text/buf.h"
-#include "bench/probe.h"
+#include "bench/own/stored.h"
 #include "plot/plot.h"
 #include "report/html.h"
 
@@ -98,7 +98,8 @@ enum pk_code pk_page_charts(struct pk_page *p, const struct pk_page_run *run, st
     if (pk_page_query(run, "experiments", &a, &experiments, err))
         return err->code;
     for (size_t i = 0; i < experiments.n; i++) {
-        const struct pk_probe *probe = pk_probe_find(experiments.cells[i * experiments.n_cols].s);
+        const struct pk_probe *probe =
+            pk_run_probe(run->store, run->run_id, experiments.cells[i * experiments.n_cols].s, p->a);
         if (probe && *pk_probe_sql(probe) && put_charts(p, run, pk_probe_sql(probe), NULL, err))
             return err->code;
     }

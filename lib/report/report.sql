@@ -19,7 +19,7 @@ SELECT name, group_concat(value, ', ') FROM (
   FROM v_run r, json_each(iif(json_valid(r.machine), r.machine, '{}')) m
   WHERE r.run_id = :run AND m.value NOT IN ('', 0) AND m.type IN ('text', 'integer', 'real') ORDER BY place = 0, place, m.key) GROUP BY name HAVING name <> '' AND value <> ''
 UNION ALL
-SELECT * FROM (SELECT key, group_concat(DISTINCT value) FROM v_setting WHERE run_id = :run AND key <> 'limit_bytes' AND key NOT GLOB 'choice:*' GROUP BY key ORDER BY key LIMIT 40)
+SELECT * FROM (SELECT key, group_concat(DISTINCT value) FROM v_setting WHERE run_id = :run AND key NOT IN ('limit_bytes', 'descriptor') AND key NOT GLOB 'choice:*' GROUP BY key ORDER BY key LIMIT 40)
 UNION ALL SELECT 'Chosen once per run', plural(count(DISTINCT key), 'implementation') FROM v_setting WHERE run_id = :run AND key GLOB 'choice:*' HAVING count(*) > 0;
 
 -- query: report_topology

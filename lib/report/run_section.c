@@ -1,7 +1,7 @@
 /* Run section: all that a page says of one run. */
 #include "report/parts.h"
 
-#include "bench/probe.h"
+#include "bench/own/stored.h"
 #include "bench/tables/tables.h"
 #include "judge/report/ranking.h"
 #include "report/html.h"
@@ -106,7 +106,8 @@ static enum pk_code put_run(struct pk_page *p, const struct pk_page_run *run, st
     const char *name = experiments.n ? pk_cell_string(&experiments.cells[0]) : "a run without cases";
     pk_html(p->f, "<section id=\"run-%\">\n<h2>%</h2>\n<p class=\"soft\">%</p>\n", run->name, name,
             title.n ? pk_cell_string(&title.cells[0]) : "");
-    if (put_tables(p, run, experiments.n ? pk_probe_find(name) : NULL, err) || put_environment(p, run, err))
+    if (put_tables(p, run, experiments.n ? pk_run_probe(run->store, run->run_id, name, p->a) : NULL, err) ||
+        put_environment(p, run, err))
         return err->code;
     pk_html(p->f, "<h3>Methods</h3>\n");
     if (put_list(p, run, "report_methods", "methods", err) || put_commands(p, run, err))

@@ -6,6 +6,7 @@
 #include "opt/opt.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,7 +29,7 @@ static char *swapped(struct pk_arena *a, const char *name, char from, char to)
     return s;
 }
 
-static bool is_python(const char *path)
+bool pk_is_python(const char *path)
 {
     size_t n = strlen(path);
     return n > 3 && !strcmp(path + n - 3, ".py");
@@ -57,7 +58,7 @@ static void list_folder(const char *folder, struct pk_arena *a, struct pk_texts 
     DIR *d = opendir(folder);
     const struct dirent *e;
     while (d && (e = readdir(d))) {
-        if (!is_python(e->d_name) || *e->d_name == '_')
+        if (!pk_is_python(e->d_name) || *e->d_name == '_')
             continue;
         const char *name = swapped(a, pk_strndup(a, e->d_name, strlen(e->d_name) - 3), '_', '-');
         if (!pk_texts_has(names, name))
@@ -103,7 +104,19 @@ static const char *display_name(const char *name, struct pk_arena *a)
     if (!base)
         return name;
     base++;
-    return is_python(base) ? swapped(a, pk_strndup(a, base, strlen(base) - 3), '_', '-') : base;
+    return pk_is_python(base) ? swapped(a, pk_strndup(a, base, strlen(base) - 3), '_', '-') : base;
+}
+
+/* The words that start a program, or a file of Python. */
+static const char *const *words_of(const char *path, const char *python, struct pk_arena *a)
+{
+    const char *chosen = python ? python : secure_getenv("PERFKIT_PYTHON");
+    const char **argv = pk_new_n(a, const char *, 3);
+    size_t n = 0;
+    if (pk_is_python(path))
+        argv[n++] = chosen ? chosen : "python3";
+    argv[n++] = path;
+    return argv;
 }
 
 const char *pk_client_folder(void)
@@ -118,12 +131,32 @@ enum pk_code pk_peer_provider(const char *name, const char *python, struct pk_ar
     const char *path = find_file(name, a);
     if (!path)
         return unknown_peer(name, a, err);
-    const char *chosen = python ? python : secure_getenv("PERFKIT_PYTHON");
-    const char **argv = pk_new_n(a, const char *, 3);
-    size_t n = 0;
-    if (is_python(path))
-        argv[n++] = chosen ? chosen : "python3";
-    argv[n++] = path;
-    *out = (struct pk_provider){.name = display_name(name, a), .argv = argv};
+    *out = (struct pk_provider){.name = display_name(name, a), .argv = words_of(path, python, a)};
+    return PK_OK;
+}
+
+/* `import perfkit` finds perfkit.py behind everything else that PYTHONPATH names, in what this process starts. */
+static void offer_client(struct pk_arena *a)
+{
+    static const char name[] = "PYTHONPATH";
+    const char *path = getenv(name), *folder = pk_client_folder();
+    if (!path || !*path)
+        setenv(name, folder, 1);
+    else if (!strstr(path, folder))
+        setenv(name, pk_printf(a, "%s:%s", path, folder), 1);
+}
+
+enum pk_code pk_program_provider(const char *path, const char *python, struct pk_arena *a,
+                                 struct pk_provider *out, struct pk_err *err)
+{
+    if (access(path, pk_is_python(path) ? R_OK : X_OK) != 0) {
+        pk_fail(err, PK_E_USAGE, "'%.200s' cannot be %s", path, pk_is_python(path) ? "read" : "executed");
+        pk_why_errno(err, errno);
+        return pk_fix(err, "give the path of a program; `perfkit list experiments` lists what is built in");
+    }
+    if (pk_is_python(path))
+        offer_client(a);
+    *out =
+        (struct pk_provider){.name = display_name(path, a), .argv = words_of(path, python, a), .own = true};
     return PK_OK;
 }

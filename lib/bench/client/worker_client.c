@@ -71,15 +71,34 @@ static const char *check_status(struct pk_worker_client *l, const struct pk_wire
                                                                           : NULL;
 }
 
+/* The experiment's own row of a metric; NULL = it has none of this name. */
+static const struct pk_metric_decl *metric_of(const struct pk_worker_client *l, const char *name)
+{
+    size_t i = 0;
+    while (i < l->n_metrics && strcmp(l->metrics[i].name, name) != 0)
+        i++;
+    return i < l->n_metrics ? &l->metrics[i] : NULL;
+}
+
 static const char *check_metric(struct pk_worker_client *l, const struct pk_metric_decl *metric)
 {
-    for (size_t i = 0; i < l->n_metrics; i++) {
-        const struct pk_metric_decl *own = &l->metrics[i];
-        if (strcmp(own->name, metric->name) == 0 && strcmp(own->unit, metric->unit) != 0)
-            return pk_printf(&l->arena, "it reports the metric \"%s\" in \"%s\", which has the unit \"%s\"",
-                             metric->name, metric->unit, own->unit);
-    }
+    const struct pk_metric_decl *own = metric_of(l, metric->name);
+    if (own && strcmp(own->unit, metric->unit) != 0)
+        return pk_printf(&l->arena, "it reports the metric \"%s\" in \"%s\", which has the unit \"%s\"",
+                         metric->name, metric->unit, own->unit);
     return NULL;
+}
+
+/* What a program said of a metric when it described the experiment counts; peak_bytes is of whoever reports it. */
+static bool collect(struct pk_worker_client *l, const struct pk_wire_msg *m, const char **problem)
+{
+    const struct pk_metric_decl *own =
+        m->type == PK_WIRE_METRIC && l->provider->own ? metric_of(l, m->metric.name) : NULL;
+    if (!own)
+        return pk_collect(l->collector, m, problem);
+    struct pk_wire_msg declared = *m;
+    declared.metric = *own;
+    return pk_collect(l->collector, &declared, problem);
 }
 
 /* NULL, or what is wrong with the message. *answered: it was the status that ends the slice. */
@@ -107,7 +126,7 @@ static const char *handle_message(struct pk_worker_client *l, const struct pk_wi
         return problem;
     if (m->type == PK_WIRE_METRIC && (problem = check_metric(l, &m->metric)))
         return problem;
-    *answered = pk_collect(l->collector, m, &problem);
+    *answered = collect(l, m, &problem);
     if (m->type == PK_WIRE_SETTING && !problem) {
         const size_t prefix = strlen(PK_CHOICE_PREFIX);
         if (strncmp(m->key, PK_CHOICE_PREFIX, prefix) == 0)

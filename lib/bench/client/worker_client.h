@@ -11,6 +11,7 @@ struct pk_provider {
     const char *name;        /* "native", "numpy-attention" */
     const char *const *argv; /* argv[0] is found in PATH unless it has a slash */
     const char *once;        /* it cannot be started a second time, because of this; NULL = it can */
+    bool own; /* it described the experiment, and only the name and unit of a metric are its to repeat */
 };
 
 /* This program again, as `perfkit worker`. */
@@ -27,6 +28,12 @@ enum pk_code pk_peer_provider(const char *name, const char *python, struct pk_ar
 
 /* Where perfkit.py and perfkit.h are: in the sources, else in the installation. */
 const char *pk_client_folder(void);
+
+/* What a path names: a program, or a file of Python, which runs under `python` as above. PK_E_USAGE when it cannot be read. */
+enum pk_code pk_program_provider(const char *path, const char *python, struct pk_arena *a,
+                                 struct pk_provider *out, struct pk_err *err) PK_MUST_CHECK;
+/* A file of Python, by its ending. */
+bool pk_is_python(const char *path);
 
 struct pk_fact {
     const char *key, *value;

@@ -37,7 +37,7 @@ static void add_labels(struct pk_offer *c)
 
 static void add_tables(struct pk_offer *c)
 {
-    pk_table_names(&c->v, c->arena);
+    pk_table_names(&c->v, NULL, c->arena);
 }
 
 static void add_baselines(struct pk_offer *c)

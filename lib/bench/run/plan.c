@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/text/units.h"
 #include "base/text/words.h"
+#include "bench/own/stored.h"
 #include "bench/plan/estimate.h"
 #include "bench/plan/plan.h"
 #include "device/cpu/cpu.h"
@@ -30,12 +31,23 @@ enum pk_code pk_run_choose_device(struct pk_run *r, struct pk_err *err)
 {
     const struct pk_run_options *o = r->o;
     enum pk_device_kind kind;
-    r->device = o->device ? o->device : pk_device_unavailable(PK_DEVICE_CUDA) ? "cpu" : "cuda";
+    const struct pk_own *own = r->probe->own;
+    const bool has_cuda =
+        !pk_device_unavailable(PK_DEVICE_CUDA) && (!own || pk_own_runs_on(own, PK_DEVICE_CUDA));
+    const bool has_cpu = !own || pk_own_runs_on(own, PK_DEVICE_CPU);
+    r->device = o->device ? o->device : has_cuda || !has_cpu ? "cuda" : "cpu";
     if (pk_device_parse(r->device, &kind, &r->ordinal, err))
         return err->code;
     if (kind != PK_DEVICE_CUDA)
         r->device = pk_device_kinds[kind]->kind; /* cpu:0 is cpu */
     r->device_absent = pk_device_unavailable(kind);
+    if (own && !pk_own_runs_on(own, kind)) {
+        pk_fail(err, PK_E_USAGE, "%s does not run on %s", r->probe->name, r->device);
+        pk_why(err, "its program describes it for %s", has_cpu ? "cpu" : "cuda");
+        return pk_fix(err, "omit --device, or describe it with more `devices`");
+    }
+    if (own) /* its program knows better what it can use */
+        r->device_absent = NULL;
     if (r->device_absent && !o->dry_run && !o->peers.n) {
         pk_fail(err, PK_E_UNAVAILABLE, "device '%s' cannot be used", r->device);
         pk_why(err, "%s", r->device_absent);
@@ -72,10 +84,25 @@ static enum pk_code measure_or_repeat(struct pk_run *r, struct pk_err *err)
     return pk_run_stored_ceilings(r, err);
 }
 
+/* Of an own experiment with neither work nor a device of perfkit's there is nothing that ceilings could be compared with. */
+static bool needs_ceilings(const struct pk_run *r)
+{
+    if (!r->probe->own)
+        return true;
+    for (size_t i = 0; i < r->plan.n && !pk_device_unavailable(r->plan.kind); i++)
+        for (unsigned k = 0; !r->plan.v[i].provider && r->probe->regions[k].name; k++) {
+            const struct pk_work w = r->probe->work(&r->plan.v[i].c, k);
+            if (!isnan(w.flops) || !isnan(w.bytes))
+                return true;
+        }
+    return false;
+}
+
 /* Without ceilings a run is poorer, not impossible: its tables then have no "% of floor". */
 enum pk_code pk_run_measure_ceilings(struct pk_run *r, struct pk_err *err)
 {
-    if (!pk_plan_to_try(&r->plan) || !pk_ceilings_wanting(&r->ceilings, (int64_t)pk_wall_ns()))
+    if (!pk_plan_to_try(&r->plan) || !needs_ceilings(r) ||
+        !pk_ceilings_wanting(&r->ceilings, (int64_t)pk_wall_ns()))
         return PK_OK;
     enum pk_code rc = measure_or_repeat(r, err);
     if (rc == PK_E_INTERRUPTED || rc == PK_E_IO)
@@ -134,7 +161,9 @@ enum pk_code pk_run_make_plan(struct pk_run *r, struct pk_err *err)
                        : strcmp(r->device, "cpu") ? 0
                                                   : pk_machine_available_bytes("/") / 10 * 9,
     };
-    enum pk_code rc = pk_plan_make(&request, r->arena, &r->plan, err);
+    enum pk_code rc = pk_own_follow_store(r->store, r->probe, r->arena, err);
+    if (!rc)
+        rc = pk_plan_make(&request, r->arena, &r->plan, err);
     const char *const *settings = rc ? NULL : r->plan.preset->settings;
     struct pk_opt_table *table = r->table;
     if (!rc) {

@@ -1,5 +1,7 @@
 /* Run, record: what is stored before measuring, for a new run or a resumed one. */
 #include "base/text/words.h"
+#include "bench/own/program.h"
+#include "bench/own/stored.h"
 #include "bench/run/run.h"
 
 #include "bench/plan/declared_work.h"
@@ -44,7 +46,7 @@ const char *pk_run_settings(const struct pk_run *r)
         !strcmp(o->bind, "cores") || !strcmp(o->bind, "none") ? json_boolean(!strcmp(o->bind, "cores"))
                                                               : json_string(o->bind),
         "seed", o->seed, "check", !o->no_check, "ceilings_of", r->ceilings_key);
-    if (o->peers.n)
+    if (o->peers.n || r->probe->own)
         json_object_set_new(s, "peer_startup_ns", json_integer(o->peer_startup_ns));
     if (o->cold)
         json_object_set_new(s, "cold", json_true());
@@ -76,22 +78,33 @@ static enum pk_code record_warnings(struct pk_run *r, struct pk_err *err)
     return *setting.value ? pk_store_settings(r->store, r->run_id, &setting, 1, err) : PK_OK;
 }
 
-/* Peers are timed alone. */
-static enum pk_code record_peers(struct pk_run *r, struct pk_err *err)
+/* A program of another author is timed alone. */
+static enum pk_code record_uncounted(struct pk_run *r, const char *name, const char *what, struct pk_err *err)
 {
-    const bool wanted[] = {r->o->counters, r->o->breakdown};
-    static const char *const words[] = {"counted", "traced"};
+    const bool wanted[] = {r->o->counters, r->o->breakdown, r->o->allocations};
+    static const char *const words[] = {"counted", "traced", "followed by its allocations"}, *const keys[] = {
+                                                                                                 "counted",
+                                                                                                 "traced",
+                                                                                                 "followed"};
     enum pk_code rc = PK_OK;
-    for (size_t i = 0; i < r->o->peers.n; i++)
-        for (size_t k = 0; k < 2 && !rc; k++) {
-            const char *peer = r->o->peers.v[i]; /* the name of its variant */
-            if (!wanted[k])
-                continue;
-            pk_run_warn(r, "%s is not %s: it is a peer, and perfkit can only count its own processes", peer,
-                        words[k]);
-            const struct pk_setting s = {0, pk_printf(r->arena, "not_%s.%s", words[k], peer), "it is a peer"};
-            rc = pk_store_settings(r->store, r->run_id, &s, 1, err);
-        }
+    for (size_t k = 0; k < sizeof wanted / sizeof *wanted && !rc; k++) {
+        if (!wanted[k])
+            continue;
+        pk_run_warn(r, "%s is not %s: it is %s, and perfkit can only count its own processes", name, words[k],
+                    what);
+        const struct pk_setting s = {0, pk_printf(r->arena, "not_%s.%s", keys[k], name),
+                                     pk_printf(r->arena, "it is %s", what)};
+        rc = pk_store_settings(r->store, r->run_id, &s, 1, err);
+    }
+    return rc;
+}
+
+static enum pk_code record_others(struct pk_run *r, struct pk_err *err)
+{
+    enum pk_code rc =
+        r->probe->own ? record_uncounted(r, r->probe->name, "measured by its program", err) : PK_OK;
+    for (size_t i = 0; i < r->o->peers.n && !rc; i++)
+        rc = record_uncounted(r, r->o->peers.v[i], "a peer", err);
     return rc;
 }
 
@@ -101,11 +114,13 @@ static enum pk_code record_plan(struct pk_run *r, struct pk_err *err)
     if (!rc)
         rc = pk_store_cases(r->store, r->run_id, r->cases, r->plan.n, r->case_ids, err);
     if (!rc)
+        rc = pk_own_record(r->store, r->run_id, r->probe, err);
+    if (!rc)
         rc = record_warnings(r, err);
     if (!rc)
         rc = pk_run_record_unavailable(r->store, r->run_id, &r->counters, r->arena, err);
     if (!rc)
-        rc = record_peers(r, err);
+        rc = record_others(r, err);
     for (size_t i = 0; !rc && i < r->plan.n; i++) {
         struct pk_case_work *works;
         size_t n = pk_case_declared_work(&r->plan.v[i], r->case_ids[i], r->arena, &works);
@@ -121,6 +136,7 @@ enum pk_code pk_run_begin(struct pk_run *r, struct pk_err *err)
     r->info.label = r->o->label;
     r->info.settings = pk_run_settings(r);
     describe_cases(r);
+    pk_own_quiet(r->probe->own); /* it was asked, and what measures is another process */
     if (pk_store_together(r->store, err))
         return err->code;
     return pk_store_together_end(r->store, record_plan(r, err), err);
@@ -218,6 +234,7 @@ enum pk_code pk_run_find_resumable(struct pk_run *r, struct pk_err *err)
 enum pk_code pk_run_resume(struct pk_run *r, struct pk_err *err)
 {
     describe_cases(r);
+    pk_own_quiet(r->probe->own);
     r->done = pk_new_n(r->arena, struct pk_done, r->plan.n);
     enum pk_code rc =
         pk_store_cases_again(r->store, r->run_id, r->cases, r->plan.n, r->arena, r->case_ids, r->done, err);

@@ -72,7 +72,7 @@ static enum pk_code find_providers(struct pk_run *r, struct pk_err *err)
                 pk_texts_add(peers, name, a);
     r->n_providers = peers->n + 1;
     r->providers = pk_new_n(r->arena, struct pk_provider, r->n_providers);
-    r->providers[0] = pk_native_provider;
+    r->providers[0] = *pk_probe_provider(r->probe);
     enum pk_code rc = PK_OK;
     for (size_t i = 0; !rc && i < peers->n; i++)
         rc = pk_peer_provider(peers->v[i], r->o->python, r->arena, &r->providers[i + 1], err);
@@ -194,7 +194,7 @@ enum pk_code pk_run_outcome(const struct pk_run *r, struct pk_err *err)
             return pk_fix(err, "run it again; without --no-save, --resume could continue it");
         }
         pk_why(err, "a signal stopped perfkit; what was measured is saved as run %lld", (long long)r->run_id);
-        return pk_fix(err, "`perfkit run %s --resume` continues it", r->probe->name);
+        return pk_fix(err, "`perfkit run %s --resume` continues it", pk_probe_call(r->probe));
     }
     if (s->failed) {
         pk_fail(err, PK_E_CHECK, "%zu of %s failed", s->failed, pk_plural(r->plan.n, "case", r->arena));

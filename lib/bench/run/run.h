@@ -10,6 +10,7 @@
 #pragma once
 
 #include "bench/client/ceilings_store.h"
+#include "bench/own/own.h"
 #include "bench/plan/estimate.h"
 #include "bench/record/runinfo.h"
 #include "bench/session/session.h"
@@ -50,7 +51,8 @@ struct pk_run {
     const struct pk_plan *shown; /* of another side: its messages are not repeated; NULL = none */
     struct pk_duration duration;
     uint64_t began_ns;
-    struct pk_provider *providers; /* perfkit itself, then the peers */
+    struct pk_provider
+        *providers; /* perfkit itself, or the program that described the experiment; then the peers */
     size_t n_providers;
     struct pk_case_info *cases;
     int64_t run_id, *case_ids;

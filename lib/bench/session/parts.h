@@ -27,6 +27,7 @@ struct session {
     struct pk_worker_client *links; /* one per provider, then one per number of ranks */
     unsigned *ranks_of;             /* [n_links] that number */
     size_t n_links, n_providers, done, samples;
+    size_t environment;           /* the link of perfkit's own worker, which reads the state of the machine */
     size_t cut_short, cut_passes; /* left out because of the budget: cases, and passes other than timing */
     size_t to_count;              /* counter, trace and memory passes that are left */
     bool counters_missing;        /* some counter pass was not made, or failed */
@@ -46,6 +47,12 @@ static inline bool pk_session_stopped(const struct session *s)
 static inline bool pk_session_open_case(const struct session *s, size_t i)
 {
     return !s->cases[i].final && s->cases[i].invocations < s->opt->invocations;
+}
+
+/* Case i is measured by a program of another author: a peer, or one that described the experiment. */
+static inline bool pk_session_by_other(const struct session *s, size_t i)
+{
+    return s->plan->v[i].provider || s->plan->probe->own;
 }
 
 /* slices.c: the request of a timing pass of case i; asks its worker, records what it answers. */

@@ -4,7 +4,7 @@
 
 static bool to_be_counted(const struct session *s, size_t i)
 {
-    return s->plan->v[i].provider == 0 && s->cases[i].invocations && s->cases[i].last == PK_ST_OK;
+    return !pk_session_by_other(s, i) && s->cases[i].invocations && s->cases[i].last == PK_ST_OK;
 }
 
 /* A run that goes on has this pass of the case already. */
@@ -55,7 +55,7 @@ size_t pk_session_extra_passes_of(const struct session *s, size_t i)
 {
     const struct tally *t = &s->cases[i];
     size_t n = 0;
-    if (s->plan->v[i].provider)
+    if (pk_session_by_other(s, i))
         return 0;
     for (size_t k = 0; k < counter_plans(s); k++)
         n += !is_over(t, PK_PASS_COUNTER, (int)k + 1);

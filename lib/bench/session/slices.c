@@ -154,7 +154,7 @@ static enum pk_code record_late(struct session *s, size_t i, const struct pk_req
     const bool ranks = s->plan->v[i].ranks > 0;
     if (by_budget && !l->missing)
         return pk_session_leave_out(s, i, r->pass, r->invocation, err);
-    pk_format_duration_exact(s->opt->timeout_ns + (s->plan->v[i].provider ? s->opt->peer_startup_ns : 0),
+    pk_format_duration_exact(s->opt->timeout_ns + (pk_session_by_other(s, i) ? s->opt->peer_startup_ns : 0),
                              limit, sizeof limit);
     const char *message =
         l->missing
@@ -174,7 +174,7 @@ enum pk_code pk_session_measure_slice(struct session *s, size_t i, struct pk_req
     pk_session_before_peer(s, i);
     uint64_t began = pk_clock_ns(), wall = pk_wall_ns(),
              deadline = began + (uint64_t)(s->opt->timeout_ns +
-                                           (s->plan->v[i].provider ? s->opt->peer_startup_ns : 0));
+                                           (pk_session_by_other(s, i) ? s->opt->peer_startup_ns : 0));
     bool by_budget = s->deadline_ns < deadline;
     struct pk_slice *slice;
     r.id = ++s->last_id;

@@ -55,11 +55,14 @@ void pk_session_open_links(struct session *s, const struct pk_provider *provider
 {
     struct pk_metric_decl *metrics;
     const size_t n_metrics = pk_probe_metrics(s->plan->probe, &s->arena, &metrics);
-    s->links = pk_new_n(&s->arena, struct pk_worker_client, n + s->plan->n);
-    s->ranks_of = pk_new_n(&s->arena, unsigned, n + s->plan->n);
+    s->links = pk_new_n(&s->arena, struct pk_worker_client, n + 1 + s->plan->n);
+    s->ranks_of = pk_new_n(&s->arena, unsigned, n + 1 + s->plan->n);
     for (size_t p = 0; p < n; p++)
         open_link(s, &providers[p], metrics, n_metrics);
     s->n_providers = n;
+    if (providers[0].own) /* the state of the machine is for perfkit's own worker to read */
+        open_link(s, &pk_native_provider, metrics, n_metrics);
+    s->environment = providers[0].own ? n : 0;
     for (size_t i = 0; i < s->plan->n; i++) {
         const unsigned ranks = s->plan->v[i].ranks;
         if (ranks && !find_ranks(s, ranks)) {
@@ -101,7 +104,9 @@ void pk_session_warn_once(struct session *s, const char *value)
 /* Peers' facts carry the peer's name, because a key is kept once per invocation. */
 static const char *key_of(struct session *s, const struct pk_worker_client *l, const char *key)
 {
-    return l == s->links ? key : pk_printf(&s->arena, "%s.%s", l->provider->name, key);
+    return l == s->links || l == &s->links[s->environment]
+               ? key
+               : pk_printf(&s->arena, "%s.%s", l->provider->name, key);
 }
 
 enum pk_code pk_session_record_facts(struct session *s, const struct pk_worker_client *l, struct pk_err *err)
@@ -133,18 +138,27 @@ enum pk_code pk_session_load_choices(struct session *s, struct pk_err *err)
     return PK_OK;
 }
 
+/* How our own worker computes says nothing of another program; which GPU there is does. */
+static enum pk_code record_environment_facts(struct session *s, const struct pk_worker_client *own,
+                                             struct pk_err *err)
+{
+    return s->plan->probe->own && s->plan->kind != PK_DEVICE_CUDA ? PK_OK
+                                                                  : pk_session_record_facts(s, own, err);
+}
+
 /* The answer of our own worker; NULL when there is none. */
 static const struct pk_slice *read_environment(struct session *s, size_t i, const char *when)
 {
     struct pk_slice *slice;
     struct pk_err err;
-    if (!s->plan->v[i].provider || s->plan->kind == PK_DEVICE_NULL)
+    struct pk_worker_client *own = &s->links[s->environment];
+    if (!pk_session_by_other(s, i) || s->plan->kind == PK_DEVICE_NULL)
         return NULL;
     const int64_t limit_ns = s->opt->timeout_ns < PATIENCE_NS ? s->opt->timeout_ns : PATIENCE_NS;
-    if (pk_worker_client_question(&s->links[0], PK_REQUEST_ENVIRONMENT, when, s->plan->device,
-                                  &s->opt->device, pk_clock_ns() + (uint64_t)limit_ns, s->stop_flag,
+    if (pk_worker_client_question(own, PK_REQUEST_ENVIRONMENT, when, s->plan->device, &s->opt->device,
+                                  pk_clock_ns() + (uint64_t)limit_ns, s->stop_flag,
                                   &slice) != PK_REPLY_SLICE ||
-        slice->status != PK_ST_OK || pk_session_record_facts(s, &s->links[0], &err))
+        slice->status != PK_ST_OK || record_environment_facts(s, own, &err))
         return NULL;
     return slice;
 }
@@ -159,7 +173,8 @@ void pk_session_after_peer(struct session *s, size_t i, struct pk_slice *slice)
     const struct pk_slice *own = slice->status == PK_ST_OK ? read_environment(s, i, "after") : NULL;
     if (!own || !own->n_notes)
         return;
-    struct pk_note *notes = pk_new_n(&s->links[0].arena, struct pk_note, slice->n_notes + own->n_notes);
+    struct pk_note *notes =
+        pk_new_n(&s->links[s->environment].arena, struct pk_note, slice->n_notes + own->n_notes);
     if (slice->n_notes)
         memcpy(notes, slice->notes, slice->n_notes * sizeof *notes);
     memcpy(notes + slice->n_notes, own->notes, own->n_notes * sizeof *notes);

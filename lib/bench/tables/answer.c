@@ -1,7 +1,7 @@
 /* Answer: what `run` and `show` print: on a screen what a run shows, what is doubtful, and a list of the other tables; else all tables. */
 #include "bench/tables/tables.h"
 
-#include "bench/probe.h"
+#include "bench/own/stored.h"
 #include "out/out.h"
 #include "plot/plot.h"
 #include "store/table/table.h"
@@ -83,9 +83,11 @@ static enum pk_code print_answer(struct pk_store *s, int64_t run_id, const struc
 }
 
 /* The one experiment of a run; NULL where there are several, or it has no tables of its own. */
-static const struct pk_probe *only_probe(const struct pk_rows *experiments)
+static const struct pk_probe *only_probe(struct pk_store *s, int64_t run_id,
+                                         const struct pk_rows *experiments, struct pk_arena *a)
 {
-    const struct pk_probe *p = experiments->n == 1 ? pk_probe_find(experiments->cells[0].s) : NULL;
+    const struct pk_probe *p =
+        experiments->n == 1 ? pk_run_probe(s, run_id, experiments->cells[0].s, a) : NULL;
     return p && *pk_probe_sql(p) ? p : NULL;
 }
 
@@ -107,7 +109,7 @@ static enum pk_code print_run(struct pk_store *s, int64_t run_id, struct pk_out 
         pk_run_notes(s, "run_title", NULL, run_id, out, err))
         return err->code;
     pk_out_again(out, pk_run_show_command(s, run_id, "", &a));
-    const struct pk_probe *probe = only_probe(&rows);
+    const struct pk_probe *probe = only_probe(s, run_id, &rows, &a);
     const bool first = probe && pk_out_answer_first(out);
     if (first ? print_answer(s, run_id, probe, out, err) : print_others(s, run_id, out, err))
         return err->code;

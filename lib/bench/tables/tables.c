@@ -2,7 +2,7 @@
 #include "bench/tables/tables.h"
 
 #include "base/text/words.h"
-#include "bench/probe.h"
+#include "bench/own/stored.h"
 #include "bench/record/runinfo.h"
 #include "store/table/table.h"
 
@@ -101,7 +101,8 @@ enum pk_code pk_run_requested_tables(struct pk_store *s, const char *experiment,
 static enum pk_code print_experiment(struct pk_store *s, const char *experiment, int64_t run_id,
                                      struct pk_out *out, struct pk_err *err)
 {
-    const struct pk_probe *p = pk_probe_find(experiment);
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_probe *p = pk_run_probe(s, run_id, experiment, &a);
     const char *own = p ? pk_probe_sql(p) : "";
     const struct pk_param run = pk_param_int(":run", run_id);
     if ((*own ? pk_tables_print(s, own, &run, 1, out, err) || print(s, doubts, experiment, run_id, out, err)
@@ -154,32 +155,40 @@ enum pk_code pk_run_all_tables(struct pk_store *s, int64_t run_id, struct pk_out
     return PK_OK;
 }
 
-void pk_table_names(struct pk_texts *names, struct pk_arena *a)
+static void add_names(const struct pk_probe *p, struct pk_texts *names, struct pk_arena *a)
 {
-    static const char *const others[] = {"counted", "ranking", "states", NULL};
-    const char *const *const lists[] = {built_in, beside, doubts, others};
     struct pk_section *v;
     struct pk_err ignored;
     size_t n;
-    for (const struct pk_probe *const *p = pk_probes; *p; p++) {
-        if ((*p)->hidden || pk_sections(pk_probe_sql(*p), a, &v, &n, &ignored))
-            continue;
-        for (size_t i = 0; i < n; i++)
-            if (v[i].kind == PK_SECTION_TABLE)
-                pk_texts_add_new(names, v[i].name, a);
-            else if (v[i].kind == PK_SECTION_FINDING)
-                pk_texts_add_new(names, "findings", a);
-    }
+    if (pk_sections(pk_probe_sql(p), a, &v, &n, &ignored))
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (v[i].kind == PK_SECTION_TABLE)
+            pk_texts_add_new(names, v[i].name, a);
+        else if (v[i].kind == PK_SECTION_FINDING)
+            pk_texts_add_new(names, "findings", a);
+}
+
+void pk_table_names(struct pk_texts *names, const struct pk_probe *own, struct pk_arena *a)
+{
+    static const char *const others[] = {"counted", "ranking", "states", NULL};
+    const char *const *const lists[] = {built_in, beside, doubts, others};
+    if (own)
+        add_names(own, names, a);
+    for (const struct pk_probe *const *p = pk_probes; *p; p++)
+        if (!(*p)->hidden)
+            add_names(*p, names, a);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (const char *const *name = lists[i]; *name; name++)
             pk_texts_add_new(names, *name, a);
 }
 
-enum pk_code pk_table_names_check(const struct pk_texts *names, struct pk_arena *a, struct pk_err *err)
+enum pk_code pk_table_names_check(const struct pk_texts *names, const struct pk_probe *own,
+                                  struct pk_arena *a, struct pk_err *err)
 {
     struct pk_texts every = {0};
     if (names->n)
-        pk_table_names(&every, a);
+        pk_table_names(&every, own, a);
     pk_texts_add(&every, "all", a);
     for (size_t i = 0; i < names->n; i++) {
         if (pk_texts_has(&every, names->v[i]))

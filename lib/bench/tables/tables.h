@@ -11,11 +11,13 @@
 enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *out,
                            struct pk_err *err) PK_MUST_CHECK;
 
-/* Adds the names of all tables that a run can have. */
-void pk_table_names(struct pk_texts *names, struct pk_arena *a);
+struct pk_probe; /* bench/probe.h */
+
+/* Adds the names of all tables that a run can have, also one of an own experiment; NULL = of none. */
+void pk_table_names(struct pk_texts *names, const struct pk_probe *own, struct pk_arena *a);
 /* PK_E_USAGE for a name that no run's table has; "all" is one. */
-enum pk_code pk_table_names_check(const struct pk_texts *names, struct pk_arena *a,
-                                  struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_table_names_check(const struct pk_texts *names, const struct pk_probe *own,
+                                  struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 
 /* The message of the failed cases of a run; where they differ, the most common one, and of equally common ones the first. */
 const char *pk_failed_text(struct pk_store *s, int64_t run_id, struct pk_arena *a);

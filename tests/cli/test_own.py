@@ -1,0 +1,187 @@
+"""Own experiments: programs that describe themselves, run, shown, compared and gated like built-in ones. The program is own_experiment.py."""
+import json
+import os
+import pathlib
+import shutil
+import time
+
+import pytest
+from stored import query
+
+pytestmark = pytest.mark.usefixtures("measured")
+
+HERE = pathlib.Path(__file__).parent
+OWN = HERE / "own_experiment.py"
+ONCE = ("--invocations", "1", "-q")
+
+
+def described(**members):
+    """The environment in which the program describes something else."""
+    return {"OWN_EXPERIMENT": json.dumps(members)}
+
+
+def lines(result):
+    return [row for row in result.stdout.splitlines() if not row.startswith(("Run ", "noisy"))]
+
+
+def test_a_run_is_printed_again_without_its_program(perfkit):
+    program = shutil.copy(OWN, perfkit.cwd / "bench.py")
+    r = perfkit("run", "./bench.py", "-i", "3", "-q", "--format", "json")
+    assert r.status == 0, r
+    rows = r.rows("results")
+    assert [(row["variant"], row["n"], row["status"]) for row in rows] == [
+        (v, n, "ok") for n in (100, 200, 400) for v in ("loop", "tree")]
+    tree = rows[5]
+    assert tree["sum_ns"] == 200004 and tree["additions"] == 399 and 1.99 < tree["speedup_low"] <= tree["speedup"] < 2.01
+    assert tree["rate_flops_per_s"] == pytest.approx(399e9 / 200004) and 0 < tree["of_floor"] < 1
+    assert tree["sum_ns_ci_low"] < 200004 < tree["sum_ns_ci_high"]
+    assert r.rows("findings")[0]["sentence"] == "tree is 2.00 x (2.00 to 2.00) faster than loop (n 400)."
+    os.remove(program)
+    again = perfkit("show", "--format", "json")
+    assert again.json()["tables"] == r.json()["tables"]
+    screen = perfkit("show", "--plot")
+    assert "sum over n" in screen.stdout and "x loop" in screen.stdout, screen
+    page = perfkit("report", "-o", "page.html")
+    assert page.status == 0 and "sum over n" in (perfkit.cwd / "page.html").read_text(), page
+
+
+def test_it_is_listed_explained_and_planned(perfkit):
+    shown = perfkit("list", "experiments", OWN, "--format", "json")
+    assert [x["name"] for x in shown.rows("axes")] == ["n", "dtype"]
+    assert perfkit("help", OWN, "--format", "json").json() == shown.json()
+    assert "--n VALUES" in perfkit("run", OWN, "--help").stdout
+    plan = perfkit("run", OWN, "-n", "-a", "n=7,100", "--memory-limit", "1KiB", "-v", "loop", "--format", "json").rows("plan")
+    assert [(row["axes"]["n"], row["predicted_bytes"], row["status"]) for row in plan] == [
+        (7, None, "7 is left out"), (100, 400, "measured")]
+    too_large = perfkit("run", OWN, "-n", "-a", "n=1000", "--memory-limit", "1KiB", "--format", "json").rows("plan")
+    assert too_large[0]["status"].startswith("out of memory"), too_large
+    assert not perfkit.db.exists() or query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
+
+
+def test_cases_that_fail_or_do_not_fit_are_rows(perfkit):
+    r = perfkit("run", OWN, "-a", "n=7,13,100,2000000", "-v", "loop", *ONCE, "--format", "json")
+    assert r.status == 1 and "13 numbers do not add up" in r.stderr, r
+    assert [(row["n"], row["status"], row["message"]) for row in r.rows("results")] == [
+        (7, "skipped", "7 is left out"), (13, "failed", "13 numbers do not add up"), (100, "ok", None),
+        (2000000, "oom", "2000000 numbers do not fit")]
+
+
+def test_a_slower_copy_makes_a_gate_red(perfkit):
+    slow = perfkit.cwd / "slow.py"
+    slow.write_text(OWN.read_text().replace('"OWN_TICK_NS", 1000', '"OWN_TICK_NS", 1200'))
+    r = perfkit("gate", OWN, "--a", OWN, "--b", slow, "-a", "n=100", "--max-pairs", "8", "--format", "json")
+    assert r.status == 3, r
+    assert [(row["variant"], row["verdict"]) for row in r.rows("compare_ns")[:2]] == [("loop", "slower"), ("tree", "slower")]
+    compared = perfkit("compare", "@~1", "@", "--format", "json")
+    assert {row["verdict"] for row in compared.rows("compare_ns")[:2]} == {"slower"}, compared
+    slow.write_text(OWN.read_text().replace('"own-sum"', '"another-sum"'))
+    perfkit("gate", OWN, "--a", OWN, "--b", slow).refused(5, "describes another-sum", "one experiment")
+
+
+def test_what_a_case_is_does_not_change_unseen(perfkit):
+    assert perfkit("run", OWN, "-a", "n=100", *ONCE).status == 0
+    axes = [{"name": "n", "type": "int", "unit": "numbers", "default": [200, 100]}, {"name": "dtype", "type": "choice", "choices": ["fp32"]}]
+    more = axes + [{"name": "order", "type": "choice", "choices": ["up", "down"]}]
+    assert perfkit("run", OWN, "-a", "n=100", *ONCE, env=described(axes=more)).status == 0
+    assert query(perfkit, "SELECT DISTINCT identity FROM v_case") == [("{}",)]
+    for members, words in [
+            (dict(axes=[dict(axes[0], unit="bits"), axes[1]]), ("axis n changed", "int in numbers", "int in bits")),
+            (dict(axes=[dict(axes[0], type="float", max=1e9), axes[1]]), ("axis n changed", "float")),
+            (dict(axes=axes, metrics=[{"name": "sum_ns"}, {"name": "additions", "unit": "flops", "class": "exact"}]),
+             ("metric additions changed", "in 1", "in flops"))]:
+        perfkit("run", OWN, *ONCE, env=described(**members)).refused(5, "revision", *words)
+        assert perfkit("run", OWN, "--dry-run", env=described(revision=2, **members)).status == 0
+    assert query(perfkit, "SELECT count(*) FROM v_run") == [(2,)]
+
+
+AXIS = {"name": "n", "type": "int", "default": 1}
+
+
+@pytest.mark.parametrize("members, words", [
+    (dict(name="attention-scaling"), ("name of something that perfkit has",)),
+    (dict(name="\x1b[31mred"), ("name is not",)),
+    (dict(summary="\x1b]0;title\x07"), ("control characters",)),
+    (dict(variants=[]), ("variants", "there is none")),
+    (dict(variants=[{"name": "a,b"}]), ("variants[0]",)),
+    (dict(axes=[dict(AXIS, name="x%d" % i) for i in range(30)]), ("axes", "30 entries are more than 24")),
+    (dict(axes=[dict(AXIS, name="n\"; DROP TABLE run; --")]), ("axes[0]",)),
+    (dict(axes=[AXIS, AXIS]), ("axis n", "twice")),
+    (dict(axes=[dict(AXIS, default=list(range(1, 100)))]), ("axis n", "99 default values")),
+    (dict(axes=[dict(AXIS, default="1:1000000")]), ("axis n",)),
+    (dict(metrics=[{"name": "sum_ns", "unit": "s", "class": "time"}]), ("metrics[0]", "a time is in ns")),
+    (dict(presets=[{"name": "p", "blocks": ["m=1"]}]), ("presets[0]", "m")),
+    (dict(presets=[{"name": "p", "settings": ["python=/bin/sh"]}]), ("presets[0]", "setting")),
+    (dict(yardstick="nobody"), ("yardstick",)),
+    (dict(devices=["null"]), ("devices",)),
+    (dict(sql="-- table: t\nDELETE FROM run;"), ("table t", "nothing else")),
+    (dict(sql="-- table: t\nSELECT * FROM run;"), ("table t", "nothing else")),
+    (dict(sql="-- table: t\nATTACH '/tmp/x' AS x;"), ("table t", "nothing else")),
+    (dict(sql="-- table: t\nSELECT 1; DROP TABLE run;"), ("table t", "more behind it")),
+    (dict(sql="-- view: v_case\nSELECT 1 AS run_id;"), ("view v_case", "cannot be called")),
+    (dict(sql="-- view: sample\nSELECT 1 AS run_id;"), ("view sample", "has a table or a view")),
+    (dict(sql="-- view: x\nSELECT * FROM sample;\n-- table: t\nSELECT * FROM x;"), ("view x", "nothing else")),
+    (dict(sql="-- statement: t\nSELECT 1;"), ("the SQL is refused",)),
+    (dict(sql="-- table: t\n-- column: a | A | furlongs\nSELECT 1 AS a;"), ("table t", "furlongs")),
+    (dict(sql="-- finding: t\nSELECT 1 AS a;"), ("finding t", "sentence")),
+])
+def test_a_hostile_description_is_refused(perfkit, members, words):
+    began = time.monotonic()
+    perfkit("run", OWN, env=described(**members)).refused(2, *words)
+    assert time.monotonic() - began < 5
+    assert not perfkit.db.exists() or query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
+
+
+@pytest.mark.parametrize("code, words", [
+    ("print('hello')", ("describes no experiment", "before its hello", "exit status 0")),
+    ("import os\nos.write(3, b'{\"type\":\"hello\",\"version\":1}\\n')\ninput()", ("describes\": true",)),
+    ("import os\nos.write(3, b'{\"type\":\"hello\",\"version\":2,\"describes\":true}\\n')\ninput()", ("another version",)),
+    ("import os\nwhile True: os.write(3, b'x' * 65536)", ("violated the protocol",)),
+    ("import os\nos.write(3, b'{\"type\":\"hello\",\"version\":1,\"describes\":true}\\n')\n"
+     "while True: os.write(3, b'{\"type\":\"setting\",\"key\":\"k\",\"value\":1}\\n')", ("violated the protocol", "no end")),
+])
+def test_a_program_that_says_something_else_is_refused(perfkit, code, words):
+    (perfkit.cwd / "other.py").write_text(code)
+    began = time.monotonic()
+    perfkit("run", "./other.py").refused(2, *words)
+    assert time.monotonic() - began < 5
+
+
+def test_a_program_that_waits_is_refused(perfkit):
+    (perfkit.cwd / "silent.py").write_text("input()")
+    began = time.monotonic()
+    perfkit("run", "silent.py").refused(2, "no hello came within 5 s")
+    assert time.monotonic() - began < 8
+
+
+def test_what_is_no_program(perfkit):
+    perfkit("run", "./nowhere").refused(2, "'./nowhere' cannot be executed", "No such file")
+    perfkit("run", "nowhere.py").refused(2, "'nowhere.py' cannot be read")
+
+
+def test_its_own_sql_is_printed_under_limits(perfkit):
+    sql = ("-- finding: count\nSELECT printf('there are %s', plural(count(*), 'case')) AS sentence FROM v_case WHERE run_id = :run;\n"
+           "-- view: own_sums\nSELECT c.run_id, c.ordinal, c.variant, s.median AS sum_ns FROM v_case c JOIN v_summary s ON s.case_id = c.case_id"
+           " AND s.metric = 'sum_ns';\n"
+           "-- table: sums\n-- column: sum_ns | Sum (us) | us | 1\nSELECT variant, sum_ns FROM own_sums WHERE run_id = :run ORDER BY ordinal;\n")
+    r = perfkit("run", OWN, "-a", "n=100", *ONCE, "--format", "json", env=described(sql=sql))
+    assert r.status == 0, r
+    assert r.rows("sums") == [{"variant": "loop", "sum_ns": 100003.0}, {"variant": "tree", "sum_ns": 50003.0}]
+    assert r.rows("findings")[0]["sentence"] == "there are 2 cases"
+    assert perfkit("show", "--format", "json").json()["tables"] == r.json()["tables"]
+
+
+def test_what_is_for_perfkits_own_processes(perfkit):
+    perfkit("run", OWN, "--once").refused(2, "--once", "a process of its own")
+    perfkit("run", OWN, "--cold").refused(2, "--cold")
+    r = perfkit("run", OWN, "-a", "n=100", "-v", "loop", *ONCE, "--counters", "sw", "--tables", "results,findings")
+    assert r.status == 0 and "own-sum is not counted: it is measured by its program" in r.stderr and "x loop" not in r.stdout, r
+    perfkit("run", OWN, "--tables", "resluts").refused(2, "resluts", "results")
+
+
+def test_what_init_writes_runs(perfkit):
+    """perfkit.py is found without an installation."""
+    assert perfkit("init", "python", "joined").status == 0
+    r = perfkit("run", "./joined.py", "-a", "words=100", *ONCE, "--max-time", "5ms", "--min-time", "1ms", "--format", "json")
+    assert r.status == 0, r
+    assert [(row["variant"], row["status"]) for row in r.rows("results")] == [("plus", "ok"), ("join", "ok")]
+    assert r.rows("results")[0]["rate_bytes_per_s"] > 0
