@@ -307,16 +307,18 @@ JOIN (SELECT 1 AS place, 'Forward' AS what, 'forward_ns' AS metric UNION ALL SEL
 WHERE c.status <> 'skipped';
 
 -- chart: time
--- title: Time over sequence length
--- mark: line
+-- title: Time over sequence length, with fitted powers
+-- mark: point
 -- x: seq_len log2
 -- y: time_ns log
 -- interval: low_ns high_ns
 -- color: variant
 -- facet: drawing
+-- fit: fitted_ns
 -- label: missing
 -- column: seq_len | Sequence length
 -- column: time_ns | Time (ms) | ms | 3
+-- column: fitted_ns | Fitted (ms) | ms | 3
 -- column: low_ns | From (ms) | ms | 3
 -- column: high_ns | To (ms) | ms | 3
 -- column: variant | Variant | text
@@ -325,25 +327,31 @@ WHERE c.status <> 'skipped';
 -- note: SELECT 'Time grows with seq_len to the power of ' || group_concat(printf('%.2f (%s%s)', slope, variant, iif(n > 1, ', d_model ' || d_model, '')), ', ') || ' in the forward pass.'
 --   FROM (SELECT slope, variant, fixed ->> 'd_model' AS d_model, count(*) OVER (PARTITION BY variant) AS n FROM v_fit
 --         WHERE run_id = :run AND metric = 'forward_ns' ORDER BY variant, d_model LIMIT 12) HAVING count(*) > 0
-SELECT seq_len, time_ns, low_ns, high_ns, variant, drawing, iif(status = 'OK', NULL, status) AS missing FROM attention_drawn
-WHERE run_id = :run AND (time_ns IS NOT NULL OR status <> 'OK') ORDER BY other_axes, d_model, place, ordinal;
+SELECT d.seq_len, d.time_ns, d.low_ns, d.high_ns, exp(f.intercept) * pow(d.seq_len, f.slope) AS fitted_ns, d.variant, d.drawing, iif(d.status = 'OK', NULL, d.status) AS missing
+FROM attention_drawn d LEFT JOIN v_fit f ON f.run_id = d.run_id AND f.kind = 'power' AND f.metric = d.metric AND f.variant = d.variant AND f.device = d.device
+     AND f.fixed = json_remove(d.axes, '$.seq_len')
+WHERE d.run_id = :run AND (d.time_ns IS NOT NULL OR d.status <> 'OK') ORDER BY d.other_axes, d.d_model, d.place, d.ordinal;
 
 -- chart: memory
--- title: Memory over sequence length
+-- title: Memory over sequence length, with fitted powers
 -- mark: line
 -- x: seq_len log2
 -- y: bytes log
 -- color: variant
 -- facet: drawing
+-- fit: fitted_bytes
 -- label: missing
 -- column: seq_len | Sequence length
 -- column: bytes | Memory (GB) | bytes>GB | 4
+-- column: fitted_bytes | Fitted (GB) | bytes>GB | 4
 -- column: variant | Variant | text
 -- column: drawing | Of | text
 -- column: missing | Not measured | text
-SELECT seq_len, iif(place = 1, peak_bytes, before_backward_bytes) AS bytes, variant,
-       replace(replace(drawing, 'Forward', 'Peak'), 'Backward', 'Before backward') AS drawing, iif(status = 'OK', NULL, status) AS missing FROM attention_drawn
-WHERE run_id = :run AND (peak_bytes IS NOT NULL OR status <> 'OK') ORDER BY other_axes, d_model, place, ordinal;
+SELECT d.seq_len, iif(d.place = 1, d.peak_bytes, d.before_backward_bytes) AS bytes, exp(f.intercept) * pow(d.seq_len, f.slope) AS fitted_bytes, d.variant,
+       replace(replace(d.drawing, 'Forward', 'Peak'), 'Backward', 'Before backward') AS drawing, iif(d.status = 'OK', NULL, d.status) AS missing
+FROM attention_drawn d LEFT JOIN v_fit f ON f.run_id = d.run_id AND f.kind = 'power' AND f.metric = iif(d.place = 1, 'peak_bytes', 'before_backward_bytes')
+     AND f.variant = d.variant AND f.device = d.device AND f.fixed = json_remove(d.axes, '$.seq_len')
+WHERE d.run_id = :run AND (d.peak_bytes IS NOT NULL OR d.status <> 'OK') ORDER BY d.other_axes, d.d_model, d.place, d.ordinal;
 
 -- chart: speedup
 -- title: Speed-up against vanilla, forward and backward together

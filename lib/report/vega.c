@@ -137,11 +137,13 @@ static struct extent extent_of(const struct pk_chart *c)
 /* The end of the axis of y that leaves room above for texts; NaN where none stand there. */
 static double end_with_room(const struct pk_chart *c, bool from_zero)
 {
-    const double room = 0.35; /* of the length of the axis */
+    const bool upright =
+        has_values(c, PK_CHANNEL_RULE) || has_values(c, PK_CHANNEL_BAND) || c->encoding.mark == PK_MARK_BAR;
+    const double room = upright ? 0.35 : 0.2; /* of the length of the axis */
     const struct extent e = extent_of(c);
-    const enum pk_channel texts = c->encoding.mark == PK_MARK_BAR ? PK_CHANNEL_LABEL : PK_CHANNEL_RULE;
     const double least = from_zero ? 0 : e.least;
-    if (!has_values(c, texts) && !has_values(c, PK_CHANNEL_BAND))
+    if (!has_values(c, PK_CHANNEL_LABEL) && !has_values(c, PK_CHANNEL_RULE) &&
+        !has_values(c, PK_CHANNEL_BAND))
         return NAN;
     return c->encoding.scale[PK_CHANNEL_Y] == PK_SCALE_LINEAR ? e.most + room * (e.most - least)
                                                               : e.most * pow(e.most / e.least, room);
@@ -151,7 +153,7 @@ static double end_with_room(const struct pk_chart *c, bool from_zero)
 
 static json_t *scale_of(const struct pk_chart *c, enum pk_channel channel)
 {
-    enum { BESIDE_RULES = 12 }; /* pixels */
+    enum { BESIDE_POINTS = 8, BESIDE_RULES = 12 }; /* pixels */
     const enum pk_chart_mark mark = c->encoding.mark;
     const enum pk_chart_scale kind = c->encoding.scale[channel];
     const bool from_zero = mark == PK_MARK_BAR || mark == PK_MARK_STACK || mark == PK_MARK_AREA;
@@ -164,8 +166,10 @@ static json_t *scale_of(const struct pk_chart *c, enum pk_channel channel)
         json_object_set_new(scale, "nice", json_false());
     if (channel == PK_CHANNEL_Y && isfinite(end))
         json_object_set_new(scale, "domainMax", pk_json_real(end));
-    if (channel == PK_CHANNEL_X && has_values(c, PK_CHANNEL_RULE))
-        json_object_set_new(scale, "padding", json_integer(BESIDE_RULES));
+    if (channel == PK_CHANNEL_X && mark != PK_MARK_AREA &&
+        (mark != PK_MARK_SPAN || has_values(c, PK_CHANNEL_RULE)))
+        json_object_set_new(scale, "padding",
+                            json_integer(has_values(c, PK_CHANNEL_RULE) ? BESIDE_RULES : BESIDE_POINTS));
     return scale;
 }
 
@@ -175,7 +179,7 @@ static json_t *axis_of(const struct pk_chart *c, enum pk_channel channel)
     const bool is_ordinal = pk_chart_is_ordinal(c, channel);
     const bool slanted = is_ordinal && channel == PK_CHANNEL_X && longest(c, channel) > SHORT;
     const bool doubles = c->encoding.scale[channel] == PK_SCALE_LOG2;
-    json_t *axis = json_pack("{s:b, s:i}", "labelOverlap", !is_ordinal, "labelLimit", 180);
+    json_t *axis = json_pack("{s:b, s:i}", "labelOverlap", !is_ordinal, "labelLimit", 240);
     if (channel == PK_CHANNEL_X)
         json_object_set_new(axis, "labelAngle", json_integer(slanted ? -35 : 0));
     json_t *values = doubles ? distinct(c, channel, TICKS) : NULL;
@@ -314,15 +318,28 @@ static bool has_labels(const struct pk_chart *c, bool marked)
     return false;
 }
 
-/* Texts at marks, or those in the place of a mark that is missing: at the top, in its cell, or upright where the bar would be. */
+/* Series without a point at an x, below each other at the top, to the left of it: they are rather the last ones. */
+static json_t *missing_layer(const struct pk_chart *c)
+{
+    const bool several = has(c, PK_CHANNEL_COLOR);
+    return json_pack("{s:[{s:s}, {s:[{s:s,s:s}], s:[s,s]}, {s:s,s:s}, {s:s,s:s}], s:{s:s, s:s, s:i, s:i}, "
+                     "s:{s:{s:s,s:s}, s:{s:s,s:s,s:n}, s:{s:s}}}",
+                     "transform", "filter", "isValid(datum.t) && !isValid(datum.y)", "window", "op",
+                     "row_number", "as", "line", "groupby", "x", "f", "calculate", "13 * datum.line", "as",
+                     "line", "calculate", several ? "datum.c + ' ' + datum.t" : "datum.t", "as", "t", "mark",
+                     "type", "text", "align", "right", "dx", 6, "fontSize", 11, "encoding", "text", "field",
+                     "t", "type", "nominal", "y", "field", "line", "type", "quantitative", "scale", "color",
+                     "value", "currentColor");
+}
+
+/* Texts at marks, or those in the place of a mark that is missing: in its cell, or upright where the bar would be. */
 static json_t *label_layer(const struct pk_chart *c, bool marked)
 {
     const bool cells = c->encoding.mark == PK_MARK_CELLS, bar = c->encoding.mark == PK_MARK_BAR;
-    json_t *mark =
-        bar ? json_pack("{s:s, s:s, s:s, s:i, s:i, s:i}", "type", "text", "baseline", "middle", "align",
-                        "left", "angle", 270, "dx", 4, "fontSize", 11)
-            : json_pack("{s:s, s:s, s:i, s:i}", "type", "text", "baseline", cells ? "middle" : "bottom", "dy",
-                        cells || !marked ? 0 : -6, "fontSize", 11);
+    json_t *mark = bar ? json_pack("{s:s, s:s, s:s, s:i, s:i, s:i}", "type", "text", "baseline", "middle",
+                                   "align", "left", "angle", 270, "dx", 4, "fontSize", 11)
+                       : json_pack("{s:s, s:s, s:i, s:i}", "type", "text", "baseline",
+                                   cells ? "middle" : "bottom", "dy", cells ? 0 : -6, "fontSize", 11);
     const char *filter =
         cells ? (marked ? "isValid(datum.t) && isValid(datum.c)" : "isValid(datum.t) && !isValid(datum.c)")
               : (marked ? "isValid(datum.t) && isValid(datum.y)" : "isValid(datum.t) && !isValid(datum.y)");
@@ -330,8 +347,6 @@ static json_t *label_layer(const struct pk_chart *c, bool marked)
                                  "value", cells && marked ? "#111" : "currentColor");
     if (bar && !marked)
         json_object_set_new(encoding, "y", json_pack("{s:s}", "value", "height"));
-    else if (!cells && !marked)
-        json_object_set_new(encoding, "y", json_pack("{s:i}", "value", 14));
     else if (!cells)
         json_object_set_new(encoding, "y", position(c, PK_CHANNEL_Y));
     if (bar && marked) /* above the interval */
@@ -437,7 +452,9 @@ static json_t *layers_of(const struct pk_chart *c)
         json_array_append_new(layers, interval_layer(c));
     for (int marked = 0; marked < 2; marked++)
         if (has_labels(c, marked))
-            json_array_append_new(layers, label_layer(c, marked));
+            json_array_append_new(layers, !marked && (mark == PK_MARK_LINE || mark == PK_MARK_POINT)
+                                              ? missing_layer(c)
+                                              : label_layer(c, marked));
     if (has_values(c, PK_CHANNEL_RULE))
         json_array_append_new(layers, rule_layer());
     if (isfinite(c->encoding.guide) && mark != PK_MARK_CELLS)
