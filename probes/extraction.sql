@@ -312,10 +312,108 @@ WHERE a.run_id = :run AND a.setting = :each AND l.invocation = (SELECT min(invoc
   AND l.case_id = (SELECT case_id FROM extraction_all WHERE run_id = :run AND setting = :each AND status = 'ok' ORDER BY variant <> 'pipelined', ordinal LIMIT 1)
 ORDER BY l.layer;
 
--- Findings, in order of worth; a run of several settings names them.
+-- Charts; of several settings each names what differs.
 
 -- view: extraction_named
 SELECT run_id, setting, differing(setting, group_concat(setting, char(10)) OVER (PARTITION BY run_id)) AS which FROM (SELECT DISTINCT run_id, setting FROM extraction_case);
+
+-- chart: stages
+-- title: Time of a batch in each stage
+-- mark: stack
+-- x: variant
+-- y: batch_ns
+-- color: stage
+-- facet: setting
+-- column: variant | Variant | text
+-- column: batch_ns | Batch (ms) | ms | 3
+-- column: stage | Stage | text
+-- column: setting | Setting | text
+-- note: SELECT 'The stages of pipelined overlap: its batch takes little more than the slowest of them, the bound of the table stages.' FROM extraction_bound JOIN extraction_case USING (run_id, case_id)
+--   WHERE run_id = :run AND variant = 'pipelined' LIMIT 1
+SELECT s.variant, s.total_ns / s.batches / s.parallel AS batch_ns, s.stage, coalesce(nullif(trim(w.which, ' ()'), ''), s.setting) AS setting
+FROM extraction_stage s JOIN extraction_case c USING (run_id, case_id) JOIN extraction_named w ON w.run_id = s.run_id AND w.setting = s.setting
+WHERE s.run_id = :run AND c.status = 'ok' AND s.parallel IS NOT NULL AND s.total_ns IS NOT NULL
+ORDER BY min(s.ordinal) OVER (PARTITION BY s.setting), s.ordinal, s.row;
+
+-- chart: codecs
+-- title: What each codec saves over its speed
+-- mark: point
+-- x: bytes_per_s log
+-- y: raw_per_stored
+-- color: codec
+-- facet: variant
+-- column: bytes_per_s | Raw bytes filtered and compressed (GB/s) | GB/s | 3
+-- column: raw_per_stored | Raw / stored | x | 3
+-- column: codec | Codec | text
+-- column: variant | Variant | text
+-- note: SELECT 'Speed: of one thread, at work beside the forward pass.' FROM v_case WHERE run_id = :run AND experiment = 'extraction' AND axes ->> 'codec' <> 'none' LIMIT 1
+SELECT e.raw_bytes * 1e9 / (e.filter_ns + e.compress_ns) AS bytes_per_s, e.raw_bytes * 1.0 / e.stored_bytes AS raw_per_stored,
+       c.axes ->> 'codec' || iif(c.axes ->> 'byte_filter' = 'none', '', ' after ' || (c.axes ->> 'byte_filter')) AS codec, e.variant || ', ' || (c.axes ->> 'dtype') AS variant
+FROM extraction_case e JOIN v_case c USING (run_id, case_id)
+WHERE e.run_id = :run AND e.status = 'ok' AND c.axes ->> 'codec' <> 'none' AND e.stored_bytes > 0 AND e.filter_ns + e.compress_ns > 0
+ORDER BY e.ordinal;
+
+-- chart: overlap
+-- title: Overlap: when the slowest stage of pipelined is at work
+-- mark: stack
+-- x: setting
+-- y: time_ns
+-- color: part
+-- column: setting | Setting | text
+-- column: time_ns | Time of a pass (ms) | ms | 3
+-- column: part | Part | text
+SELECT coalesce(nullif(trim(w.which, ' ()'), ''), a.slowest || ' is the slowest') AS setting, p.column1 AS part,
+       CASE p.column1 WHEN 'drain' THEN o.drain_ns WHEN 'fill' THEN o.fill_ns WHEN 'at work' THEN o.efficiency * (a.extract_ns - o.fill_ns - o.drain_ns)
+            ELSE (1 - o.efficiency) * (a.extract_ns - o.fill_ns - o.drain_ns) END AS time_ns
+FROM extraction_all a JOIN extraction_overlap o USING (run_id, case_id) JOIN extraction_named w ON w.run_id = a.run_id AND w.setting = a.setting
+JOIN (VALUES ('drain'), ('waits'), ('at work'), ('fill')) p
+WHERE a.run_id = :run AND a.status = 'ok' ORDER BY a.ordinal, instr('fill, at work, waits, drain', p.column1) DESC;
+
+-- chart: batches
+-- title: Batches of the first pass, with the steady time
+-- mark: line
+-- x: batch
+-- y: batch_ns log
+-- color: variant
+-- facet: setting
+-- fit: steady_ns
+-- rule: steady
+-- column: batch | Batch
+-- column: batch_ns | Time (ms) | ms | 3
+-- column: steady_ns | Steady (ms) | ms | 3
+-- column: variant | Variant | text
+-- column: setting | Setting | text
+-- column: steady | Warm-up | text
+-- note: SELECT 'Of the first process. Dashed: a steady batch of the median process.' FROM extraction_batch WHERE run_id = :run LIMIT 1
+SELECT b.batch, b.value AS batch_ns, b.steady_ns, b.variant, coalesce(nullif(trim(w.which, ' ()'), ''), b.setting) AS setting,
+       iif(b.batch = b.steady_first AND b.batch > 1, 'steady: ' || b.variant, NULL) AS steady
+FROM (SELECT a.variant, a.setting, a.ordinal, a.steady_ns, a.steady_first, s.value,
+             row_number() OVER (PARTITION BY s.case_id ORDER BY s.ordinal, s.instance) AS batch
+      FROM extraction_all a JOIN v_sample s ON s.case_id = a.case_id AND s.metric = 'batch_ns' AND s.pass = 'timing'
+      WHERE a.run_id = :run AND (s.ordinal = 0 OR a.plans IS NULL) AND coalesce(s.rank, 0) = 0
+        AND s.invocation = (SELECT min(invocation) FROM v_slice l WHERE l.case_id = a.case_id AND l.pass = 'timing' AND l.status = 'ok')) b
+JOIN extraction_named w ON w.run_id = :run AND w.setting = b.setting
+WHERE b.batch <= 100 ORDER BY min(b.ordinal) OVER (PARTITION BY b.setting), b.ordinal, b.batch;
+
+-- chart: projection
+-- title: Projection to 8,000 samples, extrapolated
+-- mark: bar
+-- x: variant
+-- y: projected_ns
+-- interval: low_ns high_ns
+-- color: hosts
+-- facet: setting
+-- column: variant | Variant | text
+-- column: projected_ns | Time (s) | s | 2
+-- column: low_ns | From (s) | s | 2
+-- column: high_ns | To (s) | s | 2
+-- column: hosts | Hosts | text
+-- column: setting | Setting | text
+SELECT p.variant, p.projected_ns, p.projected_low_ns AS low_ns, p.projected_high_ns AS high_ns, plural(p.hosts, 'host') AS hosts, coalesce(nullif(trim(w.which, ' ()'), ''), p.setting) AS setting
+FROM extraction_projection p JOIN extraction_named w USING (run_id, setting) WHERE p.run_id = :run
+ORDER BY min(p.ordinal) OVER (PARTITION BY p.setting), p.ordinal, p.hosts;
+
+-- Findings, in order of worth; a run of several settings names them.
 
 -- finding: speedup
 SELECT speedup_text(variant, 'sequential', base_ns / extract_ns, base_low_ns / extract_high_ns, base_high_ns / extract_low_ns) || ' for ' || plural(samples, 'sample') || which || '.' AS sentence
