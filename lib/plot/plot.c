@@ -73,8 +73,11 @@ static void read_rows(struct pk_drawing *d)
             pk_plot_take(across ? &d->x : &d->y, pk_chart_number(d->c, row, end));
     }
     pk_plot_take(across ? &d->x : &d->y, d->c->encoding.guide);
-    if (d->c->at[PK_CHANNEL_BAND] != (size_t)PK_CHART_NONE)
-        pk_plot_take(&d->y, 1.1 * d->y.hi); /* their names stand above */
+    const bool named = d->c->encoding.key[PK_CHANNEL_BAND] || d->c->encoding.key[PK_CHANNEL_RULE];
+    const bool is_log = d->y.kind == PK_SCALE_LOG || d->y.kind == PK_SCALE_LOG2;
+    if (named && !across) /* their texts stand above */
+        pk_plot_take(&d->y,
+                     is_log ? d->y.hi * pow(d->y.hi / d->y.lo, 0.15) : d->y.hi + 0.15 * (d->y.hi - d->y.lo));
 }
 
 static void (*const draw[PK_MARKS])(struct pk_drawing *d) = {

@@ -56,9 +56,11 @@ static void put_picture(struct pk_page *p, const struct pk_chart *c)
         pk_html(p->f, "<p class=\"note\">% %</p>\n", err.what, err.why);
 }
 
-static enum pk_code put_chart(struct pk_page *p, const struct pk_chart *c, struct pk_err *err)
+enum pk_code pk_page_chart(struct pk_page *p, const struct pk_chart *c, struct pk_err *err)
 {
     size_t drawn;
+    if (!c->rows.n)
+        return PK_OK;
     json_t *spec = pk_page_spec(c, &drawn);
     pk_html(p->f, "<figure>\n<figcaption>%</figcaption>\n<div class=\"chart\" data-chart=\"%\"></div>\n",
             c->title, pk_printf(p->a, "%zu", json_array_size(p->charts)));
@@ -85,14 +87,14 @@ static enum pk_code put_charts(struct pk_page *p, const struct pk_page_run *run,
     if (pk_charts_read(run->store, text, name, &param, 1, p->a, &v, &n, err))
         return err->code;
     for (size_t i = 0; i < n; i++)
-        if (put_chart(p, &v[i], err))
+        if (pk_page_chart(p, &v[i], err))
             return err->code;
     return PK_OK;
 }
 
 enum pk_code pk_page_charts(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err)
 {
-    static const char *const general[] = {"gate_verdicts", "memory_over_time", "samples"};
+    static const char *const general[] = {"gate_verdicts", "roofline", "memory_over_time", "samples"};
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows experiments;
     if (pk_page_query(run, "experiments", &a, &experiments, err))

@@ -36,7 +36,9 @@ struct pk_out *pk_page_out(struct pk_page_tables *t);
 enum pk_code pk_page_run_section(struct pk_page *p, const struct pk_page_run *run,
                                  struct pk_err *err) PK_MUST_CHECK;
 
-/* charts.c: those of a run's experiments, then those that every run has. */
+/* charts.c: a chart with its rows beneath; nothing where there are none. */
+enum pk_code pk_page_chart(struct pk_page *p, const struct pk_chart *c, struct pk_err *err) PK_MUST_CHECK;
+/* Those of a run's experiments, then those that every run has. */
 enum pk_code pk_page_charts(struct pk_page *p, const struct pk_page_run *run,
                             struct pk_err *err) PK_MUST_CHECK;
 

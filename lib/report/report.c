@@ -103,22 +103,31 @@ static enum pk_code put_runs(struct pk_page *p, struct pk_err *err)
     return PK_OK;
 }
 
-static enum pk_code put_comparison(struct pk_page *p, struct pk_err *err)
+static enum pk_code put_compared(struct pk_page *p, struct pk_err *err)
 {
     const struct pk_page_options *r = p->report;
     struct pk_err late;
-    pk_html(p->f, "<section id=\"comparison\">\n<h2>% compared with %</h2>\n", r->runs[r->n - 1].name,
-            r->runs[0].name);
-    if (!r->comparison) {
-        pk_html(p->f, "<p class=\"note\">Not compared: %</p>\n</section>\n", r->unlike);
-        return PK_OK;
-    }
     struct pk_page_tables t = {.page = p};
     struct pk_out *out = pk_page_out(&t);
     const enum pk_code code = r->comparison->print(r->comparison->user, out, err);
     const enum pk_code closed = pk_out_close(out, code ? &late : err);
-    pk_html(p->f, "</section>\n");
     return code ? code : closed;
+}
+
+static enum pk_code put_comparison(struct pk_page *p, struct pk_err *err)
+{
+    const struct pk_page_options *r = p->report;
+    pk_html(p->f, "<section id=\"comparison\">\n<h2>% compared with %</h2>\n", r->runs[r->n - 1].name,
+            r->runs[0].name);
+    if (!r->comparison)
+        pk_html(p->f, "<p class=\"note\">Not compared: %</p>\n", r->unlike);
+    else if (put_compared(p, err))
+        return err->code;
+    for (size_t i = 0; i < r->n_charts; i++)
+        if (pk_page_chart(p, &r->charts[i], err))
+            return err->code;
+    pk_html(p->f, "</section>\n");
+    return PK_OK;
 }
 
 static enum pk_code put_page(struct pk_page *p, struct pk_err *err)

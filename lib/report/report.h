@@ -8,6 +8,7 @@
 #include "store/store.h"
 
 struct pk_printed; /* out/output/output.h */
+struct pk_chart;   /* store/table/chart.h */
 
 /* Of more runs than this, the first and the newest stand in full, the others as rows of a table. */
 enum { PK_PAGE_RUNS = 4 };
@@ -23,8 +24,10 @@ struct pk_page_options {
     size_t n;
     const struct pk_printed *comparison; /* of the first run with the last one; NULL = none */
     const char *unlike;                  /* why there is none, of several runs; NULL */
-    const char *command;                 /* that makes this page again */
-    const volatile int *stop_flag;       /* NULL = nothing ends it */
+    const struct pk_chart *charts;       /* of the runs together: their comparison, their history */
+    size_t n_charts;
+    const char *command;           /* that makes this page again */
+    const volatile int *stop_flag; /* NULL = nothing ends it */
 };
 
 /* Writes the page. An error of the stream is the caller's to see (ferror). */

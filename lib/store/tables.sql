@@ -367,6 +367,34 @@ JOIN (SELECT l.case_id, typeof(r.settings ->> 'counters') = 'text' AS counting, 
       FROM v_case_level l JOIN v_run r ON r.run_id = l.run_id) m ON m.case_id = w.case_id;
 
 -- Of runs that counted: what is declared alone is in the experiment's own tables, as % of floor.
+-- chart: roofline
+-- title: Roofline: FLOP/s over FLOPs per byte
+-- mark: point
+-- x: intensity log
+-- y: flops_per_s log
+-- color: series
+-- facet: region
+-- fit: attainable_flops_per_s
+-- column: intensity | FLOP/byte | | 2
+-- column: flops_per_s | Reached (GFLOP/s) | GFLOP/s | 3
+-- column: attainable_flops_per_s | Attainable (GFLOP/s) | GFLOP/s | 3
+-- column: series | Variant | text
+-- column: region | Region | text
+-- note: SELECT 'Roofs, dashed: the lower of the fp32 rate and intensity × bandwidth of the levels of memory in which cases live, as measured on this device. Regions with the most FLOPs.'
+--   FROM roofline WHERE run_id = :run AND flops > 0 LIMIT 1
+WITH point AS (SELECT r.*, count(*) FILTER (WHERE r.region <> 'iteration') OVER () AS parts FROM roofline r WHERE r.run_id = :run AND r.intensity > 0 AND r.flops_per_s > 0),
+shown AS (SELECT region, max(flops) AS flops FROM point WHERE region <> 'iteration' OR parts = 0 GROUP BY region ORDER BY max(flops) DESC LIMIT 3),
+ends AS (SELECT min(intensity) / 2 AS low, 2 * max(intensity) AS high FROM point JOIN shown USING (region)),
+roof AS (SELECT DISTINCT l.level, l.place, l.bytes_per_s, k.value AS flops_per_s
+         FROM point p JOIN v_run r ON r.run_id = p.run_id
+         JOIN v_level l ON l.run_id = p.run_id AND l.device = coalesce(r.settings ->> 'ceilings_of', p.device) AND l.level = p.lives_in
+         JOIN v_ceiling k ON k.run_id = p.run_id AND k.device = l.device AND k.key = 'fp32_flops_per_s')
+SELECT intensity, flops_per_s, attainable_flops_per_s, series, region
+FROM (SELECT p.intensity, p.flops_per_s, NULL AS attainable_flops_per_s, p.variant AS series, p.region, s.flops, 0 AS place, p.ordinal FROM point p JOIN shown s USING (region)
+      UNION ALL SELECT x.value, NULL, min(r.flops_per_s, x.value * r.bytes_per_s), 'roof of ' || r.level, s.region, s.flops, 1, r.place
+      FROM roof r JOIN shown s JOIN ends e, json_each(json_array(e.low, min(max(r.flops_per_s / r.bytes_per_s, e.low), e.high), e.high)) x)
+ORDER BY place, flops DESC, ordinal, intensity;
+
 -- table: roofline
 -- title: Roofline
 -- column: variant | Variant | text

@@ -1,4 +1,4 @@
-/* Plot: the first series of a history over their runs, drawn with characters. */
+/* Plot: the first series of a history over their runs, with their change points, levels and thresholds: as a chart, or drawn. */
 #include "judge/history/history.h"
 #include "judge/report/report.h"
 
@@ -8,7 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { RUN, VALUE, LOW, HIGH, SERIES, COLUMNS, SERIES_MOST = 6 };
+enum { RUN, VALUE, LOW, HIGH, SERIES, LEVEL, STEP, COLUMNS, SERIES_MOST = 6 };
+
+static const char *const names[COLUMNS] = {"run", "value", "low", "high", "series", "level", "step"};
 
 /* Whether a series is drawn with the first: one metric, one setup. */
 static bool is_beside(const struct pk_history_series *first, const struct pk_history_series *s)
@@ -16,62 +18,156 @@ static bool is_beside(const struct pk_history_series *first, const struct pk_his
     return strcmp(first->newest->metric, s->newest->metric) == 0 && first->setup == s->setup;
 }
 
-static void put_point(struct pk_cell *to, const struct pk_history_point *p, const char *run,
-                      const char *series)
+/* The median of the level that a point belongs to; NaN where there are no levels. */
+static double level_at(const struct pk_history_series *s, size_t point)
 {
-    to[RUN] = pk_cell_text(run);
-    to[VALUE] = pk_cell_real(p->f->median);
-    to[LOW] = pk_cell_real(p->f->median * (1 - p->uncertainty));
-    to[HIGH] = pk_cell_real(p->f->median * (1 + p->uncertainty));
+    double level = s->n_steps ? s->steps[0].before : NAN;
+    for (size_t i = 0; i < s->n_steps; i++)
+        level = point >= s->steps[i].at ? s->steps[i].after : level;
+    return level;
+}
+
+/* The change at a point; 0 where there is none, or it has no ratio. */
+static double step_at(const struct pk_history_series *s, size_t run)
+{
+    for (size_t i = 0; i < s->n_steps; i++)
+        if (s->points[s->steps[i].at].run == run && isfinite(s->steps[i].change))
+            return s->steps[i].change;
+    return 0;
+}
+
+/* What stands at a run, of all series that change there, with the first of them; NULL = nothing. */
+static const char *step_text(const struct pk_history *h, const struct pk_history_series *s, size_t run,
+                             struct pk_arena *a)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < h->n; i++) {
+        if (!is_beside(&h->v[0], &h->v[i]) || step_at(&h->v[i], run) == 0)
+            continue;
+        if (!n++ && &h->v[i] != s)
+            return NULL;
+    }
+    return n > 1 ? pk_printf(a, "%zu cases, %+.1f %% …", n, 100 * step_at(s, run))
+           : n   ? pk_printf(a, "%+.1f %%", 100 * step_at(s, run))
+                 : NULL;
+}
+
+/* A row of the chart; values that are not finite are not there. */
+static struct pk_cell *add_row(struct pk_chart *c, struct pk_cell *cells, const struct pk_history_run *run,
+                               const char *series, struct pk_arena *a)
+{
+    struct pk_cell *to = &cells[c->rows.n++ * COLUMNS];
+    memset(to, 0, COLUMNS * sizeof *to);
+    to[RUN] = pk_cell_text(pk_printf(a, "%lld", (long long)run->facts.run_id));
     to[SERIES] = pk_cell_text(series);
+    return to;
 }
 
 /* The points of one series behind those that there are, and its change points as a note. */
-static void add_series(struct pk_chart *c, struct pk_cell *cells, const struct pk_history_series *s,
-                       const struct pk_history_run *runs, double min_effect, struct pk_arena *a)
+static void add_series(struct pk_chart *c, struct pk_cell *cells, const struct pk_history *h,
+                       const struct pk_history_series *s, const struct pk_history_view *view,
+                       struct pk_arena *a)
 {
     const char *name = pk_printf(a, "%s%s%s", s->newest->variant, *s->place ? " " : "", s->place);
     for (size_t i = 0; i < s->n; i++) {
-        const char *run = pk_printf(a, "%lld", (long long)runs[s->points[i].run].facts.run_id);
-        put_point(&cells[c->rows.n++ * COLUMNS], &s->points[i], run, name);
+        const struct pk_history_point *p = &s->points[i];
+        struct pk_cell *to = add_row(c, cells, &view->runs[p->run], name, a);
+        const char *step = step_text(h, s, p->run, a);
+        to[VALUE] = pk_cell_real(p->f->median);
+        to[LOW] = pk_cell_real(p->f->median * (1 - p->uncertainty));
+        to[HIGH] = pk_cell_real(p->f->median * (1 + p->uncertainty));
+        to[LEVEL] = pk_cell_real(level_at(s, i));
+        if (step)
+            to[STEP] = pk_cell_text(step);
     }
     if (s->n_steps)
-        c->notes[c->n_notes++] = pk_printf(a, "%s: %s.", name, pk_history_words(s, runs, min_effect, a));
+        c->notes[c->n_notes++] =
+            pk_printf(a, "%s: %s.", name, pk_history_words(s, view->runs, view->min_effect, a));
+}
+
+/* How far the last level of the first series may change without counting. */
+static void add_thresholds(struct pk_chart *c, struct pk_cell *cells, const struct pk_history_series *s,
+                           const struct pk_history_view *view, struct pk_arena *a)
+{
+    for (int side = -1; side <= 1 && s->n_steps; side += 2)
+        for (size_t i = s->steps[s->n_steps - 1].at; i < s->n; i++)
+            add_row(c, cells, &view->runs[s->points[i].run],
+                    pk_printf(a, "threshold, %+g %%", 100 * side * view->min_effect), a)[LEVEL] =
+                pk_cell_real(s->steps[s->n_steps - 1].after * (1 + side * view->min_effect));
+}
+
+static struct pk_column *columns_of(const struct pk_figures *f, struct pk_arena *a)
+{
+    struct pk_column *v = pk_new_n(a, struct pk_column, COLUMNS);
+    v[RUN] = (struct pk_column){.key = "run", .heading = "Run", .left = true};
+    v[VALUE] = (struct pk_column){.key = "value", .heading = f->metric};
+    v[SERIES] = (struct pk_column){.key = "series", .heading = "Case", .left = true};
+    v[STEP] = (struct pk_column){.key = "step", .heading = "Change point", .left = true};
+    pk_value_column(&v[VALUE], f->unit, f->median, a);
+    v[LOW] = v[HIGH] = v[LEVEL] = v[VALUE];
+    v[LOW].heading = "From", v[HIGH].heading = "To", v[LEVEL].heading = "Level";
+    return v;
+}
+
+enum pk_code pk_history_chart(const struct pk_history *h, const struct pk_history_view *view,
+                              struct pk_arena *a, struct pk_chart *c, struct pk_err *err)
+{
+    size_t n = 0, drawn = 0;
+    for (size_t i = 0; i < h->n; i++)
+        n += h->v[i].n;
+    struct pk_cell *cells = pk_new_n(a, struct pk_cell, 3 * n * COLUMNS + 1);
+    *c = (struct pk_chart){.name = "history",
+                           .title = "Median over runs",
+                           .encoding = {.mark = PK_MARK_LINE,
+                                        .key = {[PK_CHANNEL_X] = "run",
+                                                [PK_CHANNEL_Y] = "value",
+                                                [PK_CHANNEL_LOW] = "low",
+                                                [PK_CHANNEL_HIGH] = "high",
+                                                [PK_CHANNEL_COLOR] = "series",
+                                                [PK_CHANNEL_FIT] = "level",
+                                                [PK_CHANNEL_RULE] = "step"},
+                                        .scale = {[PK_CHANNEL_X] = PK_SCALE_ORDINAL},
+                                        .guide = NAN},
+                           .rows = {0, COLUMNS, names, cells},
+                           .notes = pk_new_n(a, const char *, SERIES_MOST)};
+    if (!n)
+        return PK_OK;
+    c->columns = columns_of(h->v[0].newest, a);
+    for (size_t i = 0; i < h->n && drawn < SERIES_MOST; i++)
+        if (is_beside(&h->v[0], &h->v[i]) && ++drawn)
+            add_series(c, cells, h, &h->v[i], view, a);
+    add_thresholds(c, cells, &h->v[0], view, a);
+    return pk_chart_columns(c, err);
 }
 
 enum pk_code pk_history_plot(struct pk_out *out, const struct pk_history *h,
                              const struct pk_history_view *view, struct pk_arena *a, struct pk_err *err)
 {
-    static const char *const names[] = {"run", "value", "low", "high", "series"};
-    size_t n = 0, drawn = 0;
-    for (size_t i = 0; i < h->n; i++)
-        n += h->v[i].n;
-    if (!pk_out_plots(out) || !n)
+    struct pk_chart c;
+    if (!pk_out_plots(out))
         return PK_OK;
-    const struct pk_figures *f = h->v[0].newest;
-    struct pk_column columns[COLUMNS] = {[RUN] = {.key = "run", .heading = "Run", .left = true},
-                                         [VALUE] = {.key = "value", .heading = f->metric},
-                                         [SERIES] = {.key = "series", .heading = "Case", .left = true}};
-    pk_value_column(&columns[VALUE], f->unit, f->median, a);
-    columns[LOW] = columns[HIGH] = columns[VALUE];
-    struct pk_cell *cells = pk_new_n(a, struct pk_cell, n * COLUMNS);
-    struct pk_chart c = {.name = "history",
-                         .title = "Median over runs",
-                         .encoding = {.mark = PK_MARK_LINE,
-                                      .key = {[PK_CHANNEL_X] = "run",
-                                              [PK_CHANNEL_Y] = "value",
-                                              [PK_CHANNEL_LOW] = "low",
-                                              [PK_CHANNEL_HIGH] = "high",
-                                              [PK_CHANNEL_COLOR] = "series"},
-                                      .scale = {[PK_CHANNEL_X] = PK_SCALE_ORDINAL},
-                                      .guide = NAN},
-                         .columns = columns,
-                         .rows = {0, COLUMNS, names, cells},
-                         .notes = pk_new_n(a, const char *, SERIES_MOST)};
-    if (pk_chart_columns(&c, err))
+    if (pk_history_chart(h, view, a, &c, err))
         return err->code;
-    for (size_t i = 0; i < h->n && drawn < SERIES_MOST; i++)
-        if (is_beside(&h->v[0], &h->v[i]) && ++drawn)
-            add_series(&c, cells, &h->v[i], view->runs, view->min_effect, a);
-    return pk_plot_print(&c, out, err);
+    return c.rows.n ? pk_plot_print(&c, out, err) : PK_OK;
+}
+
+enum pk_code pk_history_chart_of(struct pk_store *s, const int64_t *ids, size_t n, struct pk_arena *a,
+                                 struct pk_chart *c, struct pk_err *err)
+{
+    const struct pk_history_options all = {.min_effect = PK_HISTORY_MIN_EFFECT};
+    struct pk_history_run *runs;
+    struct pk_run_facts facts;
+    struct pk_history h;
+    *c = (struct pk_chart){0};
+    if (pk_store_run_facts(s, ids[0], a, &facts, err))
+        return err->code;
+    const struct pk_run_wanted wanted = {.experiment = facts.experiment};
+    enum pk_code code = pk_history_read(s, &wanted, ids, n, a, &runs, err);
+    if (!code)
+        code = pk_history_make(runs, n, facts.experiment, &all, a, &h, err);
+    if (code)
+        return code == PK_E_NOTHING ? PK_OK : code;
+    const struct pk_history_view view = {
+        .runs = runs, .experiment = facts.experiment, .min_effect = all.min_effect};
+    return pk_history_chart(&h, &view, a, c, err);
 }

@@ -31,29 +31,48 @@ static void put_row(struct pk_cell *to, const struct pk_compared *r, struct pk_a
     to[VERDICT] = pk_cell_text(r->judged ? pk_verdict_name(r->decision.verdict) : "not judged");
 }
 
+static bool is_drawn(const struct pk_compared *r)
+{
+    return !r->hidden && isfinite(r->ratio.ratio);
+}
+
+enum pk_code pk_compare_chart(const struct pk_comparison *c, size_t most, struct pk_arena *a,
+                              struct pk_chart *chart, struct pk_err *err)
+{
+    static const char *const names[] = {"name", "ratio", "ratio_low", "ratio_high", "verdict"};
+    struct pk_cell *cells = pk_new_n(a, struct pk_cell, c->n * COLUMNS + 1);
+    size_t n = 0, place = 0;
+    *chart = (struct pk_chart){.name = "comparison",
+                               .title = "New against base",
+                               .encoding = {.mark = PK_MARK_RANGE,
+                                            .key = {[PK_CHANNEL_X] = "ratio",
+                                                    [PK_CHANNEL_Y] = "name",
+                                                    [PK_CHANNEL_LOW] = "ratio_low",
+                                                    [PK_CHANNEL_HIGH] = "ratio_high",
+                                                    [PK_CHANNEL_COLOR] = "verdict"},
+                                            .scale = {[PK_CHANNEL_X] = PK_SCALE_LOG},
+                                            .guide = 1},
+                               .columns = columns,
+                               .rows = {0, COLUMNS, names, cells},
+                               .notes = pk_new(a, const char *)};
+    for (size_t i = 0; i < c->n; i++)
+        n += is_drawn(&c->v[i]);
+    for (size_t i = 0; i < c->n; i++) { /* of too many both ends: they are the largest changes */
+        const bool in_middle = place >= most - most / 2 && place + most / 2 < n;
+        if (is_drawn(&c->v[i]) && (place++, n <= most || !in_middle))
+            put_row(&cells[chart->rows.n++ * COLUMNS], &c->v[i], a);
+    }
+    if (n > most)
+        chart->notes[chart->n_notes++] =
+            pk_printf(a, "Of %zu rows the %zu slowest and the %zu fastest.", n, most - most / 2, most / 2);
+    return pk_chart_columns(chart, err);
+}
+
 enum pk_code pk_compare_plot(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a,
                              struct pk_err *err)
 {
-    static const char *const names[] = {"name", "ratio", "ratio_low", "ratio_high", "verdict"};
+    struct pk_chart chart;
     if (!pk_out_plots(out))
         return PK_OK;
-    struct pk_cell *cells = pk_new_n(a, struct pk_cell, c->n * COLUMNS + 1);
-    struct pk_chart chart = {.name = "comparison",
-                             .title = "New against base",
-                             .encoding = {.mark = PK_MARK_RANGE,
-                                          .key = {[PK_CHANNEL_X] = "ratio",
-                                                  [PK_CHANNEL_Y] = "name",
-                                                  [PK_CHANNEL_LOW] = "ratio_low",
-                                                  [PK_CHANNEL_HIGH] = "ratio_high",
-                                                  [PK_CHANNEL_COLOR] = "verdict"},
-                                          .scale = {[PK_CHANNEL_X] = PK_SCALE_LOG},
-                                          .guide = 1},
-                             .columns = columns,
-                             .rows = {0, COLUMNS, names, cells}};
-    if (pk_chart_columns(&chart, err))
-        return err->code;
-    for (size_t i = 0; i < c->n; i++)
-        if (!c->v[i].hidden && isfinite(c->v[i].ratio.ratio))
-            put_row(&cells[chart.rows.n++ * COLUMNS], &c->v[i], a);
-    return pk_plot_print(&chart, out, err);
+    return pk_compare_chart(c, SIZE_MAX, a, &chart, err) ? err->code : pk_plot_print(&chart, out, err);
 }

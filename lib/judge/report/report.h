@@ -68,7 +68,12 @@ const char *pk_key_tail(const char *unit, struct pk_arena *a);
  * of the table, which is to keep its digits. */
 void pk_value_column(struct pk_column *col, const char *unit, double least, struct pk_arena *a);
 
-/* plot.c: draws the ratios of a comparison with their intervals, where a drawing is wanted (pk_out_plots). */
+struct pk_chart; /* store/table/chart.h */
+
+/* plot.c: the ratios of a comparison with their intervals, at most so many rows (SIZE_MAX: all); no rows where nothing has a ratio. */
+enum pk_code pk_compare_chart(const struct pk_comparison *c, size_t most, struct pk_arena *a,
+                              struct pk_chart *chart, struct pk_err *err) PK_MUST_CHECK;
+/* Draws them of a comparison with their intervals, where a drawing is wanted (pk_out_plots). */
 enum pk_code pk_compare_plot(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a,
                              struct pk_err *err) PK_MUST_CHECK;
 
