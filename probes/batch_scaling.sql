@@ -314,28 +314,28 @@ WHERE r.run_id = :run AND r.setting = :each ORDER BY r.ordinal, r.place;
 SELECT run_id, setting, differing(setting, group_concat(setting, char(10)) OVER (PARTITION BY run_id)) AS which FROM (SELECT DISTINCT run_id, setting FROM batch_case);
 
 -- chart: throughput
--- title: Tokens per second over the batch size, with the fitted line or hinge
+-- title: Thousand tokens per second over the batch size, with the fitted line or hinge
 -- mark: line
 -- x: batch log2
--- y: tokens_per_s
+-- y: ktokens_per_s
 -- interval: low_per_s high_per_s
 -- color: variant
 -- facet: setting
 -- fit: fitted_per_s
 -- rule: choice
 -- column: batch | Batch size
--- column: tokens_per_s | Tokens/s | | 0
--- column: low_per_s | From | | 0
--- column: high_per_s | To | | 0
--- column: fitted_per_s | Fitted | | 0
+-- column: ktokens_per_s | K tokens/s | | 2
+-- column: low_per_s | From | | 2
+-- column: high_per_s | To | | 2
+-- column: fitted_per_s | Fitted | | 2
 -- column: variant | Variant | text
 -- column: setting | Setting | text
 -- column: choice | Best | text
 -- note: SELECT 'Dashed: a micro-step takes the larger of a launch floor and a + b * batch (or only the latter), whichever fits better; table step has the figures.'
 --   FROM batch_chosen WHERE run_id = :run LIMIT 1
-SELECT d.batch, d.tokens_per_s, d.low_per_s, d.high_per_s, d.fitted_per_s, d.variant, coalesce(nullif(trim(w.which, ' ()'), ''), d.setting) AS setting, d.choice
-FROM (SELECT c.setting, c.ordinal, c.batch, c.tokens_per_s, c.trained_tokens * 1e9 / c.training_high_ns AS low_per_s, c.trained_tokens * 1e9 / c.training_low_ns AS high_per_s,
-             c.trained_tokens * 1e9 / c.micro_steps / max(coalesce(f.floor_ns, 0), f.a + f.b * c.batch) AS fitted_per_s, c.variant, NULL AS choice
+SELECT d.batch, d.ktokens_per_s, d.low_per_s, d.high_per_s, d.fitted_per_s, d.variant, coalesce(nullif(trim(w.which, ' ()'), ''), d.setting) AS setting, d.choice
+FROM (SELECT c.setting, c.ordinal, c.batch, c.tokens_per_s / 1e3 AS ktokens_per_s, c.trained_tokens * 1e6 / c.training_high_ns AS low_per_s, c.trained_tokens * 1e6 / c.training_low_ns AS high_per_s,
+             c.trained_tokens * 1e6 / c.micro_steps / max(coalesce(f.floor_ns, 0), f.a + f.b * c.batch) AS fitted_per_s, c.variant, NULL AS choice
       FROM batch_derived c LEFT JOIN (SELECT *, row_number() OVER (PARTITION BY run_id, setting ORDER BY r2 DESC) AS place FROM batch_chosen) f
            ON f.run_id = c.run_id AND f.setting = c.setting AND f.place = 1
       WHERE c.run_id = :run AND c.tokens_per_s IS NOT NULL

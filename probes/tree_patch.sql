@@ -553,10 +553,10 @@ ORDER BY op, min(ordinal) OVER (PARTITION BY other_axes), parameters, ordinal;
 -- facet: matcher
 -- fit: fitted_ns
 -- column: leaves | Leaves
--- column: tree_op_ns | Tree op (µs) | us | 4
--- column: low_ns | From (µs) | us | 4
--- column: high_ns | To (µs) | us | 4
--- column: fitted_ns | Fitted (µs) | us | 4
+-- column: tree_op_ns | Tree op (ns) | ns | 1
+-- column: low_ns | From (ns) | ns | 1
+-- column: high_ns | To (ns) | ns | 1
+-- column: fitted_ns | Fitted (ns) | ns | 1
 -- column: variant | Variant | text
 -- column: matcher | Matcher | text
 -- note: SELECT 'Fitted, in ns per leaf: ' || group_concat(printf('%s %.2f (%.2f to %.2f)', series, slope, slope_low, slope_high), ', ') || '.'
@@ -621,10 +621,10 @@ ORDER BY c.weights, min(c.ordinal) OVER (PARTITION BY c.other_axes), c.leaves, c
 -- facet: config
 -- fit: fitted_ns
 -- column: targets | Patches
--- column: tree_op_ns | Tree op (µs) | us | 4
--- column: low_ns | From (µs) | us | 4
--- column: high_ns | To (µs) | us | 4
--- column: fitted_ns | Fitted (µs) | us | 4
+-- column: tree_op_ns | Tree op (ns) | ns | 1
+-- column: low_ns | From (ns) | ns | 1
+-- column: high_ns | To (ns) | ns | 1
+-- column: fitted_ns | Fitted (ns) | ns | 1
 -- column: variant | Variant | text
 -- column: config | Config | text
 -- note: SELECT 'A pass over the whole tree for each patch grows in proportion to their number, one traversal for all does not grow.'

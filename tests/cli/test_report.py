@@ -1,5 +1,6 @@
 """`report`: what a page has, that it is whole and loads nothing, that what was recorded is data; its charts in Vega-Lite and in a browser."""
 import base64
+import collections
 import hashlib
 import html
 import html.parser
@@ -257,37 +258,97 @@ def test_bad_input(perfkit):
     assert list(perfkit.cwd.glob("*.html")) == []
 
 
-# --- charts: as Vega-Lite compiles them, and in a browser ---
+# --- charts of every experiment: as Vega-Lite compiles them, in a browser, and with characters ---
 
-ROLES = {"point": "point", "bar": "bar", "rect": "rect mark"}  # what Vega calls the marks of a main layer
+QUICK = ("--invocations", "3", "--min-samples", "3", "--min-time", "0s", "--max-time", "5ms")
+MEASURED = {  # what has rows for every chart of its experiment, in a second or two each
+    "attention-scaling": "-a d_model=16,64 -a seq_len=256,1024,4096 -v vanilla,flash --memory-limit 300MiB",
+    "tree-patch": "-a layers=1,2,3 -a hidden=64 -a patches=1,2,0 -v naive,batched -a matcher=compiled -a op=patch",
+    "mixed-precision": "-a mode=forward,step -a dtype=fp32,bf16 --breakdown --allocations --memory-limit 100MiB",
+    "ddp-bucket": "-v none,naive,bucket -a bucket_bytes=65KB,1MB,16MB",
+    "extraction": "-a codec=none,lz4,zstd-1 -v sequential,pipelined -a dtype=fp32 -a d_model=64 -a seq_len=16 --device cpu",  # a null device compresses nothing
+    "batch-scaling": "-v eager",
+}
+GENERAL = {"gate_verdicts", "samples", "memory_over_time", "roofline"}
 
 
-def expected_marks(spec):
-    """How many marks of the main layer there must be: one per row that has a value."""
-    unit = spec.get("spec", spec)
-    layer = next(x for x in unit["layer"] if "tooltip" in x.get("encoding", {}))
-    kind = layer["mark"]["type"]
-    key = "c" if kind == "rect" else "y"
-    rows = [r for r in spec["data"]["values"] if r.get(key) is not None]
-    return kind, rows
+def titles_of(path):
+    """Charts of a .sql file with their titles, in its order."""
+    return dict(re.findall(r"^-- chart: (\w+)\n-- title: (.*)$", (ROOT / path).read_text(encoding="utf-8"), re.M))
 
 
 @pytest.fixture(scope="module")
-def specs(page):
-    return page.block("perfkit-charts")
+def pages(tmp_path_factory, ceilings):
+    """Two pages (one has at most four runs) with every experiment, and a gate."""
+    one = Perfkit(tmp_path_factory.mktemp("charts"))
+    shutil.copy(ceilings, one.db)
+    for experiment, args in MEASURED.items():
+        r = one("run", experiment, *([] if "cpu" in args else ["--device", "null"]), "--label", experiment, *args.split(), *QUICK)
+        assert r.status == 0, r
+    r = one("gate", "selftest", "-d", "null", "-v", "ok", "--a", "busy_ns=100000", "--b", "busy_ns=105000", "--max-pairs", "8", *QUICK[2:])
+    assert r.status in (0, 3), r
+    labels = list(MEASURED)
+    return one, [page_of(one, *labels[:4], "-o", "a.html", name="a.html"), page_of(one, *labels[4:], "@", "-o", "b.html", name="b.html")]
+
+
+def described(spec):
+    return spec["description"]
+
+
+def test_every_chart_has_rows(pages):
+    """Each section with a chart is on the page of a run of its experiment."""
+    one, written = pages
+    found = [described(spec) for page in written for spec in page.block("perfkit-charts")]
+    for experiment in MEASURED:
+        for name, title in titles_of(f"probes/{experiment.replace('-', '_')}.sql").items():
+            assert title in found, (experiment, name)
+    general = {**titles_of("lib/report/report.sql"), **titles_of("lib/store/tables.sql")}
+    assert set(general) == GENERAL
+    assert {name for name, title in general.items() if title in found} == GENERAL
+    for page in written:
+        for spec, table in zip(page.block("perfkit-charts"), re.findall(r"Rows of this chart: .*?<tbody>(.*?)</tbody>", page.text, re.S)):
+            n = table.count("<tr>")
+            assert len(spec["data"]["values"]) == n or n == 500, described(spec)
+
+
+def leaves(layers, transforms=()):
+    """The layers of a drawing with all that their rows go through."""
+    for layer in layers:
+        through = [*transforms, *layer.get("transform", [])]
+        yield from leaves(layer["layer"], through) if "layer" in layer else [(layer, through)]
+
+
+def expected_marks(spec):
+    """How many marks of each kind there must be: one per row that has the values which its layer asks for, or per series or band of them."""
+    unit, values = spec.get("spec", spec), spec["data"]["values"]
+    count = collections.Counter()
+    for layer, through in leaves(unit["layer"]):
+        kind = layer["mark"]["type"] if isinstance(layer["mark"], dict) else layer["mark"]
+        conditions = re.findall(r"(!?)isValid\(datum\.(\w+)\)", " ".join(t.get("filter", "") for t in through))
+        rows = [r for r in values if all((r.get(field) is None) == bool(no) for no, field in conditions)]
+        groups = ("b", "f") if any("aggregate" in t for t in through) else ("y", "f") if "aggregate" in (layer["encoding"].get("x") or {}) else \
+            ("c", "f") if kind in ("line", "area") else ()
+        if "data" not in layer:  # Vega names no role of the line of a guide
+            count[kind] += len({tuple(r.get(g) for g in groups) for r in rows}) if groups else len(rows)
+    return count
+
+
+def marks_in(svg):
+    roles = re.findall(r'aria-roledescription="(point|bar|(?:rect|rule|text|line|area) mark)"', svg)
+    return collections.Counter(role.split()[0] for role in roles)
 
 
 @pytest.mark.skipif(not VEGA, reason="vl-convert is not here: ./bootstrap charts fetches it into build/charts")
-def test_every_chart_compiles(specs, tmp_path):
-    """vl-convert makes an SVG of each, in which there is a mark per row."""
+def test_every_chart_compiles(pages, tmp_path):
+    """vl-convert makes an SVG of each, with the marks of its rows."""
+    specs = [spec for page in pages[1] for spec in page.block("perfkit-charts")]
     (tmp_path / "specs.json").write_text(json.dumps(specs))
     code = ("import json, sys, vl_convert\n"
             "for s in json.load(open(sys.argv[1])): print(json.dumps(vl_convert.vegalite_to_svg(s)))")
     p = subprocess.run([VEGA, "-c", code, tmp_path / "specs.json"], capture_output=True, text=True, timeout=120, check=False)
     assert p.returncode == 0, p.stderr
     for spec, svg in zip(specs, map(json.loads, p.stdout.splitlines())):
-        kind, rows = expected_marks(spec)
-        assert svg.count('aria-roledescription="%s"' % ROLES[kind]) == len(rows) > 0, spec["description"]
+        assert marks_in(svg) == expected_marks(spec), described(spec)
 
 
 def dump(path, tmp_path):
@@ -302,18 +363,32 @@ def dump(path, tmp_path):
 
 @not_sanitized
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
-def test_every_chart_is_drawn(recorded, page, specs, tmp_path):
+@pytest.mark.parametrize("which", [0, 1])
+def test_every_chart_is_drawn(pages, which, tmp_path):
+    one, written = pages
+    page = written[which]
     if len(page.scripts()) < 2:
         pytest.skip("this build is without the chart bundle: ./bootstrap charts")
-    drawn = dump(recorded.cwd / "report.html", tmp_path)
+    specs = page.block("perfkit-charts")
+    drawn = dump(one.cwd / f"{'ab'[which]}.html", tmp_path)
     assert drawn.count('data-drawn="yes"') == len(specs) and 'data-drawn="no"' not in drawn
     figures = re.findall(r"<figure>.*?</figure>", drawn, re.S)
     for spec, figure in zip(specs, figures):
-        kind, rows = expected_marks(spec)
-        assert figure.count('aria-roledescription="%s"' % ROLES[kind]) == len(rows), spec["description"]
+        assert marks_in(figure) == expected_marks(spec), described(spec)
     widths = [float(w) for w in re.findall(r'<svg[^>]* width="([0-9.]+)"', drawn)]
-    assert len(widths) == len(specs) and max(widths) <= 500 - 24, widths  # none is cut, or made smaller to fit
+    wide = [(described(spec), w) for spec, w in zip(specs, widths, strict=True) if w > 500 - 24]
+    assert not wide, wide  # none is cut, or made smaller to fit
     assert drawn.count("Copy as CSV</button>") == drawn.count("<table data-name=")
+
+
+def test_every_experiment_is_drawn_with_characters(pages):
+    one, _ = pages
+    for experiment in MEASURED:
+        r = one("show", experiment, "--tables", "findings", "--plot", "--width", "100")
+        first, = list(titles_of(f"probes/{experiment.replace('-', '_')}.sql").values())[:1]
+        drawing = r.stdout.split("\n" + first + "\n")
+        assert r.status == 0 and len(drawing) == 2 and len(drawing[1].splitlines()) > 5, r
+        assert max(map(len, drawing[1].splitlines())) <= 100, r
 
 
 @not_sanitized
