@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/text/units.h"
 #include "base/text/words.h"
+#include "judge/report/comparison.h"
 
 #include <string.h>
 
@@ -84,14 +85,15 @@ static enum pk_code read_sides(struct gate_entry *e, struct pk_err *err)
 static enum pk_code outcome(struct gate *g, struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
+    const struct gate_entry *e = &g->entries[0];
+    const struct pk_run *base = &e->side[PK_BASE].run;
     struct pk_err late;
     char took[32];
     pk_out_again(g->app->out,
-                 g->o->run.no_save
-                     ? NULL
-                     : pk_printf(a, "perfkit show %lld", (long long)g->entries[0].side[PK_BASE].run.run_id));
-    if (pk_gate_print_calibration(&g->entries[0], g->app->out, &late) ||
-        pk_gate_print_components(&g->entries[0], g->app->out, &late))
+                 g->o->run.no_save ? NULL : pk_printf(a, "perfkit show %lld", (long long)base->run_id));
+    if (pk_gate_print_calibration(e, g->app->out, &late) ||
+        pk_compare_print_components(base->store, base->run_id, e->side[PK_NEW].run.run_id, e->o->interval, a,
+                                    g->app->out, &late))
         return *err = late, late.code;
     const struct pk_ended_gate ended = pk_gate_as_ended(g);
     if (pk_gate_ended(&ended, err))

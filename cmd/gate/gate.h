@@ -91,9 +91,6 @@ enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_
 enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_gate_print_calibration(const struct gate_entry *e, struct pk_out *out,
                                        struct pk_err *err) PK_MUST_CHECK;
-/* components.c: what processes and samples add to the noise of each calibrated row, and how many of both give --interval. */
-enum pk_code pk_gate_print_components(const struct gate_entry *e, struct pk_out *out,
-                                      struct pk_err *err) PK_MUST_CHECK;
 /* Notes of what is known, or how to find out. */
 void pk_gate_note_noise(const struct gate *g, struct pk_out *out);
 

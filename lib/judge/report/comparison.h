@@ -22,6 +22,13 @@ void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const c
 void pk_compare_note_unmatched(struct pk_out *out, const struct pk_comparison *c, const char *by,
                                struct pk_arena *a);
 
+struct pk_store;
+/* Of two runs of equal sides: what processes and samples add to the noise of each calibrated row, and how many of both give an interval
+ * within ± `interval` (0.01 = 1 %) of the median in the least time. Nothing where nothing was calibrated. */
+enum pk_code pk_compare_print_components(struct pk_store *store, int64_t base_run, int64_t new_run,
+                                         double interval, struct pk_arena *a, struct pk_out *out,
+                                         struct pk_err *err) PK_MUST_CHECK;
+
 /* The columns of a table of the rows in one unit: a copy, with the scale of their smallest figure and the axis compared by. hidden: hidden
  * rows are of the table, too. */
 struct pk_column *pk_compare_columns(const struct pk_comparison *c, const struct pk_column *columns, size_t n,

@@ -1,5 +1,5 @@
-/* Gate, components: the noise of a calibration's rows split into processes and samples, and what to spend for an interval. */
-#include "cmd/gate/gate.h"
+/* Components: the noise of a calibration's rows split into processes and samples, and what to spend for an interval. */
+#include "judge/report/comparison.h"
 
 #include "base/text/units.h"
 #include "stats/infer.h"
@@ -84,15 +84,13 @@ static void print_row(const struct pk_rows *r, size_t first, size_t n, double in
     pk_row_end(row);
 }
 
-enum pk_code pk_gate_print_components(const struct gate_entry *e, struct pk_out *out, struct pk_err *err)
+enum pk_code pk_compare_print_components(struct pk_store *store, int64_t base_run, int64_t new_run,
+                                         double interval, struct pk_arena *a, struct pk_out *out,
+                                         struct pk_err *err)
 {
-    struct pk_arena *a = e->app->arena;
-    const struct pk_run *base = &e->side[PK_BASE].run;
-    const struct pk_param params[] = {pk_param_int(":base", base->run_id),
-                                      pk_param_int(":new", e->side[PK_NEW].run.run_id)};
-    const double interval = e->o->interval;
+    const struct pk_param params[] = {pk_param_int(":base", base_run), pk_param_int(":new", new_run)};
     struct pk_rows r;
-    if (pk_query(base->store, "calibrated_processes", PK_PARAMS(params), a, &r, err))
+    if (pk_query(store, "calibrated_processes", PK_PARAMS(params), a, &r, err))
         return err->code;
     if (!r.n)
         return PK_OK;
