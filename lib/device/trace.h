@@ -40,6 +40,15 @@ struct pk_declared {
     double flops, bytes;
 };
 
+/* What a kernel of a GPU needs of a multiprocessor, by its profiler; all 0 of anything else. */
+struct pk_kernel_needs {
+    uint32_t registers;                   /* of a thread */
+    uint32_t static_bytes, dynamic_bytes; /* shared memory of a block */
+    uint32_t local_bytes;                 /* of a thread: registers that were spilled, arrays */
+    double occupancy;                     /* share of a multiprocessor's threads, at most; 0 = not known */
+    const char *limited_by;               /* "registers"; NULL = not known, or nothing */
+};
+
 struct pk_kernel {
     const char *name; /* "softmax", "softmax.cu:forward", "copy host to device" */
     enum pk_kernel_family family;
@@ -49,7 +58,8 @@ struct pk_kernel {
     uint64_t launched_ns; /* when the host launched it, by the device's clock; 0 = unknown */
     uint64_t begin_ns,
         end_ns; /* when it ran; on a GPU converted to the host's clock, to about a microsecond */
-    uint32_t grid[3], block[3];  /* of a GPU's kernels, else 0 */
+    uint32_t grid[3], block[3]; /* of a GPU's kernels, else 0 */
+    struct pk_kernel_needs needs;
     int64_t copied_bytes;        /* of a GPU's copies and fills, as its profiler counts them, else 0 */
     struct pk_declared declared; /* 0 for a GPU's pieces: see the ops */
     bool placed;                 /* its region is already set */

@@ -256,6 +256,43 @@ SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' '
        region, busy_ns, gap_ns, traced_ns, timed_ns, off, CASE WHEN abs(off) <= 0.04 THEN 'yes' WHEN off IS NOT NULL THEN 'no' END AS agrees
 FROM held JOIN breakdown_place p USING (case_id, region) ORDER BY ordinal, place;
 
+-- v_kernel with the launch of the longest call, which a GPU's profiler tells.
+-- view: kernel_launch
+SELECT k.*, n.launch ->> '$.registers' AS registers, n.launch ->> '$.static_bytes' AS static_shared_bytes,
+       n.launch ->> '$.dynamic_bytes' AS dynamic_shared_bytes, n.launch ->> '$.local_bytes' AS local_bytes, n.launch ->> '$.occupancy' AS occupancy,
+       n.launch ->> '$.limited_by' AS occupancy_limit, n.launch -> '$.grid' AS grid, n.launch -> '$.block' AS block
+FROM v_kernel k LEFT JOIN (
+    SELECT l.case_id, e.value ->> 'region' AS region, e.value ->> 'family' AS family, e.value ->> 'name' AS name, e.value -> '$.launch' AS launch
+    FROM v_slice l, json_each(l.notes, '$.breakdown.kernels') e WHERE l.pass = 'trace' AND l.status = 'ok') n
+ON n.case_id = k.case_id AND n.region = k.region AND n.family = k.family AND n.name = k.name;
+
+-- table: kernels
+-- title: Kernels and what they need of a multiprocessor
+-- column: variant | Variant | text
+-- column: axes | axes | json | machine
+-- column: case | Case | text
+-- column: region | Region | text
+-- column: name | Kernel | text
+-- column: calls | Calls
+-- column: time_ns | Time (ms) | ms | 3
+-- column: threads | Threads
+-- column: registers | Registers
+-- column: static_shared_bytes | Static (KiB) | KiB | 1 optional3
+-- column: dynamic_shared_bytes | Dynamic (KiB) | KiB | 1 optional2
+-- column: local_bytes | Local (bytes) | | hide optional1
+-- column: occupancy | Occupancy (%) | % | 0
+-- column: occupancy_limit | Limit | text
+-- note: SELECT 'Kernels with at least 1 % of the traced time of their case; the launch is that of the longest call. Occupancy is the share of the threads of'
+--   || ' a multiprocessor that the kernel can use at most, not what it used (--counters gpu_occupancy).'
+--   FROM kernel_launch WHERE run_id = :run AND experiment = :experiment AND registers > 0 LIMIT 1
+WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
+              GROUP BY a.key HAVING count(DISTINCT a.value) > 1),
+k AS (SELECT *, sum(time_ns) OVER (PARTITION BY case_id) AS case_ns FROM kernel_launch WHERE run_id = :run AND experiment = :experiment)
+SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis), '') AS "case",
+       region, name, calls, time_ns, (block ->> 0) * (block ->> 1) * (block ->> 2) AS threads, registers, static_shared_bytes,
+       dynamic_shared_bytes, nullif(local_bytes, 0) AS local_bytes, occupancy, occupancy_limit
+FROM k WHERE registers > 0 AND time_ns >= 0.01 * case_ns ORDER BY ordinal, time_ns DESC;
+
 -- view: varying_axis
 SELECT c.run_id, c.experiment, a.key FROM v_case c, json_each(c.axes) a GROUP BY 1, 2, 3 HAVING count(DISTINCT a.value) > 1;
 
@@ -506,7 +543,9 @@ SELECT * FROM v_fit WHERE run_id = :run ORDER BY name, experiment, variant, devi
 -- table: export_kernels
 -- empty: keep
 -- column: axes | axes | json | members
-SELECT * FROM v_kernel WHERE run_id = :run ORDER BY ordinal, region, time_ns DESC;
+-- column: grid | grid | json
+-- column: block | block | json
+SELECT * FROM kernel_launch WHERE run_id = :run ORDER BY ordinal, region, time_ns DESC;
 
 -- table: export_counters
 -- empty: keep

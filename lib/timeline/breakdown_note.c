@@ -30,10 +30,13 @@ void pk_kernels_by_name(const struct pk_trace *t, struct pk_arena *a, struct pk_
     for (size_t i = 0; i < t->n; i++) {
         if (!i || by_kind(&v[i - 1], &v[i])) {
             last = &out->v[out->n++];
-            last->first = *v[i];
+            last->longest = *v[i];
         }
+        const uint64_t ns = v[i]->end_ns - v[i]->begin_ns;
+        if (ns > last->longest.end_ns - last->longest.begin_ns)
+            last->longest = *v[i];
         last->calls += !v[i]->continued;
-        last->time_ns += v[i]->end_ns - v[i]->begin_ns;
+        last->time_ns += ns;
     }
     qsort(out->v, out->n, sizeof *out->v, longest_first);
 }
@@ -75,15 +78,30 @@ static json_t *families_json(const struct pk_breakdown *b, const struct naming *
     return list;
 }
 
+/* NULL for what is no kernel of a GPU. */
+static json_t *launch_json(const struct pk_kernel *k)
+{
+    const struct pk_kernel_needs *n = &k->needs;
+    if (!k->block[0])
+        return NULL;
+    return json_pack("{s:[I,I,I], s:[I,I,I], s:I, s:I, s:I, s:I, s:o*, s:s*}", "grid", (json_int_t)k->grid[0],
+                     (json_int_t)k->grid[1], (json_int_t)k->grid[2], "block", (json_int_t)k->block[0],
+                     (json_int_t)k->block[1], (json_int_t)k->block[2], "registers", (json_int_t)n->registers,
+                     "static_bytes", (json_int_t)n->static_bytes, "dynamic_bytes",
+                     (json_int_t)n->dynamic_bytes, "local_bytes", (json_int_t)n->local_bytes, "occupancy",
+                     n->occupancy > 0 ? json_real(n->occupancy) : NULL, "limited_by", n->limited_by);
+}
+
 static json_t *kernels_json(const struct pk_named_kernels *named, const struct naming *names)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < named->n && i < PK_KERNELS_NOTED; i++) {
         const struct pk_named_kernel *k = &named->v[i];
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:I, s:I}", "region", name_of(names, k->first.region), "family",
-                            pk_family_names[k->first.family], "name", k->first.name, "calls",
-                            (json_int_t)k->calls, "time_ns", (json_int_t)k->time_ns));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:I, s:I, s:o*}", "region",
+                                              name_of(names, k->longest.region), "family",
+                                              pk_family_names[k->longest.family], "name", k->longest.name,
+                                              "calls", (json_int_t)k->calls, "time_ns",
+                                              (json_int_t)k->time_ns, "launch", launch_json(&k->longest)));
     }
     return list;
 }

@@ -5,8 +5,10 @@
  *    "folded": false,                                 those of attention that stores scores are declared with gemm (counter/breakdown.h)
  *    "regions":  [{"region", "calls", "occurrences", "time_ns", "busy_ns", "gap_ns"}],
  *    "families": [{"region", "family", "calls", "time_ns", "flops", "bytes"}],  declared (ops/ops.h)
- *    "kernels":  [{"region", "family", "name", "calls", "time_ns"}]}    the PK_KERNELS_NOTED that took longest
+ *    "kernels":  [{"region", "family", "name", "calls", "time_ns",      the PK_KERNELS_NOTED that took longest
+ *                  "launch": {"grid", "block", "registers", "static_bytes", "dynamic_bytes", "local_bytes", "occupancy", "limited_by"}}]}
  *
+ * A launch is that of the longest call of a GPU's kernel (struct pk_kernel_needs), without keys whose values are not known.
  * Regions are those of the marks, "iteration" (all kernels) and "outside" (kernels of no region). */
 #pragma once
 
@@ -18,7 +20,7 @@ enum { PK_KERNELS_NOTED = 64 };
 /* The pieces of one name, family and region, summed; the longest first. */
 struct pk_named_kernels {
     struct pk_named_kernel {
-        struct pk_kernel first;
+        struct pk_kernel longest; /* of its calls */
         size_t calls;
         uint64_t time_ns;
     } * v;

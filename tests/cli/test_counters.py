@@ -8,6 +8,7 @@ import time
 
 import pytest
 from conftest import not_sanitized
+from stored import Stored
 
 FAST = ["--min-time", "0s", "--max-time", "20ms", "--min-samples", "3", "--invocations", "2"]
 
@@ -114,6 +115,23 @@ def test_an_iteration_is_its_outermost_regions(perfkit, db):
                             "  FROM v_counter WHERE region = 'iteration' AND group_name = 'roofline' GROUP BY case_id) i USING (case_id)"
                             " WHERE s.metric = 'step_ns' AND s.flops > 0").fetchall()
     assert len(declared) == 6 and all(flops == 0 for _, flops, _ in declared), declared
+
+
+def test_what_kernels_need_of_a_multiprocessor(perfkit):
+    store = Stored(perfkit.db)
+    launch = {"grid": [132, 2, 1], "block": [384, 1, 1], "registers": 168, "static_bytes": 1024, "dynamic_bytes": 8192, "local_bytes": 0,
+              "occupancy": 0.1875, "limited_by": "registers"}
+    store.traced(store.run([("vanilla", {"seq_len": 256}, {"forward_ns": [1e6] * 3})]), [
+        ("forward", "gemm", "gemm", 900_000, launch), ("forward", "norm", "norm", 200_000, {**launch, "registers": 32, "occupancy": 1.0, "limited_by": None}),
+        ("forward", "other", "tiny", 5_000, launch), ("forward", "copy", "fill", 90_000)])
+    told = done(perfkit("show", "--tables", "kernels", "--format", "json")).rows("kernels")
+    assert [(k["name"], k["registers"], k["threads"], k["static_shared_bytes"], k["dynamic_shared_bytes"], k["occupancy"], k["occupancy_limit"])
+            for k in told] == [("gemm", 168, 384, 1024, 8192, 0.1875, "registers"), ("norm", 32, 384, 1024, 8192, 1.0, None)]
+    text = done(perfkit("show", "--tables", "kernels", "--width", "0")).stdout
+    assert "at least 1 %" in text and "Static (KiB)" in text and "Local" not in text, text
+    all_of_them = done(perfkit("export", "json", "--what", "kernels")).rows("export_kernels")
+    assert {k["name"]: (k["registers"], k["grid"], k["local_bytes"]) for k in all_of_them} == {
+        "gemm": (168, [132, 2, 1], 0), "norm": (32, [132, 2, 1], 0), "tiny": (168, [132, 2, 1], 0), "fill": (None, None, None)}
 
 
 def test_what_cannot_be_counted_is_said_and_the_rest_is(perfkit, db, measured):

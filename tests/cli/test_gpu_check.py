@@ -464,7 +464,7 @@ def test_a_call_that_fails_prints_why():
     assert lines["tf32-products"].split(None, 2)[1:] == ["failed", "at most 0      lines below their aim 1"]
 
 
-PASSES = ["CREATE TABLE v_case(run_id, case_id, variant, axes, status)", "CREATE TABLE v_slice(run_id, case_id, invocation, pass, status, message)"]
+PASSES = ["CREATE TABLE v_case(run_id, case_id, variant, axes, status)", "CREATE TABLE v_slice(run_id, case_id, invocation, pass, status, message, notes)"]
 
 
 def test_figures_of_what_was_measured_at_all():
@@ -472,8 +472,9 @@ def test_figures_of_what_was_measured_at_all():
     store = Store(*RUNS, *PASSES, "CREATE TABLE v_counter(run_id, case_id, source, name, value)", "CREATE TABLE v_breakdown(case_id, calls)",
                   """INSERT INTO v_case VALUES (7, 1, 'flash', '{}', 'ok'), (7, 2, 'fused', '{}', 'ok'), (7, 3, 'cudnn', '{}', 'skipped'),
                      (7, 4, 'torch-eager', '{}', 'ok'), (7, 5, 'fused', '{}', 'oom'), (7, 6, 'vanilla', '{}', 'failed')""",
-                  """INSERT INTO v_slice VALUES (7, 1, 1, 'trace', 'failed', 'made up'), (7, 2, 1, 'trace', 'skipped', 'budget'), (7, 2, 1, 'trace', 'ok', NULL),
-                     (7, 1, 1, 'counter', 'ok', ''), (7, 1, 2, 'counter', 'failed', 'second pass'), (7, 2, 1, 'counter', 'ok', '')""",
+                  """INSERT INTO v_slice VALUES (7, 1, 1, 'trace', 'failed', 'made up', '{}'), (7, 2, 1, 'trace', 'skipped', 'budget', '{}'), (7, 2, 1, 'trace', 'ok', NULL,
+                     '{"breakdown": {"kernels": [{"name": "a"}, {"name": "b", "launch": {"registers": 32, "occupancy": 0.5}}]}}'),
+                     (7, 1, 1, 'counter', 'ok', '', '{}'), (7, 1, 2, 'counter', 'failed', 'second pass', '{}'), (7, 2, 1, 'counter', 'ok', '', '{}')""",
                   """INSERT INTO v_counter VALUES (7, 1, 'gpu-counters', 'a', 0), (7, 2, 'gpu-counters', 'a', 5), (7, 1, 'declared', 'b', 7),
                      (7, 1, 'gpu-state', 'gpu_watts', 0), (7, 1, 'gpu-state', 'gpu_held_by_heat_ns', NULL), (7, 2, 'gpu-state', 'gpu_held_by_power_cap_ns', 0)""")
     assert store.read(figures.cases("c")) == {"flash cases measured": (1, True), "fused cases measured": (1, True), "vanilla cases measured": (0, False)}
@@ -481,6 +482,7 @@ def test_figures_of_what_was_measured_at_all():
     counts = {f.claim: store.read(f) for _, f in figures.OF_SOURCES}
     assert counts["gpu-counters"] == counts["counter-runs"] == {"cases with counts above 0": (1, True)}
     assert counts["gpu-state"] == {"cases with counts above 0": (0, False)} and counts["gpu-trace"] == {"cases with traced kernels": (0, False)}
+    assert counts["kernel-needs"] == {"cases with registers and occupancy of kernels": (1, True)}
     assert counts["clock-reasons"] == {"reasons for held clocks that the driver tells": (1, True)}
     assert store.query(figures.UNTRACED, "x", "trace") == [("made up", 1)] and store.query(figures.UNTRACED, "x", "counter") == [("second pass", 1)]
 

@@ -17,7 +17,7 @@ VENDOR_HOMES = {
     r"linux/perf_event\.h": ["lib/counter/"],
     r"cupti.*\.h": ["lib/counter/cuda/"],
     r"nvml\.h": [],  # declared by hand: lib/counter/cuda/nvml/nvml.h
-    r"cuda(_runtime|_runtime_api)?\.h": ["lib/device/cuda/", "lib/ops/cuda/", "lib/client/perfkit_cuda.h"],
+    r"cuda(_runtime|_runtime_api|_profiler_api|_occupancy)?\.h": ["lib/device/cuda/", "lib/ops/cuda/", "lib/client/perfkit_cuda.h"],
     r"(cublasLt|cublas_v2|cudnn.*)\.h": ["lib/ops/cuda/"],
     r"(nccl|mpi)\.h": ["lib/comm/"],
     r"nvtx3/.*": ["lib/device/mark.c"],

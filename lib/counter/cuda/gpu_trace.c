@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/index.h"
 #include "counter/cuda/cupti.h"
+#include "device/cuda/cuda.h"
 #include "device/device.h"
 
 #include <cupti_driver_cbid.h>
@@ -277,6 +278,19 @@ static const struct kernel_name *name_of(struct pk_gpu_trace *t, const char *sym
     return &t->names[at];
 }
 
+static struct pk_kernel_needs needs_of(const struct pk_device *dev, const CUpti_ActivityKernel10 *r)
+{
+    const struct pk_cuda_needs of_block = {(unsigned)(r->blockX * r->blockY * r->blockZ),
+                                           r->registersPerThread, (size_t)r->staticSharedMemory,
+                                           (size_t)r->dynamicSharedMemory};
+    struct pk_kernel_needs n = {.registers = r->registersPerThread,
+                                .static_bytes = (uint32_t)r->staticSharedMemory,
+                                .dynamic_bytes = (uint32_t)r->dynamicSharedMemory,
+                                .local_bytes = r->localMemoryPerThread};
+    n.occupancy = pk_cuda_occupancy(dev, &of_block, &n.limited_by);
+    return n;
+}
+
 static void add_kernel(struct pk_gpu_trace *t, const CUpti_ActivityKernel10 *r)
 {
     const struct kernel_name *who = name_of(t, r->name ? r->name : "a kernel without a name");
@@ -291,6 +305,7 @@ static void add_kernel(struct pk_gpu_trace *t, const CUpti_ActivityKernel10 *r)
     k->block[0] = (uint32_t)r->blockX;
     k->block[1] = (uint32_t)r->blockY;
     k->block[2] = (uint32_t)r->blockZ;
+    k->needs = needs_of(t->dev, r);
 }
 
 /* Of the three records of copies and fills. */

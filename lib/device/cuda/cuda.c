@@ -58,7 +58,6 @@ static const char *cuda_unavailable(void)
 static enum pk_code choose_gpu(struct pk_device *dev, struct pk_cuda *c, unsigned turn, struct pk_err *err)
 {
     int n = 0;
-    struct cudaDeviceProp prop;
     enum pk_code rc = pk_cuda_check(dev, c->api->cudaGetDeviceCount(&n), "counting GPUs", err);
     if (rc)
         return rc;
@@ -71,17 +70,18 @@ static enum pk_code choose_gpu(struct pk_device *dev, struct pk_cuda *c, unsigne
     }
     rc = pk_cuda_check(dev, c->api->cudaSetDevice((int)dev->ordinal), "choosing the GPU", err);
     if (!rc)
-        rc = pk_cuda_check(dev, c->api->cudaGetDeviceProperties(&prop, (int)dev->ordinal),
+        rc = pk_cuda_check(dev, c->api->cudaGetDeviceProperties(&c->properties, (int)dev->ordinal),
                            "reading its properties", err);
     if (rc)
         return rc;
-    c->traits = (struct pk_cuda_traits){.capability = 10 * prop.major + prop.minor,
-                                        .multiprocessors = prop.multiProcessorCount,
-                                        .shared_bytes = prop.sharedMemPerBlockOptin,
-                                        .l2_bytes = (size_t)prop.l2CacheSize};
-    snprintf(c->traits.pci_id, sizeof c->traits.pci_id, "%08X:%02X:%02X.0", (unsigned)prop.pciDomainID,
-             (unsigned)prop.pciBusID, (unsigned)prop.pciDeviceID);
-    memcpy(c->traits.name, prop.name, sizeof c->traits.name);
+    const struct cudaDeviceProp *p = &c->properties;
+    c->traits = (struct pk_cuda_traits){.capability = 10 * p->major + p->minor,
+                                        .multiprocessors = p->multiProcessorCount,
+                                        .shared_bytes = p->sharedMemPerBlockOptin,
+                                        .l2_bytes = (size_t)p->l2CacheSize};
+    snprintf(c->traits.pci_id, sizeof c->traits.pci_id, "%08X:%02X:%02X.0", (unsigned)p->pciDomainID,
+             (unsigned)p->pciBusID, (unsigned)p->pciDeviceID);
+    memcpy(c->traits.name, p->name, sizeof c->traits.name);
     c->traits.name[sizeof c->traits.name - 1] = '\0';
     return PK_OK;
 }

@@ -35,6 +35,16 @@ struct pk_cuda_traits {
 };
 const struct pk_cuda_traits *pk_cuda_traits(const struct pk_device *dev);
 
+/* What a block of a kernel needs of a multiprocessor. */
+struct pk_cuda_needs {
+    unsigned threads, registers;        /* of a block, of a thread */
+    size_t static_bytes, dynamic_bytes; /* of shared memory */
+};
+/* The share of a multiprocessor's threads that such blocks occupy at a time, at most: by threads, registers, shared memory, barriers and
+ * blocks, where the driver gives the kernel as much shared memory as there is. Clusters may allow less. *limit: which of them it is that
+ * leaves no more; NULL = all threads are occupied. 0 for what is not launched or not known. */
+double pk_cuda_occupancy(const struct pk_device *dev, const struct pk_cuda_needs *k, const char **limit);
+
 /* State that a user of the device (ops/cuda) keeps as long as the device is open: `bytes` bytes, zeroed, made at the first call with
  * this `end`. pk_device_close calls `end` while the lanes still exist. */
 typedef void pk_cuda_end_fn(struct pk_device *dev, void *state);

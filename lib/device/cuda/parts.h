@@ -19,6 +19,7 @@ struct pk_cuda_state {
 struct pk_cuda {
     const struct pk_cuda_api *api;
     struct pk_cuda_traits traits;
+    struct cudaDeviceProp properties;
     cudaStream_t stream[PK_LANES]; /* PK_LANE_HOST has none */
     cudaEvent_t *events; /* by slot; created when a slot is first used, never in a repeated iteration */
     size_t n_events;

@@ -75,6 +75,10 @@ UNTRACED = """WITH pass AS (SELECT case_id, invocation, max(status = 'ok') AS ok
 TRACED = """SELECT 'cases with traced kernels', count(DISTINCT CASE WHEN b.calls > 0 THEN c.case_id END) FROM v_case c LEFT JOIN v_breakdown b USING (case_id)
     WHERE c.run_id = %s AND EXISTS (SELECT 1 FROM v_slice l WHERE l.case_id = c.case_id AND l.pass = 'trace') HAVING count(*) > 0""" % RUN
 
+LAUNCHES = """SELECT 'cases with registers and occupancy of kernels', count(DISTINCT CASE WHEN k.value ->> '$.launch.registers' > 0
+        AND k.value ->> '$.launch.occupancy' BETWEEN 0.01 AND 1 THEN l.case_id END)
+    FROM v_slice l LEFT JOIN json_each(l.notes, '$.breakdown.kernels') k WHERE l.run_id = %s AND l.pass = 'trace' HAVING count(*) > 0""" % RUN
+
 
 def counted(source):
     """Cases with a value above 0 of this source, of the cases that were to be counted."""
@@ -99,7 +103,8 @@ def memory_error(claim, most_bytes, where):
 
 TOTAL = ("forward_ns", "backward_ns")
 OF_SOURCES = [*(("gpu-counters", Figure(c, "", (AT_LEAST, 1), counted("gpu-counters"))) for c in ("gpu-counters", "counter-runs")),
-              ("gpu-trace", Figure("gpu-trace", "", (AT_LEAST, 1), TRACED)), ("gpu-state", Figure("gpu-state", "", (AT_LEAST, 1), counted("gpu-state"))),
+              ("gpu-trace", Figure("gpu-trace", "", (AT_LEAST, 1), TRACED)), ("gpu-trace", Figure("kernel-needs", "", (AT_LEAST, 1), LAUNCHES)),
+              ("gpu-state", Figure("gpu-state", "", (AT_LEAST, 1), counted("gpu-state"))),
               ("gpu-state", Figure("clock-reasons", "", (AT_LEAST, 1), HELD_REASONS))]
 TREE = [cases("tree-table", "variant = 'resident'"), cases("tree-weights", "axes ->> 'weights' = 'real' AND %s" % OWN)]
 

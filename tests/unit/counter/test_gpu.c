@@ -1,5 +1,6 @@
 /* GPU sources through made-up CUPTI and NVML: counts by region, every refusal in words, traces, states. */
 #include "../device/fake_cuda.h"
+#include "bench/measure/measure.h"
 #include "bench/worker/environment.h"
 #include "counter/breakdown.h"
 #include "counter/cuda/gpu_trace.h"
@@ -9,6 +10,7 @@
 #include "device/cuda/cuda.h"
 #include "device/lane.h"
 #include "fake_cupti.h"
+#include "json/json.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -472,7 +474,11 @@ static CUpti_ActivityKernel10 kernel(const char *name, uint32_t correlation, uin
                                     .gridZ = 1,
                                     .blockX = 128,
                                     .blockY = 1,
-                                    .blockZ = 1};
+                                    .blockZ = 1,
+                                    .registersPerThread = 168,
+                                    .staticSharedMemory = 1024,
+                                    .dynamicSharedMemory = 4096,
+                                    .localMemoryPerThread = 16};
 }
 
 static CUpti_ActivityAPI call(uint32_t correlation, uint64_t start)
@@ -539,6 +545,13 @@ static void kernels_with_their_regions(void **state)
     assert_int_equal(trace->ops->v[0].region, REGION);
     assert_in_range(g->begin_ns, 9000 - 1, 9000 + 1);
     assert_int_equal(g->grid[0], 5);
+    assert_int_equal(g->needs.registers, 168);
+    assert_int_equal(g->needs.static_bytes, 1024);
+    assert_int_equal(g->needs.dynamic_bytes, 4096);
+    assert_int_equal(g->needs.local_bytes, 16);
+    assert_float_equal(g->needs.occupancy, 0.1875, 1e-12); /* 3 blocks of 128 threads on an H100 */
+    assert_string_equal(g->needs.limited_by, "registers");
+    assert_int_equal(trace->v[0].needs.registers, 0); /* a copy */
     assert_int_equal(g->lane, 7);
     assert_string_equal(trace->v[3].name, "softmax.cu:forward_long");
     assert_int_equal(trace->v[3].family, PK_FAMILY_SOFTMAX);
@@ -550,6 +563,46 @@ static void kernels_with_their_regions(void **state)
     assert_int_equal(fake_cupti.finalised, 1);
     pk_tracing_end();
     assert_int_equal(fake_cupti.finalised, 1);
+}
+
+/* A trace pass of one case, as a worker makes it. */
+static void the_breakdown_has_the_launches(void **state)
+{
+    struct pk_slice s;
+    const char *breakdown = "";
+    struct pk_case c = {.probe = pk_probe_find("selftest")};
+    json_t *axes = json_pack("{s:i, s:i, s:s}", "busy_ns", 1000, "memory", 4096, "input", "random");
+    assert_int_equal(pk_point_from_json(c.probe->axes, axes, &arena, &c.at, &err), PK_OK);
+    json_decref(axes);
+    CUpti_ActivityKernel10 small = kernel("gemm", 1, 100, 300), large = kernel("gemm", 2, 400, 900);
+    const CUpti_ActivityMemset4 fill = {
+        .kind = CUPTI_ACTIVITY_KIND_MEMSET, .bytes = 64, .start = 10, .end = 20};
+    large.registersPerThread = 32;
+    large.localMemoryPerThread = 0;
+    RECORD(small);
+    RECORD(large);
+    RECORD(fill);
+    pk_measure_case(&(struct pk_measure){.c = &c,
+                                         .dev = &dev,
+                                         .pass = PK_PASS_TRACE,
+                                         .counter_env = &fakes,
+                                         .seed = 1,
+                                         .stop = {.min_samples = 1, .max_samples = 1, .warmup = 0}},
+                    &arena, &s);
+    if (s.status)
+        fail_msg("%s", s.message);
+    for (size_t i = 0; i < s.n_notes; i++)
+        if (!strcmp(s.notes[i].key, "breakdown"))
+            breakdown = s.notes[i].json;
+    const char *launch = strstr(breakdown, "\"launch\"");
+    assert_non_null(launch);
+    assert_null(strstr(launch + 1, "\"launch\"")); /* a fill has none */
+    assert_non_null(strstr(launch, "\"grid\":[5,1,1]"));
+    assert_non_null(strstr(launch, "\"block\":[128,1,1]"));
+    assert_non_null(strstr(launch, "\"registers\":32")); /* the longest call's */
+    assert_non_null(strstr(launch, "\"static_bytes\":1024"));
+    assert_non_null(strstr(launch, "\"occupancy\":1.0"));
+    assert_null(strstr(launch, "limited_by"));
 }
 
 enum { SECOND = REGION + 1 };
@@ -1112,6 +1165,7 @@ int main(void)
         GPU(names_that_are_not_counted),
         GPU(counts_on_the_chosen_gpu),
         GPU(kernels_with_their_regions),
+        GPU(the_breakdown_has_the_launches),
         GPU(a_replayed_graph_has_its_regions),
         GPU(clocks_of_events_and_records_may_drift),
         GPU(dropped_records_are_counted),

@@ -236,6 +236,14 @@ static cudaError_t fake_cudaGetDeviceProperties(struct cudaDeviceProp *p, int de
     ENTER();
     *p = (struct cudaDeviceProp){.major = 9,
                                  .multiProcessorCount = 132,
+                                 .warpSize = 32, /* all of it an H100's but the memory */
+                                 .maxThreadsPerBlock = 1024,
+                                 .maxThreadsPerMultiProcessor = 2048,
+                                 .regsPerBlock = 65536,
+                                 .regsPerMultiprocessor = 65536,
+                                 .sharedMemPerBlock = 49152,
+                                 .sharedMemPerMultiprocessor = 233472,
+                                 .reservedSharedMemPerBlock = 1024,
                                  .sharedMemPerBlockOptin = 232448,
                                  .l2CacheSize = 4096,
                                  .totalGlobalMem = fake_cuda.memory_bytes};

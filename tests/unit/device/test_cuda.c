@@ -395,6 +395,35 @@ static void pinned_memory_is_freed(void **state)
     close_clean();
 }
 
+/* On compute capability 9.0: 2048 threads, 65536 registers in four parts, 227 KiB for blocks, 32 blocks. */
+static void kernels_occupy_what_they_leave_room_for(void **state)
+{
+    static const struct {
+        struct pk_cuda_needs needs;
+        double share;
+        const char *limit;
+    } kernels[] = {
+        {{1024, 32, 0, 0}, 1, NULL},
+        {{256, 32, 16384, 0}, 1, NULL},
+        {{128, 168, 0, 0}, 0.1875, "registers"}, /* 3 warps of 5376 registers in each part of 16384 */
+        {{128, 64, 1024, 100 << 10}, 0.125, "shared memory"},
+        {{384, 168, 0, 227 << 10}, 0.1875, "registers"}, /* wgmma: one block, by both */
+        {{32, 32, 0, 0}, 0.5, "blocks"},
+        {{96, 20, 0, 0}, 0.984375, "threads"}, /* 21 blocks of 3 warps */
+        {{128, 32, 0, 228 << 10}, 0, NULL},    /* more than a block can have */
+        {{0, 32, 0, 0}, 0, NULL},
+    };
+    open_or_fail();
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        const char *limit = "not set";
+        const double share = pk_cuda_occupancy(&dev, &kernels[i].needs, &limit);
+        if (share != kernels[i].share || !limit != !kernels[i].limit ||
+            (limit && strcmp(limit, kernels[i].limit)))
+            fail_msg("%zu: %g by %s", i, share, limit ? limit : "nothing");
+    }
+    close_clean();
+}
+
 static void the_l2_is_overwritten(void **state)
 {
     open_or_fail();
@@ -754,6 +783,7 @@ int main(void)
         TEST(a_broken_gpu_is_not_out_of_memory),
         TEST(pinned_memory_is_freed),
         TEST(the_l2_is_overwritten),
+        TEST(kernels_occupy_what_they_leave_room_for),
         TEST(graphs_replay_with_marks),
         TEST(failed_work_leaves_no_graph),
         TEST(a_capture_that_is_refused_breaks_nothing),
