@@ -72,3 +72,9 @@ void pk_run_states_noise(struct pk_out *out, const struct pk_run_state *v, size_
 /* The table "states", with a row for each that has something recorded; nothing when no row has a visible value. n >= 1. In text formats,
  * columns without any value are left out. */
 void pk_run_states_print(struct pk_out *out, const struct pk_run_state *v, size_t n, struct pk_arena *a);
+
+/* ceilings.c: tables of the peak rates of a device: what was reached, the levels of its memory, and the rate over size, which pk_store_curve
+ * gives. key: the device as it is stored (pk_ceilings_key). */
+struct pk_stored_ceilings; /* bench/client/ceilings_store.h */
+void pk_ceilings_print(struct pk_out *out, const char *key, const struct pk_stored_ceilings *stored,
+                       const struct pk_rows *curve, struct pk_arena *a);
