@@ -104,6 +104,9 @@ AXIS = {"name": "n", "type": "int", "default": 1}
     (dict(variants=[]), ("variants", "there is none")),
     (dict(variants=[{"name": "a,b"}]), ("variants[0]",)),
     (dict(axes=[dict(AXIS, name="x%d" % i) for i in range(30)]), ("axes", "30 entries are more than 24")),
+    (dict(axes=[dict(AXIS, name="x%d" % i, default=list(range(64))) for i in range(3)], presets=[]), ("the sweeps span more than 65536 points",)),
+    (dict(axes=[dict(AXIS, name="x%d" % i, default=list(range(64))) for i in range(2)],
+          variants=[{"name": "v%d" % i} for i in range(64)], yardstick="v0", presets=[]), ("4096 points with 64 variants",)),
     (dict(axes=[dict(AXIS, name="n\"; DROP TABLE run; --")]), ("axes[0]",)),
     (dict(axes=[AXIS, AXIS]), ("axis n", "twice")),
     (dict(axes=[dict(AXIS, default=list(range(1, 100)))]), ("axis n", "99 default values")),
@@ -131,7 +134,16 @@ def test_a_hostile_description_is_refused(perfkit, members, words):
     assert not perfkit.db.exists() or query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
 
 
+HELLO = "import os, sys\nos.write(3, b'{\"type\":\"hello\",\"version\":1,\"describes\":true}\\n')\ninput()\n"
+
+
 @pytest.mark.parametrize("code, words", [
+    (HELLO + "os.write(3, b'{\"type\":\"experiment\",\"name\":\"x\",\"axes\":[' + b'{},' * 1000000 + b'{}]}\\n')\ninput()",
+     ("violated the protocol", "262144 lists and objects")),
+    (HELLO + "os.write(3, b'{\"type\":\"experiment\",\"name\":\"' + b'x' * 2000000 + b'\"}\\n')\n"
+     "os.write(3, b'{\"type\":\"status\",\"id\":1,\"status\":\"ok\"}\\n')\ninput()", ("more than 1 MiB",)),
+    (HELLO + "os.write(3, b'{\"type\":\"status\",\"id\":1,\"status\":\"failed\",\"message\":\"no licence\"}\\n')\ninput()", ("no licence",)),
+    (HELLO + "os.write(3, b'{\"type\":\"status\",\"id\":1,\"status\":\"ok\"}\\n')\ninput()", ("no message `experiment`",)),
     ("print('hello')", ("describes no experiment", "before its hello", "exit status 0")),
     ("import os\nos.write(3, b'{\"type\":\"hello\",\"version\":1}\\n')\ninput()", ("describes\": true",)),
     ("import os\nos.write(3, b'{\"type\":\"hello\",\"version\":2,\"describes\":true}\\n')\ninput()", ("another version",)),

@@ -14,9 +14,10 @@ static const enum pk_axis_type type_of[] = {PK_AXIS_INT, PK_AXIS_SIZE, PK_AXIS_F
 
 /* What `--filter` and tables call otherwise. */
 static const char *const reserved[] = {
-    "variant",     "command",    "case",        "status",       "message",          "others",
-    "uncertainty", "speedup",    "low_ns",      "high_ns",      "of_floor",         "lives_in",
-    "above_floor", "peak_bytes", "speedup_low", "speedup_high", "rate_flops_per_s", "rate_bytes_per_s"};
+    "variant",         "command",     "case",       "status",      "message",      "others",
+    "variants",        "uncertainty", "speedup",    "low_ns",      "high_ns",      "of_floor",
+    "lives_in",        "above_floor", "peak_bytes", "speedup_low", "speedup_high", "rate_flops_per_s",
+    "rate_bytes_per_s"};
 
 /* One value as it would be typed. */
 static enum pk_code value_text(const struct reading *r, const char *where, const struct pk_axis *x,

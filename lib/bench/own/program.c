@@ -352,12 +352,6 @@ static void ask_plan(struct pk_own *own, const struct pk_case *c, enum pk_device
     const char *message = "";
     if (p->err.code)
         return;
-    if (p->n > PK_POINTS_MAX) {
-        pk_fail(&p->err, PK_E_USAGE, "%.200s: more than %d cases", own->call, PK_POINTS_MAX);
-        pk_why(&p->err, "a run measures every variant at every combination of the values of all axes");
-        pk_fix(&p->err, "sweep fewer values, with -a or a preset");
-        return;
-    }
     json_t *axes = json_loads(pk_point_json(&c->at, p->arena), 0, NULL);
     json_t *request =
         json_pack("{s:s, s:s, s:s, s:s, s:o}", "type", "plan", "experiment", own->probe.name, "variant",

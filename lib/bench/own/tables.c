@@ -142,13 +142,19 @@ static void add_charts(struct pk_buf *b, const struct pk_own *own, const struct 
         const struct filling v = {"{axis}", x->name};
         add_words(&flat, "one_value", &v, 1);
     }
-    for (const struct pk_axis *x = own->probe.axes; x->name; x++)
-        if (is_word(x))
-            add_bars(b, x->name, pk_printf(b->arena, "axes ->> '$.%s'", x->name), pk_buf_text(&flat), common,
-                     n);
+    for (const struct pk_axis *x = own->probe.axes; x->name; x++) {
+        struct pk_buf when = {.arena = b->arena}, value = {.arena = b->arena};
+        const struct filling v = {"{axis}", x->name};
+        if (!is_word(x))
+            continue;
+        pk_buf_str(&when, pk_buf_text(&flat));
+        add_words(&when, "several_values", &v, 1);
+        add_words(&value, x->type == PK_AXIS_BOOL ? "word_of_switch" : "word_value", &v, 1);
+        add_bars(b, x->name, pk_buf_text(&value), pk_buf_text(&when), common, n);
+    }
     struct pk_buf alone = {.arena = b->arena};
     add_words(&alone, "one_point", NULL, 0);
-    add_bars(b, "variant_name", "variant", pk_buf_text(&alone), common, n);
+    add_bars(b, "variants", "variant", pk_buf_text(&alone), common, n);
 }
 
 const char *pk_own_limited(const char *sql, struct pk_arena *a)

@@ -5,7 +5,7 @@
 -- view: own_case
 SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes, c.status, c.message, s.median, s.ci_low, s.ci_high,
        s.uncertainty, w.flops, w.bytes, l.level AS lives_in, l.bytes_per_s AS limit_bytes_per_s, k.value AS limit_flops_per_s,
-       (SELECT group_concat(j.key || ' ' || j.atom, ',') FROM json_each(c.axes) j) AS setting
+       (SELECT group_concat(j.key || ' ' || CASE j.type WHEN 'true' THEN 'on' WHEN 'false' THEN 'off' ELSE j.atom END, ',') FROM json_each(c.axes) j) AS setting
 FROM v_case c JOIN v_run r ON r.run_id = c.run_id
 LEFT JOIN v_summary s ON s.case_id = c.case_id AND s.metric = '{metric}'
 LEFT JOIN v_work w ON w.case_id = c.case_id AND w.metric = '{metric}'
@@ -98,7 +98,8 @@ ORDER BY ordinal;
 -- note: SELECT printf('Drawn are 6 of the %d combinations of the other axes.', count(DISTINCT json_remove(axes, '$.{axis}')))
 --   FROM own_case WHERE run_id = :run AND median IS NOT NULL HAVING count(DISTINCT json_remove(axes, '$.{axis}')) > 6
 WITH p AS (SELECT o.*, axes ->> '$.{axis}' AS x, json_remove(axes, '$.{axis}') AS rest,
-                  (SELECT group_concat(j.key || ' ' || j.atom, ',') FROM json_each(o.axes) j WHERE j.key <> '{axis}') AS other
+                  (SELECT group_concat(j.key || ' ' || CASE j.type WHEN 'true' THEN 'on' WHEN 'false' THEN 'off' ELSE j.atom END, ',')
+                   FROM json_each(o.axes) j WHERE j.key <> '{axis}') AS other
            FROM own_case o WHERE run_id = :run AND median IS NOT NULL AND axes ->> '$.{axis}' IS NOT NULL),
      r AS (SELECT x, x * 1.0 / lag(x) OVER (ORDER BY x) AS step FROM (SELECT DISTINCT x FROM p)),
      shape AS (SELECT count(*) AS n, coalesce(min(x) > 0 AND min(step) >= 1.5, 0) AS by_factors FROM r),
@@ -117,13 +118,21 @@ FROM p JOIN drawn USING (rest), shape WHERE n > 1 AND by_factors = {factors} ORD
 -- y: {metric}
 -- interval: low_ns high_ns
 -- color: variant
+-- facet: others
 -- column: {axis} | {axis} | text
 -- column: {metric} | {base} (ms) | ms | 3
 -- column: low_ns | From (ms) | ms | 3
 -- column: high_ns | To (ms) | ms | 3
 -- column: variant | Variant | text
-SELECT {value} AS "{axis}", median AS {metric}, ci_low AS low_ns, ci_high AS high_ns, variant FROM own_case
-WHERE run_id = :run AND median IS NOT NULL AND {value} IS NOT NULL{flat} ORDER BY ordinal;
+-- column: others | Other axes | text
+WITH p AS (SELECT o.*, json_remove(axes, '$.{axis}') AS rest,
+                  (SELECT group_concat(j.key || ' ' || CASE j.type WHEN 'true' THEN 'on' WHEN 'false' THEN 'off' ELSE j.atom END, ',')
+                   FROM json_each(o.axes) j WHERE j.key <> '{axis}') AS other
+           FROM own_case o WHERE run_id = :run AND median IS NOT NULL AND {value} IS NOT NULL{flat}),
+     drawn AS (SELECT rest, differing(other, group_concat(other, char(10)) OVER ()) AS others
+               FROM (SELECT rest, other FROM p GROUP BY rest ORDER BY min(ordinal) LIMIT 6))
+SELECT {value} AS "{axis}", median AS {metric}, ci_low AS low_ns, ci_high AS high_ns, variant, trim(others, ' ()') AS others
+FROM p JOIN drawn USING (rest) ORDER BY ordinal;
 
 -- piece: dtype_rate
 CASE WHEN c.axes ->> 'dtype' IN ('fp32', 'float32', 'fp64', 'float64') THEN 'fp32_flops_per_s'
@@ -131,6 +140,9 @@ CASE WHEN c.axes ->> 'dtype' IN ('fp32', 'float32', 'fp64', 'float64') THEN 'fp3
 
 -- piece: one_value
  AND (SELECT count(DISTINCT axes ->> '$.{axis}') FROM own_case WHERE run_id = :run) < 2
+
+-- piece: several_values
+ AND (SELECT count(DISTINCT axes ->> '$.{axis}') FROM own_case WHERE run_id = :run) > 1
 
 -- piece: one_point
  AND (SELECT count(DISTINCT axes) FROM own_case WHERE run_id = :run) = 1
@@ -142,6 +154,12 @@ CASE WHEN c.axes ->> 'dtype' IN ('fp32', 'float32', 'fp64', 'float64') THEN 'fp3
 -- piece: switch_value
 ,
        CASE axes ->> '$.{axis}' WHEN 1 THEN 'on' WHEN 0 THEN 'off' END AS "{axis}"
+
+-- piece: word_value
+axes ->> '$.{axis}'
+
+-- piece: word_of_switch
+CASE axes ->> '$.{axis}' WHEN 1 THEN 'on' WHEN 0 THEN 'off' END
 
 -- piece: metric_value
 ,

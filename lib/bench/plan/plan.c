@@ -270,11 +270,17 @@ static enum pk_code list_cases(struct planner *p, const struct pk_preset *preset
     enum pk_code rc = expand(p, preset, &points, &n);
     if (rc)
         return rc;
+    const size_t of_each = p->n_variants + p->r->n_peers, most = p->probe->own ? PK_POINTS_MAX : PK_CASES_MAX;
+    if (n * of_each > most) {
+        pk_fail(p->err, PK_E_USAGE, "%zu points with %zu variants are more than %zu cases", n, of_each, most);
+        pk_why(p->err, "a run measures every variant at every combination of the values of all axes");
+        return pk_fix(p->err, "sweep fewer values with -a, or name a --variant");
+    }
     out->preset = preset;
     out->n = 0;
     p->seen = (struct pk_index){0};
     p->n_seen = 0;
-    out->v = pk_new_n(p->arena, struct pk_planned, n * (p->n_variants + p->r->n_peers));
+    out->v = pk_new_n(p->arena, struct pk_planned, n * of_each);
     for (size_t i = 0; i < n; i++) {
         for (unsigned v = 0; v < p->n_variants; v++)
             if (has_variant(p, preset, v))

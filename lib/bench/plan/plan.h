@@ -6,6 +6,8 @@
 #include "bench/worker/request.h"
 #include "opt/opt.h"
 
+enum { PK_CASES_MAX = 1 << 20 };
+
 struct pk_plan_request {
     const struct pk_probe *probe;
     const char *preset;      /* NULL = the probe's first whose cases all fit and are sound, else its first */
