@@ -60,11 +60,11 @@ static enum pk_code read_choices(const struct reading *r, const char *where, con
 }
 
 /* Those of a default below the usual range are meant. */
-static double least_of(const json_t *defaults, double usual)
+static double least_of(const json_t *v, double usual)
 {
-    for (size_t i = 0; i < json_array_size(defaults); i++)
-        usual = fmin(usual, json_number_value(json_array_get(defaults, i)));
-    return json_is_number(defaults) ? fmin(usual, json_number_value(defaults)) : usual;
+    for (size_t i = 0; i < json_array_size(v); i++)
+        usual = least_of(json_array_get(v, i), usual);
+    return json_is_number(v) ? fmin(usual, json_number_value(v)) : usual;
 }
 
 static enum pk_code read_range(const struct reading *r, const char *where, const json_t *j, struct pk_axis *x)
