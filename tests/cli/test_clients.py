@@ -485,6 +485,90 @@ def test_init_refuses(perfkit):
     assert not list(perfkit.cwd.iterdir())
 
 
+# --- through perfkit: run, gated against a slower copy, reported ---
+
+SHORT = ("--invocations", "1", "--max-time", "20ms", "--min-time", "1ms", "--min-samples", "3", "-q", "--format", "json")
+TWELVE_LINES = """\
+import perfkit
+@perfkit.experiment("squares", axes={"n": [500, 1000]}, yardstick="generator")
+class Squares:
+    def setup(self, case):
+        self.n = range(case.n)
+    def reference(self, case):
+        return case.n * (case.n - 1) * (2 * case.n - 1) // 6
+    @perfkit.variant("a sum of a generator")
+    def generator(self):
+        return sum(x * x for x in self.n)
+    def flops(self, case): return 2 * case.n
+perfkit.main()
+"""
+SQUARES_IN_C = r"""
+#include "perfkit.h"
+static int64_t n, total;
+static void setup(perfkit_case *c)
+{
+    n = perfkit_int(c, "n");
+}
+static void loop(perfkit_case *c)
+{
+    total = 0;
+    for (volatile int64_t i = 0; i < n; i++)
+        total += i * i;
+}
+static void check(perfkit_case *c)
+{
+    perfkit_near(c, "the sum", (double)total, (double)(n * (n - 1) * (2 * n - 1) / 6));
+}
+int main(int argc, char **argv)
+{
+    perfkit_experiment *e = perfkit_new("squares", "what a sum of squares costs");
+    perfkit_axis(e, "n", PERFKIT_INT, "5000,10000", "");
+    perfkit_variant(e, "loop", loop, "one loop");
+    e->setup = setup;
+    e->check = check;
+    return perfkit_main(e, argc, argv);
+}
+"""
+
+
+@pytest.fixture(params=["python", "c"])
+def squares(request, perfkit):
+    """(a program of a few lines, the same made slower, its variant, its largest n)."""
+    slower = perfkit.cwd / "slower"
+    slower.mkdir()
+    if request.param == "python":
+        assert TWELVE_LINES.count("\n") == 12
+        for folder, text in ((perfkit.cwd, TWELVE_LINES), (slower, TWELVE_LINES.replace("return sum(", "return sum(x for x in self.n) * 0 + sum("))):
+            (folder / "squares.py").write_text(text)
+        return "./squares.py", "./slower/squares.py", "generator", 1000
+    assert len(SQUARES_IN_C.strip().splitlines()) == 25
+    for folder, text in ((perfkit.cwd, SQUARES_IN_C), (slower, SQUARES_IN_C.replace("i < n; i++)", "i < n + n / 2; i++)").replace("total += i * i", "total += i < n ? i * i : 0"))):
+        (folder / "squares.c").write_text(text)
+        compiled("cc", folder / "squares.c", folder / "squares", "-O1", f"-I{CLIENT}")
+    return "./squares", "./slower/squares", "loop", 10000
+
+
+def test_a_few_lines_are_run_gated_and_reported(measured, perfkit, squares):
+    program, slower, variant, n = squares
+    r = perfkit("run", program, *SHORT, env={"PERFKIT_PYTHON": sys.executable})
+    assert r.status == 0 and [(row["variant"], row["n"], row["status"]) for row in r.rows("results")] == [(variant, n // 2, "ok"), (variant, n, "ok")], r
+    gate = perfkit("gate", program, "--a", program, "--b", slower, "--max-pairs", "8", *SHORT[2:], env={"PERFKIT_PYTHON": sys.executable})
+    assert gate.status == 3 and f"time_ns of {variant} n=" in gate.stderr, gate
+    assert {(row["variant"], row["case"], row["verdict"]) for row in gate.rows("compare_ns")[:2]} == {(variant, f"n={n // 2}", "slower"), (variant, f"n={n}", "slower")}
+    assert perfkit("report", "@~1", "@", "-o", "page.html").status == 0
+    page = (perfkit.cwd / "page.html").read_text()
+    assert "squares" in page and variant in page and "slower" in page
+
+
+def test_cases_that_do_not_fit_or_are_wrong_are_rows(measured, perfkit, programs):
+    for language, argv in programs.items():
+        r = perfkit("run", argv[-1], "-a", "mode=well,wrong,oom,raise,skip", "-a", "n=50", *SHORT, env={"PERFKIT_PYTHON": sys.executable})
+        rows = {row["mode"]: (row["status"], row["message"]) for row in r.rows("results")}
+        assert r.status == 1 and {mode: status for mode, (status, _) in rows.items()} == {
+            "well": "ok", "wrong": "failed", "oom": "oom", "raise": "failed", "skip": "skipped"}, (language, r)
+        assert "the reference" in rows["wrong"][1] and "no such thing" in rows["raise"][1] and rows["skip"][1] == "does not apply" and rows["oom"][1]
+
+
 # --- the examples ---
 
 def nvcc():
@@ -514,18 +598,22 @@ NAMES = sorted(path.name for path in EXAMPLES.iterdir() if path.suffix in (".py"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_example_describes_itself_and_measures(name, tmp_path):
-    on_gpu = name.endswith(".cu")
-    with talk(example(name, tmp_path)) as c:
+def test_an_example_is_measured(measured, perfkit, name, tmp_path):
+    argv, on_gpu = example(name, tmp_path), name.endswith(".cu")
+    with talk(argv) as c:
         described, status = c.ask("describe")
-        assert status["status"] == "ok" and described["variants"] and described["devices" if on_gpu else "axes"]
+        assert status["status"] == "ok"
         axes = {axis["name"]: axis["default"][0] for axis in described["axes"]}
-        for variant in described["variants"]:
-            m = c.measure(described["name"], variant["name"], axes, device="cuda:0" if on_gpu else "cpu")
-            assert outcome(m)[0] == "ok" or (on_gpu and outcome(m)[0] == "skipped" and "no GPU" in outcome(m)[1]), m[-1]
-            assert on_gpu or min(samples(m, "time_ns")["steady"][0]) > 0
-        unknown = c.measure(described["name"], "another", axes, device="cuda:0" if on_gpu else "cpu")
-        assert outcome(unknown)[0] == "failed"
+        case = {"axes": axes, "device": "cuda:0" if on_gpu else "cpu"}
+        assert outcome(c.measure(described["name"], "another", **case))[0] == "failed"
+        if on_gpu:
+            status, message = outcome(c.measure(described["name"], "copy", **case))
+            assert status == "ok" or (status == "skipped" and "there is no GPU 0" in message)
+            return
+    r = perfkit("run", argv[-1], *(word for key, value in axes.items() for word in ("-a", f"{key}={value}")), *SHORT, env={"PERFKIT_PYTHON": sys.executable})
+    rows = r.rows("results")
+    assert r.status == 0 and [row["variant"] for row in rows] == [v["name"] for v in described["variants"]], r
+    assert all(row["status"] == "ok" and row["time_ns"] > 0 for row in rows)
 
 
 def test_every_kind_of_example_is_there():
