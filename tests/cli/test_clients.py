@@ -538,16 +538,17 @@ def squares(request, perfkit):
     slower.mkdir()
     if request.param == "python":
         assert TWELVE_LINES.count("\n") == 12
-        for folder, text in ((perfkit.cwd, TWELVE_LINES), (slower, TWELVE_LINES.replace("return sum(", "return sum(x for x in self.n) * 0 + sum("))):
+        for folder, text in ((perfkit.cwd, TWELVE_LINES), (slower, TWELVE_LINES.replace("return sum(", "return sum(x * x + x for x in [*self.n] * 2) * 0 + sum("))):
             (folder / "squares.py").write_text(text)
         return "./squares.py", "./slower/squares.py", "generator", 1000
     assert len(SQUARES_IN_C.strip().splitlines()) == 25
-    for folder, text in ((perfkit.cwd, SQUARES_IN_C), (slower, SQUARES_IN_C.replace("i < n; i++)", "i < n + n / 2; i++)").replace("total += i * i", "total += i < n ? i * i : 0"))):
+    for folder, text in ((perfkit.cwd, SQUARES_IN_C), (slower, SQUARES_IN_C.replace("i < n; i++)", "i < 4 * n; i++)").replace("total += i * i", "total += i < n ? i * i : 0"))):
         (folder / "squares.c").write_text(text)
         compiled("cc", folder / "squares.c", folder / "squares", "-O1", f"-I{CLIENT}")
     return "./squares", "./slower/squares", "loop", 10000
 
 
+@pytest.mark.timed  # the verdict of a gate of 8 pairs beside other processes
 def test_a_few_lines_are_run_gated_and_reported(measured, perfkit, squares):
     program, slower, variant, n = squares
     r = perfkit("run", program, *SHORT, env={"PERFKIT_PYTHON": sys.executable})
