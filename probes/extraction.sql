@@ -330,7 +330,7 @@ SELECT run_id, setting, differing(setting, group_concat(setting, char(10)) OVER 
 -- column: setting | Setting | text
 -- note: SELECT 'The stages of pipelined overlap: its batch takes little more than the slowest of them, the bound of the table stages.' FROM extraction_bound JOIN extraction_case USING (run_id, case_id)
 --   WHERE run_id = :run AND variant = 'pipelined' LIMIT 1
-SELECT s.variant, s.total_ns / s.batches / s.parallel AS batch_ns, s.stage, coalesce(nullif(trim(w.which, ' ()'), ''), s.setting) AS setting
+SELECT s.variant, s.total_ns / s.batches / s.parallel AS batch_ns, replace(s.stage, 'checksum, filter, ', '') AS stage, coalesce(nullif(trim(w.which, ' ()'), ''), s.setting) AS setting
 FROM extraction_stage s JOIN extraction_case c USING (run_id, case_id) JOIN extraction_named w ON w.run_id = s.run_id AND w.setting = s.setting
 WHERE s.run_id = :run AND c.status = 'ok' AND s.parallel IS NOT NULL AND s.total_ns IS NOT NULL
 ORDER BY min(s.ordinal) OVER (PARTITION BY s.setting), s.ordinal, s.row;

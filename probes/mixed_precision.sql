@@ -414,9 +414,9 @@ ORDER BY min(ordinal) OVER (PARTITION BY model), min(ordinal) OVER (PARTITION BY
 -- column: base | Against | text
 SELECT speedup, speedup_low, speedup_high, name || coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(other_axes)), '')
        || iif((SELECT count(DISTINCT model) FROM precision_case WHERE run_id = :run) > 1, ', ' || model, '') AS name, base
-FROM (SELECT speedup, speedup_low, speedup_high, dtype || ' / fp32, ' || variant || ', ' || mode AS name, other_axes, model, 'fp32' AS base, 1 AS place, mode_order AS within, ordinal
+FROM (SELECT speedup, speedup_low, speedup_high, dtype || ' / fp32 of ' || variant || ', ' || mode AS name, other_axes, model, 'fp32' AS base, 1 AS place, mode_order AS within, ordinal
       FROM precision_pair WHERE run_id = :run
-      UNION ALL SELECT speedup, speedup_low, speedup_high, variant || ' / eager, ' || dtype || ', ' || mode, other_axes, model, 'eager', 2, phase_order, ordinal
+      UNION ALL SELECT speedup, speedup_low, speedup_high, variant || ' / eager in ' || dtype || ', ' || mode, other_axes, model, 'eager', 2, phase_order, ordinal
       FROM precision_against_eager WHERE run_id = :run AND whole)
 WHERE speedup IS NOT NULL ORDER BY place, within, ordinal LIMIT 60;
 

@@ -166,7 +166,7 @@ static void draw_cells_of(struct pk_drawing *d, size_t facet, unsigned label, un
             continue;
         pk_canvas_text(&canvas, 0, 0, pk_drawing_text(d, first, PK_CHANNEL_Y), 0);
         for (size_t row = first; row < d->c->rows.n; row++)
-            if (d->rows[row].first == first)
+            if (d->rows[row].first == first && isfinite(d->rows[row].x))
                 pk_canvas_text(&canvas, (int)(label + GAP + (unsigned)d->rows[row].x * (width + GAP)), 0,
                                cell_text(d, row, heat), 0);
         pk_drawing_canvas(d, &canvas);

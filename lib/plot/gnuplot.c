@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PANELS = 12, BESIDE = 2, HEIGHT = 320, LINES = 24 };
+enum { PANELS = 12, BESIDE = 2, HEIGHT = 320, LINES = 24, PER_NAME = 15, AROUND = 110 };
 #define PATIENCE_NS (60 * PK_NS_PER_S)
 
 /* 'a text', of which what may change a terminal's state is replaced */
@@ -39,18 +39,29 @@ static void put_number(struct pk_buf *b, double v)
         pk_buf_str(b, " NaN");
 }
 
+/* Whether the marks are boxes. */
+static bool fills(const struct pk_drawing *d)
+{
+    const enum pk_chart_mark mark = d->c->encoding.mark;
+    return mark == PK_MARK_BAR || mark == PK_MARK_STACK || mark == PK_MARK_AREA || mark == PK_MARK_SPAN ||
+           mark == PK_MARK_CELLS;
+}
+
 /* An axis of all panels. Logarithmic ones have the ticks that characters have, too: gnuplot's are powers of ten. */
 static void put_axis(const struct pk_drawing *d, struct pk_buf *b, char axis, enum pk_channel channel)
 {
-    enum { TICKS = 8, CHARACTERS = 56 }; /* of the names below a panel */
+    enum { TICKS = 8, CHARACTERS = 44 }; /* of the names below a panel */
     const struct pk_plot_scale *s = axis == 'x' ? &d->x : &d->y;
     const char *heading = pk_chart_heading(d->c, channel);
     const bool places = s->kind == PK_SCALE_ORDINAL;
     double ticks[PK_PLOT_TICKS];
     if (heading && !(places && axis == 'y'))
         pk_buf_printf(b, "set %clabel %s\n", axis, quoted(d, heading));
-    if (s->kind == PK_SCALE_LINEAR)
+    if (s->kind == PK_SCALE_LINEAR) {
+        const double beyond = 0.04 * (s->hi - s->lo), lo = axis == 'y' && fills(d) ? 0 : s->lo - beyond;
+        pk_buf_printf(b, "set %crange [%.17g:%.17g]\n", axis, lo, s->hi + beyond);
         return;
+    }
     pk_buf_printf(b, "set %ctics (", axis);
     const size_t n = places ? s->n_places : pk_plot_ticks(s, TICKS, ticks);
     unsigned characters = 0;
@@ -68,14 +79,6 @@ static void put_axis(const struct pk_drawing *d, struct pk_buf *b, char axis, en
                       characters > CHARACTERS ? "rotate by 35 right" : "norotate", n - 1);
     else
         pk_buf_printf(b, ")\nset yrange [%zu.7:-0.7]\n", n - 1); /* the first above */
-}
-
-/* Whether the marks are boxes. */
-static bool fills(const struct pk_drawing *d)
-{
-    const enum pk_chart_mark mark = d->c->encoding.mark;
-    return mark == PK_MARK_BAR || mark == PK_MARK_STACK || mark == PK_MARK_AREA || mark == PK_MARK_SPAN ||
-           mark == PK_MARK_CELLS;
 }
 
 struct box {
@@ -135,11 +138,15 @@ static void put_data(const struct pk_drawing *d, struct pk_buf *b, size_t facet)
 /* Lines across at x with their texts, and the texts of cells. */
 static void put_texts(const struct pk_drawing *d, struct pk_buf *b, size_t facet)
 {
+    const char *last = "";
     pk_buf_str(b, "unset label\nunset arrow\n");
     for (size_t row = 0; row < d->c->rows.n; row++) {
         const struct pk_drawn *r = &d->rows[row];
         const char *rule = pk_drawing_text(d, row, PK_CHANNEL_RULE),
+                   *band = pk_drawing_text(d, row, PK_CHANNEL_BAND),
                    *label = pk_drawing_text(d, row, PK_CHANNEL_LABEL);
+        if (r->facet == facet && strcmp(band, last) != 0)
+            rule = last = band; /* a band begins */
         if (r->facet == facet && *rule && isfinite(r->x))
             pk_buf_printf(
                 b,
@@ -185,7 +192,8 @@ static void put_plots(const struct pk_drawing *d, struct pk_buf *b)
 
 static void put_terminal(const struct pk_drawing *d, struct pk_buf *b, const char *format, size_t bands)
 {
-    const unsigned height = HEIGHT * (unsigned)bands + 60;
+    const size_t names = PER_NAME * d->y.n_places + AROUND;
+    const unsigned height = (unsigned)((names > HEIGHT ? names : HEIGHT) * bands) + 60;
     if (!strcmp(format, "svg"))
         pk_buf_printf(b, "set term svg noenhanced size 960,%u background rgb 'white'\n", height);
     else if (!strcmp(format, "png"))
@@ -209,12 +217,11 @@ static const char *script_of(const struct pk_drawing *d, const char *format)
     put_terminal(d, &b, format, bands);
     for (size_t i = 0; i < sizeof colors / sizeof *colors; i++)
         pk_buf_printf(&b, "set linetype %zu lc rgb '%s' pt %zu lw 1.5\n", i + 1, colors[i], i + 5);
-    pk_buf_str(&b,
-               "set style fill solid 0.8 border -1\nset grid\nset key outside bottom center horizontal\n");
+    pk_buf_str(&b, "set grid\nset key outside bottom center horizontal\n");
+    pk_buf_printf(&b, "set style fill solid 0.8 %s\n",
+                  d->c->encoding.mark == PK_MARK_AREA ? "noborder" : "border -1");
     put_axis(d, &b, 'x', PK_CHANNEL_X);
     put_axis(d, &b, 'y', PK_CHANNEL_Y);
-    if (d->y.kind == PK_SCALE_LINEAR && !pk_drawing_is_across(d) && fills(d))
-        pk_buf_str(&b, "set yrange [0:]\n");
     if (d->c->encoding.mark == PK_MARK_CELLS)
         pk_buf_str(&b, "set palette defined (0 '#f3f8fc', 1 '#62a6d8')\nunset colorbox\n");
     pk_buf_printf(&b, "set multiplot layout %zu,%zu title %s\n", bands, beside, quoted(d, d->c->title));

@@ -16,12 +16,15 @@ static struct pk_plot_scale scale_of(const struct pk_chart *c, enum pk_channel c
     return (struct pk_plot_scale){ordinal ? PK_SCALE_ORDINAL : kind, INFINITY, -INFINITY};
 }
 
-/* A number, or the place of a text. */
+/* A number, or the place of a text; NaN = none. */
 static double value_of(const struct pk_drawing *d, size_t row, enum pk_channel channel,
                        struct pk_plot_scale *s)
 {
-    return s->kind == PK_SCALE_ORDINAL ? (double)pk_plot_place_of(s, pk_drawing_text(d, row, channel), d->a)
-                                       : pk_chart_number(d->c, row, channel);
+    if (s->kind != PK_SCALE_ORDINAL)
+        return pk_chart_number(d->c, row, channel);
+    return pk_chart_cell(d->c, row, channel)->type == PK_CELL_NULL
+               ? NAN
+               : (double)pk_plot_place_of(s, pk_drawing_text(d, row, channel), d->a);
 }
 
 static bool is_of_group(const void *wanted, uint32_t row)
@@ -59,15 +62,16 @@ static void read_row(struct pk_drawing *d, size_t row)
 /* All facets have the same axes. */
 static void read_rows(struct pk_drawing *d)
 {
-    const bool across = pk_drawing_is_across(d), area = d->c->encoding.mark == PK_MARK_AREA;
+    const enum pk_chart_mark mark = d->c->encoding.mark;
+    const bool across = pk_drawing_is_across(d), stacked = mark == PK_MARK_AREA || mark == PK_MARK_STACK;
     d->rows = pk_new_n(d->a, struct pk_drawn, d->c->rows.n + 1);
     for (size_t row = 0; row < d->c->rows.n; row++) {
         read_row(d, row);
         const struct pk_drawn *r = &d->rows[row];
         pk_plot_take(&d->x, r->x);
         pk_plot_take(&d->x, r->x2);
-        pk_plot_take(&d->y, area ? r->below : r->y);
-        pk_plot_take(&d->y, area ? r->below + r->y : NAN);
+        pk_plot_take(&d->y, stacked ? r->below : r->y);
+        pk_plot_take(&d->y, stacked ? r->below + r->y : NAN);
         pk_plot_take(&d->y, pk_chart_number(d->c, row, PK_CHANNEL_FIT));
         for (enum pk_channel end = PK_CHANNEL_LOW; end <= PK_CHANNEL_HIGH; end++)
             pk_plot_take(across ? &d->x : &d->y, pk_chart_number(d->c, row, end));
