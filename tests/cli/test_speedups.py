@@ -17,7 +17,7 @@ RUNS = {
 
 @pytest.mark.parametrize("path", PROBES, ids=lambda p: p.stem)
 def test_every_ratio_has_both_ends(path):
-    for name, table in re.findall(r"^-- table: (\w+)\n(.*?)(?=^-- (?:table|view): |\Z)", path.read_text(), re.M | re.S):
+    for name, table in re.findall(r"^-- table: (\w+)\n(.*?)(?=^-- (?:table|view|chart|finding): |\Z)", path.read_text(), re.M | re.S):
         columns = re.findall(r"^-- column: (\w+)", table, re.M)
         joined = re.findall(r"^-- column: (\w+) .* interval$", table, re.M)
         for c in columns:
