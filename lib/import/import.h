@@ -33,6 +33,8 @@ struct pk_imported_case {
     size_t n_metrics, cap;
     struct pk_note *notes; /* facts about the case as the file has them */
     size_t n_notes, notes_cap;
+    const struct pk_note *trace; /* those of a trace pass: import/trace.h */
+    size_t n_trace;
 };
 
 struct pk_imported {

@@ -26,6 +26,7 @@ struct pk_import_reader {
     struct pk_index *index; /* of cases */
     struct pk_setting *settings;
     size_t settings_cap, values_left;
+    void *user;                    /* of the source */
     const volatile int *stop_flag; /* NULL = no signal ends it */
     bool failed;
     struct pk_err *err;
@@ -55,7 +56,7 @@ struct pk_import_source {
     }
 
 extern const struct pk_import_source pk_import_criterion, pk_import_hyperfine, pk_import_google_benchmark,
-    pk_import_nccl_tests, pk_import_nvbench, pk_import_pytest_benchmark;
+    pk_import_nccl_tests, pk_import_nvbench, pk_import_pytest_benchmark, pk_import_pytorch_profiler;
 
 /* --- problems --- */
 

@@ -162,6 +162,21 @@ static size_t rows_of_case(const struct pk_imported_case *c, const struct histor
     return n;
 }
 
+/* What ran when is a pass of its own, as of perfkit's runs. */
+static enum pk_code store_trace(const struct importing *i, const struct pk_imported_case *c, int64_t id,
+                                struct pk_err *err)
+{
+    const struct pk_slice s = {.pass = PK_PASS_TRACE,
+                               .invocation = 1,
+                               .status = c->status,
+                               .message = c->message,
+                               .started_wall_ns = (uint64_t)i->im->started_ns,
+                               .notes = c->trace,
+                               .n_notes = c->n_trace};
+    i->result->added++;
+    return pk_store_slice(i->s, id, &s, NULL, 0, NULL, 0, err);
+}
+
 static enum pk_code store_case(const struct importing *i, const struct pk_imported_case *c, int64_t id,
                                struct pk_err *err)
 {
@@ -178,7 +193,7 @@ static enum pk_code store_case(const struct importing *i, const struct pk_import
             return err->code;
     }
     i->result->added += n;
-    return PK_OK;
+    return c->n_trace ? store_trace(i, c, id, err) : PK_OK;
 }
 
 static enum pk_code store_cases(struct importing *i, struct pk_err *err)

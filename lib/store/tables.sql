@@ -193,8 +193,9 @@ FROM (SELECT *, row_number() OVER (PARTITION BY case_id, region, family ORDER BY
 -- column: bytes | Bytes (GB) | GB | 3 hide optional3
 -- column: bytes_per_s | GB/s | GB/s | 1 hide optional2
 -- column: longest | Longest | text | optional1
--- note: SELECT 'One typical iteration of a trace pass; its times differ from those of the tables above. Gaps are idle time between kernels or operations.'
---   WHERE EXISTS (SELECT 1 FROM traced_family WHERE run_id = :run AND experiment = :experiment)
+-- note: SELECT CASE WHEN r.settings ->> '$.import' IS NULL THEN 'One typical iteration of a trace pass; its times differ from those of the tables above.'
+--   ELSE 'The step of median length in the trace of the file, or the whole trace where it has no steps.' END || ' Gaps are idle time between kernels or operations.'
+--   FROM v_run r WHERE r.run_id = :run AND EXISTS (SELECT 1 FROM traced_family WHERE run_id = :run AND experiment = :experiment)
 -- note: SELECT 'attention is fused: it includes softmax and both products (' || group_concat(DISTINCT variant) || ').'
 --   FROM traced_family WHERE run_id = :run AND experiment = :experiment AND family = 'attention' HAVING count(*)
 -- note: SELECT 'FLOPs and bytes are declared by each operation, every pass over memory counted; rates are over the time of the family.' FROM traced_family WHERE run_id = :run AND experiment = :experiment AND (flops > 0 OR bytes > 0) LIMIT 1
@@ -231,7 +232,7 @@ SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' '
        k.name AS longest
 FROM line JOIN breakdown_place p USING (case_id, region) LEFT JOIN longest_kernel k USING (case_id, region, family) ORDER BY ordinal, place, last, time_ns DESC;
 
--- The trace pass held against the timing pass.
+-- The trace pass held against the timing pass; what is imported has times of the trace itself.
 -- table: breakdown_regions
 -- title: Traced and timed
 -- column: variant | Variant | text
@@ -245,11 +246,12 @@ FROM line JOIN breakdown_place p USING (case_id, region) LEFT JOIN longest_kerne
 -- column: off | Off by (%) | % | 1
 -- column: agrees | Within 4 % | text
 -- note: SELECT 'Kernels: the union of their times (on a CPU: of the operations). Where both differ by more than 4 %, the shares above may differ from those of the'
---   || ' timed pass.' FROM traced_family WHERE run_id = :run AND experiment = :experiment LIMIT 1
+--   || ' timed pass.' FROM traced_family JOIN v_run r USING (run_id) WHERE run_id = :run AND r.settings ->> '$.import' IS NULL AND traced_family.experiment = :experiment LIMIT 1
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1),
 traced AS (SELECT DISTINCT case_id, variant, axes, region, busy_ns, gap_ns, busy_ns + gap_ns AS traced_ns, ordinal FROM traced_family
-           WHERE run_id = :run AND experiment = :experiment AND region <> 'iteration'),
+           WHERE run_id = :run AND experiment = :experiment AND region <> 'iteration'
+             AND NOT EXISTS (SELECT 1 FROM v_run r WHERE r.run_id = :run AND r.settings ->> '$.import' IS NOT NULL)),
 held AS (SELECT r.*, t.median AS timed_ns, r.traced_ns / t.median - 1 AS off
          FROM traced r LEFT JOIN v_summary t ON t.case_id = r.case_id AND t.metric = r.region || '_ns')
 SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis), '') AS "case",
