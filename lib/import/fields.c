@@ -22,10 +22,11 @@ void pk_import_problem(struct pk_import_reader *r, const char *fmt, ...)
     va_end(ap);
     pk_fail(r->err, PK_E_IO, "%s: cannot import it%s%s", r->path, r->source ? " as a file of " : "",
             r->source ? r->source->name : "");
+    const char *line = r->line ? pk_printf(r->a, "line %zu%s", r->line, r->member ? ", " : ": ") : "";
     if (r->member)
-        pk_why(r->err, "line %zu, %.100s[%zu]: %s", r->line, r->member, r->at, text);
+        pk_why(r->err, "%s%.100s[%zu]: %s", line, r->member, r->at, text);
     else
-        pk_why(r->err, "line %zu: %s", r->line, text);
+        pk_why(r->err, "%s%s", line, text);
     pk_fix(r->err, "nothing was imported; write the file again (%s)",
            r->source ? r->source->files : "docs/import.md has the sources");
 }

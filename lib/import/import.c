@@ -29,6 +29,7 @@ static const struct pk_import_source *const sources[] = {
     &pk_import_google_benchmark,
     &pk_import_pytest_benchmark,
     &pk_import_nccl_tests,
+    &pk_import_nsys,
     &pk_import_pytorch_profiler,
     &pk_import_criterion,
 };

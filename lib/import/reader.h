@@ -15,7 +15,7 @@ struct pk_import_reader {
     const struct pk_import_source *source; /* NULL = not recognised yet */
     const char *path;
     FILE *f;
-    size_t line;        /* of the next byte, from 1 */
+    size_t line;        /* of the next byte, from 1; 0 = it has no lines */
     bool in_lines;      /* lines.c: the line is one that was read */
     const char *member; /* the list that is read, "benchmarks"; NULL = none */
     size_t at;          /* and its element */
@@ -56,7 +56,8 @@ struct pk_import_source {
     }
 
 extern const struct pk_import_source pk_import_criterion, pk_import_hyperfine, pk_import_google_benchmark,
-    pk_import_nccl_tests, pk_import_nvbench, pk_import_pytest_benchmark, pk_import_pytorch_profiler;
+    pk_import_nccl_tests, pk_import_nsys, pk_import_nvbench, pk_import_pytest_benchmark,
+    pk_import_pytorch_profiler;
 
 /* --- problems --- */
 

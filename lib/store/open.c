@@ -269,6 +269,21 @@ enum pk_code pk_store_open(const char *path, enum pk_store_mode mode, const stru
     return PK_OK;
 }
 
+enum pk_code pk_store_open_foreign(const char *path, const struct pk_store_wait *wait, struct pk_store **out,
+                                   struct pk_err *err)
+{
+    *out = NULL;
+    if (pk_db_look(path, PK_STORE_STRANGER, err))
+        return err->code;
+    struct pk_store *s = new_store(path, PK_STORE_STRANGER, wait);
+    if (open_file(s, false, err) || configure(s, err)) {
+        pk_store_close(s);
+        return err->code;
+    }
+    *out = s;
+    return PK_OK;
+}
+
 const char *pk_store_file(const struct pk_store *s)
 {
     return s->path;

@@ -49,6 +49,10 @@ struct pk_store_wait {
  * ":memory:" is a store without a file, which is lost when it is closed. `wait` is copied; with NULL a wait is silent. */
 enum pk_code pk_store_open(const char *path, enum pk_store_mode mode, const struct pk_store_wait *wait,
                            struct pk_store **out, struct pk_err *err) PK_MUST_CHECK;
+/* A SQLite file of another program, opened as one that may be hostile. It has none of perfkit's tables: only queries that name its own
+ * (pk_query, pk_query_each) can be run, "main." before each of them; whether one is a table is in main.sqlite_master. */
+enum pk_code pk_store_open_foreign(const char *path, const struct pk_store_wait *wait, struct pk_store **out,
+                                   struct pk_err *err) PK_MUST_CHECK;
 /* The error that opening with PK_STORE_WRITE would give, or PK_OK. Creates and migrates nothing; waits one second for a lock. */
 enum pk_code pk_store_try(const char *path, struct pk_err *err) PK_MUST_CHECK;
 void pk_store_close(struct pk_store *s); /* NULL is allowed */

@@ -1,8 +1,11 @@
-"""perfkit import of traces: PyTorch's profiler."""
+"""perfkit import of traces: PyTorch's profiler, nsys."""
 import collections
 import copy
 import json
 import re
+import signal
+import sqlite3
+import time
 
 import pytest
 
@@ -197,3 +200,128 @@ def test_hostile_traces(perfkit, tmp_path):
     assert shown.status == 0 and "\x1b" not in shown.stdout
     metrics = query(perfkit.db, "SELECT metric, n FROM v_summary")
     assert len(metrics) == 64 and sum(k[1] for k in kernels(perfkit, row["run_id"]).values()) > 100
+
+
+# --- nsys: by hand after the tables of an export of 2026.2 (schema 3.25) ---------------------------------------------------
+
+GLOBAL = (1 << 48) | (77 << 24)  # a serialized identifier of process 77
+
+NSYS = {
+    "StringIds": "id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL",
+    "CUPTI_ACTIVITY_KIND_KERNEL": "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId INTEGER"
+    " NOT NULL, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER NOT NULL, shortName INTEGER NOT NULL",
+    "CUPTI_ACTIVITY_KIND_MEMCPY": "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId INTEGER"
+    " NOT NULL, correlationId INTEGER, globalPid INTEGER, bytes INTEGER NOT NULL, copyKind INTEGER NOT NULL",
+    "CUPTI_ACTIVITY_KIND_MEMSET": "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId INTEGER"
+    " NOT NULL, correlationId INTEGER, globalPid INTEGER, value INTEGER NOT NULL, bytes INTEGER NOT NULL",
+    "CUPTI_ACTIVITY_KIND_RUNTIME": "start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER,"
+    " nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL",
+    "NVTX_EVENTS": "start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, text TEXT, globalTid INTEGER, textId INTEGER, domainId INTEGER",
+    "TARGET_INFO_SESSION_START_TIME": "utcEpochNs INTEGER, utcTime TEXT, localTime TEXT",
+    "TARGET_INFO_GPU": "id INTEGER NOT NULL, name TEXT",
+    "META_DATA_EXPORT": "name TEXT NOT NULL, value TEXT",
+}
+
+ROWS = {
+    "StringIds": [(1, "void softmax_warp_forward<float, 10>(float *)"), (2, "sm90_xmma_gemm_bf16"), (3, "step"), (4, "cudaLaunchKernel")],
+    "CUPTI_ACTIVITY_KIND_KERNEL": [(2000 + 10000 * k, 2900 + 10000 * k + 10 * k, 0, 1, 7, 10 * k + 1, GLOBAL, 2, 2) for k in range(3)]
+    + [(3000 + 10000 * k, 3500 + 10000 * k, 0, 1, 7, 10 * k + 2, GLOBAL, 1, 1) for k in range(3)]
+    + [(2500, 2700, 1, 2, 13, 1, GLOBAL + (1 << 24), 1, 1)],
+    "CUPTI_ACTIVITY_KIND_MEMCPY": [(4000, 4400, 0, 1, 7, 3, GLOBAL, 1 << 20, 1), (5000, 5300, 0, 1, 7, 4, GLOBAL, 64, 2)],
+    "CUPTI_ACTIVITY_KIND_MEMSET": [(5400, 5410, 0, 1, 7, 5, GLOBAL, 0, 4096)],
+    "CUPTI_ACTIVITY_KIND_RUNTIME": [(1500 + 10000 * k + i, 1600 + 10000 * k + i, 0, GLOBAL + 9, 10 * k + c, 4, 0)
+                                    for k in range(3) for i, c in ((0, 1), (200, 2))]
+    + [(3900, 3950, 0, GLOBAL + 9, 3, 4, 0), (1400, 1450, 0, GLOBAL + (1 << 24), 1, 4, 0)],
+    "NVTX_EVENTS": [(1000 + 10000 * k, 3600 + 10000 * k + 100 * k, 59, None, GLOBAL + 9, 3, 0) for k in range(3)]
+    + [(1500, 1700, 59, "aten::mm, op_id = 31", GLOBAL + 9, None, 0), (1400, 1900, 60, "aten::linear, seq = 7, op_id = 30", GLOBAL + 9, None, 0),
+       (1000, None, 59, "never popped", GLOBAL + 9, None, 0), (900, None, 34, "a mark", GLOBAL + 9, None, 0)],
+    "TARGET_INFO_SESSION_START_TIME": [(1779630014975716426, "2026-05-24T13:40:14", "2026-05-24T13:40:14")],
+    "TARGET_INFO_GPU": [(0, "NVIDIA H100 80GB HBM3")],
+    "META_DATA_EXPORT": [("EXPORT_PRODUCT_VERSION", "2026.2.1.210"), ("EXPORT_SCHEMA_VERSION", "3.25.0")],
+}
+
+
+def nsys(path, *statements, without=()):
+    with sqlite3.connect(path) as c:
+        for table, columns in NSYS.items():
+            if table in without:
+                continue
+            c.execute('CREATE TABLE %s (%s)' % (table, columns.replace(" end ", ' "end" ')))
+            c.executemany("INSERT INTO %s VALUES (%s)" % (table, ",".join("?" * len(ROWS[table][0]))), ROWS[table])
+        for s in statements:
+            c.execute(s)
+    c.close()
+    return path
+
+
+def test_nsys(perfkit, tmp_path):
+    row, = imported(perfkit, nsys(tmp_path / "r.sqlite"))
+    assert (row["source"], row["cases"], row["added"]) == ("nsys", 2, 4)
+    found = {(k["device"], k["region"], k["name"].split()[-1][:9]): (k["family"], k["calls"], k["time_ns"]) for k in query(perfkit.db, "SELECT * FROM v_kernel")}
+    assert found == {("cuda:0", "step", "sm90_xmma"): ("gemm", 3, 2730), ("cuda:0", "step", "*)"): ("softmax", 3, 1500),
+                     ("cuda:0", "trace", "device"): ("copy", 1, 400), ("cuda:0", "trace", "host"): ("copy", 1, 300), ("cuda:0", "trace", "fill"): ("copy", 1, 10),
+                     ("cuda:1", "step", "*)"): ("softmax", 1, 200)}
+    step = {r["device"]: r for r in query(perfkit.db, "SELECT * FROM v_summary WHERE metric = 'step_ns'")}
+    assert (step["cuda:0"]["median"], step["cuda:0"]["n"], step["cuda:0"]["max"]) == (2700, 3, 2800)
+    run, = query(perfkit.db, "SELECT * FROM v_run")
+    assert run["started_at"] == "2026-05-24T13:40:14Z"
+    settings = {s["key"]: s["value"] for s in query(perfkit.db, "SELECT key, value FROM v_setting")}
+    assert (settings["gpu"], settings["nsys"]) == ("NVIDIA H100 80GB HBM3", "2026.2.1.210")
+    events = json.loads(perfkit("export", "trace", "@").stdout)["traceEvents"]
+    kinds = collections.Counter(e.get("cat") for e in events if e["ph"] == "X")
+    assert (kinds["piece"], kinds["launch"]) == (9 + 1, 2 * 2)  # aten::mm and aten::linear, on the host of each device
+    assert sum(e["ph"] == "s" for e in events) == 6 + 1 + 1  # each by the call of its own process
+    assert "Where the time went" in perfkit("show", "@").stdout
+
+
+def test_nsys_without_what_was_not_traced(perfkit, tmp_path):
+    """Tables are there only when they have rows."""
+    imported(perfkit, nsys(tmp_path / "r.sqlite", without=("CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "TARGET_INFO_GPU", "CUPTI_ACTIVITY_KIND_MEMSET")))
+    assert query(perfkit.db, "SELECT sum(calls) AS n FROM v_kernel WHERE device = 'cuda:0'")[0]["n"] == 8
+
+
+SLOW_VIEW = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS start, x AS \"end\", 0 AS deviceId, 0 AS streamId, 1 AS correlationId," \
+    " 1 AS globalPid, 1 AS demangledName FROM n"
+
+
+@pytest.mark.parametrize("statements, without, words", [
+    ([], ("META_DATA_EXPORT",), "a SQLite database of another program"),
+    (["UPDATE META_DATA_EXPORT SET value = '4.0.0' WHERE name LIKE '%SCHEMA%'"], (), "version 4.0.0 of nsys's tables"),
+    (["ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN globalPid TO pid"], (), "CUPTI_ACTIVITY_KIND_KERNEL[0]: SQLite says: no such column"),
+    (["UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET start = 'early' WHERE copyKind = 2"], (), "CUPTI_ACTIVITY_KIND_MEMCPY[1]: its times are no integers"),
+    (["UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET \"end\" = start - 1 WHERE deviceId = 1"], (), "CUPTI_ACTIVITY_KIND_KERNEL[6]: 'void softmax"),
+    (["UPDATE NVTX_EVENTS SET start = -9223372036854775808"], (), "NVTX_EVENTS[0]: 'step' has no valid times"),
+    (["UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET deviceId = -1"], (), "there is no device"),
+    (["DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL", "DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY", "DELETE FROM CUPTI_ACTIVITY_KIND_MEMSET", "DELETE FROM NVTX_EVENTS"],
+     (), "no kernel and no operator"),
+    (["CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS " + SLOW_VIEW], ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET",
+                                                                 "NVTX_EVENTS"), "no kernel and no operator"),  # only tables are read
+])
+def test_broken_nsys(perfkit, tmp_path, statements, without, words):
+    path = nsys(tmp_path / "r.sqlite", *statements, without=without)
+    before = path.read_bytes()
+    perfkit("import", path, timeout=20).refused(1, words)
+    assert not perfkit.db.exists() or not query(perfkit.db, "SELECT * FROM v_run")
+    assert path.read_bytes() == before and sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("r.")) == ["r.sqlite"]
+
+
+@pytest.mark.parametrize("size", [16, 100, 5000, 20000])
+def test_nsys_that_was_cut_off(perfkit, tmp_path, size):
+    path = nsys(tmp_path / "r.sqlite")
+    path.write_bytes(path.read_bytes()[:size])
+    perfkit("import", path).refused(1, "r.sqlite: cannot import it as a file of nsys")
+
+
+def test_a_signal_ends_long_work_in_an_nsys_file(perfkit, tmp_path):
+    """Names that take long: a generated column."""
+    path = nsys(tmp_path / "r.sqlite", "ALTER TABLE StringIds RENAME TO s",
+                "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT AS (hex(zeroblob(30000000)) || id) VIRTUAL)", "INSERT INTO StringIds(id) SELECT id FROM s",
+                "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 5000) "
+                "SELECT x, x + 1, 0, 1, 7, 0, 0, 1, 1 FROM n")
+    running = perfkit.start("import", path)
+    time.sleep(1)
+    assert running.poll() is None
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=30)
+    assert running.returncode == 130 and not out and b"interrupted" in err, err
+    assert not perfkit.db.exists() or not query(perfkit.db, "SELECT * FROM v_run")

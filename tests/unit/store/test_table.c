@@ -260,7 +260,7 @@ static void wrong_charts_are_refused_when_they_are_loaded(void **state)
     pk_arena_free(&a);
 }
 
-/* Every table and query of lib is prepared and run. */
+/* Every table and query of lib is prepared and run, but for those over the tables of nsys (cli/test_import_traces.py). */
 static void every_section_of_lib_runs(void **state)
 {
     int64_t run;
@@ -282,7 +282,7 @@ static void every_section_of_lib_runs(void **state)
                 OK(pk_table_print(s, NULL, v[i].name, PK_PARAMS(params), out, &err));
             if (v[i].kind == PK_SECTION_CHART)
                 OK(pk_charts_read(s, file->text, v[i].name, PK_PARAMS(params), &a, &charts, &n_charts, &err));
-            if (v[i].kind == PK_SECTION_QUERY)
+            if (v[i].kind == PK_SECTION_QUERY && strncmp(v[i].name, "nsys_", strlen("nsys_")) != 0)
                 OK(pk_query(s, v[i].name, PK_PARAMS(params), &a, &rows, &err));
         }
     }
