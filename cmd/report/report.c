@@ -3,7 +3,6 @@
 
 #include "bench/record/runinfo.h"
 #include "cmd/compare/compare.h"
-#include "judge/history/history.h"
 #include "judge/report/report.h"
 #include "out/output/output.h"
 #include "store/table/chart.h"
@@ -53,6 +52,9 @@ static enum pk_code compare(struct pk_app *app, struct compared *c, struct pk_pa
     struct pk_threshold *thresholds;
     if (pk_verdict_options_check(app, &o->verdict, &thresholds, err) || r->n < 2)
         return err->code;
+    r->what = pk_verdict_what(&o->verdict);
+    r->what.level = 1 - o->verdict.alpha;
+    r->min_effect = o->verdict.min_effect;
     if (pk_stored_judge(app, app->args.v[0], app->args.v[r->n - 1], &o->verdict, thresholds, &c->pair, err))
         return err->code;
     r->unlike =
@@ -60,27 +62,10 @@ static enum pk_code compare(struct pk_app *app, struct compared *c, struct pk_pa
     return PK_OK;
 }
 
-/* Of the runs together: the first with the last one, then all of one store over time. */
-static enum pk_code charts(const struct pk_app *app, const struct compared *c, struct pk_page_options *r,
-                           struct pk_chart *v, struct pk_err *err)
-{
-    enum { ROWS = 60 };
-    int64_t *ids = pk_new_n(app->arena, int64_t, r->n);
-    bool one_store = r->n > 2;
-    for (size_t i = 0; i < r->n; i++) {
-        ids[i] = r->runs[i].run_id;
-        one_store = one_store && !strcmp(pk_store_file(r->runs[i].store), pk_store_file(r->runs[0].store));
-    }
-    r->charts = v;
-    if (r->comparison && pk_compare_chart(&c->pair.comparison, ROWS, app->arena, &v[r->n_charts++], err))
-        return err->code;
-    return one_store ? pk_history_chart_of(r->runs[0].store, ids, r->n, app->arena, &v[r->n_charts++], err)
-                     : PK_OK;
-}
-
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    struct pk_chart together[2];
+    enum { ROWS = 60 };
+    struct pk_chart chart;
     struct compared c = {.arena = app->arena};
     const struct pk_printed comparison = {print, &c, "the comparison"};
     struct pk_page_options r = {
@@ -94,8 +79,10 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         rc = compare(app, &c, &r, err);
     if (!rc && r.n > 1 && !r.unlike)
         r.comparison = &comparison;
-    if (!rc)
-        rc = charts(app, &c, &r, together, err);
+    if (!rc && r.comparison)
+        rc = pk_compare_chart(&c.pair.comparison, ROWS, app->arena, &chart, err);
+    if (!rc && r.comparison)
+        r.chart = &chart;
     if (!rc)
         rc = pk_page_write(&r, app->text, app->arena, err);
     for (size_t i = 0; i < r.n; i++)

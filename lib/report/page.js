@@ -32,8 +32,12 @@
     for (const {encoding} of [unit, ...unit.layer])
       for (const axis of encoding ? [encoding.x, encoding.y] : []) {
         if (axis && axis.scale && !axis.scale.zero) axis.scale.padding = 7;
-        if (!axis || axis !== encoding.y || axis.type !== "ordinal") continue;
-        const places = [...new Set(spec.data.values.map((row) => String(row.y)))];
+        if (!axis || axis.type !== "ordinal") continue;
+        const places = [...new Set(spec.data.values.map((row) => String(axis === encoding.y ? row.y : row.x)))];
+        if (axis !== encoding.y) {
+          axis.axis.labelOverlap = 18 * places.length > width;
+          continue;
+        }
         const longest = 7 * Math.max(...places.map((name) => name.length)), names = Math.min(longest, 0.42 * width);
         Object.assign(axis.axis, inLines(Math.max(names, 30)), {maxExtent: names + 10});
         if (names < longest) { /* two lines */

@@ -36,19 +36,26 @@ struct pk_out *pk_page_out(struct pk_page_tables *t);
 enum pk_code pk_page_run_section(struct pk_page *p, const struct pk_page_run *run,
                                  struct pk_err *err) PK_MUST_CHECK;
 
+/* The rows of a query of report.sql or another file of lib that is about one run, and has no other parameter than :run, :most (rows)
+ * and :kept. */
+enum { PK_PAGE_CASES = 5000 }; /* of the data, and as many figures: about 500 kB */
+PK_MUST_CHECK static inline enum pk_code pk_page_query(const struct pk_page_run *run, const char *name,
+                                                       struct pk_arena *a, struct pk_rows *rows,
+                                                       struct pk_err *err)
+{
+    const struct pk_param params[] = {pk_param_int(":run", run->run_id), pk_param_int(":most", PK_PAGE_CASES),
+                                      pk_param_int(":kept", 1)};
+    return pk_query(run->store, name, PK_PARAMS(params), a, rows, err);
+}
+
 /* charts.c: a chart with its rows beneath; nothing where there are none. */
 enum pk_code pk_page_chart(struct pk_page *p, const struct pk_chart *c, struct pk_err *err) PK_MUST_CHECK;
 /* Those of a run's experiments, then those that every run has. */
 enum pk_code pk_page_charts(struct pk_page *p, const struct pk_page_run *run,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* data.c: the rows of a query of report.sql or another file of lib that is about one run, and has no other parameter than :run, :most (rows)
- * and :kept. */
-enum pk_code pk_page_query(const struct pk_page_run *run, const char *name, struct pk_arena *a,
-                           struct pk_rows *rows, struct pk_err *err) PK_MUST_CHECK;
-
-/* Adds the figures of a run to p->runs. */
-enum pk_code pk_page_data(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err) PK_MUST_CHECK;
+/* trend.c: */
+enum pk_code pk_page_trend(struct pk_page *p, struct pk_err *err) PK_MUST_CHECK;
 
 /* topology.c: the boxes of a run's machine; nothing where its topology is not known. */
 enum pk_code pk_page_topology(struct pk_page *p, const struct pk_page_run *run,

@@ -107,7 +107,7 @@ static enum pk_code put_compared(struct pk_page *p, struct pk_err *err)
 {
     const struct pk_page_options *r = p->report;
     struct pk_err late;
-    struct pk_page_tables t = {.page = p};
+    struct pk_page_tables t = {.page = p, .headline = r->n > 2 ? "" : NULL};
     struct pk_out *out = pk_page_out(&t);
     const enum pk_code code = r->comparison->print(r->comparison->user, out, err);
     const enum pk_code closed = pk_out_close(out, code ? &late : err);
@@ -123,9 +123,8 @@ static enum pk_code put_comparison(struct pk_page *p, struct pk_err *err)
         pk_html(p->f, "<p class=\"note\">Not compared: %</p>\n", r->unlike);
     else if (put_compared(p, err))
         return err->code;
-    for (size_t i = 0; i < r->n_charts; i++)
-        if (pk_page_chart(p, &r->charts[i], err))
-            return err->code;
+    if (r->chart && pk_page_chart(p, r->chart, err))
+        return err->code;
     pk_html(p->f, "</section>\n");
     return PK_OK;
 }
@@ -135,7 +134,8 @@ static enum pk_code put_page(struct pk_page *p, struct pk_err *err)
     const struct pk_page_options *r = p->report;
     put_head(p, r->n > 1 ? pk_printf(p->a, "perfkit report of %zu runs", r->n)
                          : pk_printf(p->a, "perfkit report of run %s", r->runs[0].name));
-    if (r->n > 1 && (put_runs(p, err) || put_comparison(p, err)))
+    if ((r->n > 1 && put_runs(p, err)) || (r->n > 2 && pk_page_trend(p, err)) ||
+        (r->n > 1 && put_comparison(p, err)))
         return err->code;
     for (size_t i = 0; i < r->n; i++)
         if (in_full(r, i) && pk_page_run_section(p, &r->runs[i], err))

@@ -5,6 +5,7 @@
  * inside, and its Content-Security-Policy permits nothing else. What was recorded is text, never markup (html.h). docs/report.md. */
 #pragma once
 
+#include "judge/pair/pair.h"
 #include "store/store.h"
 
 struct pk_printed; /* out/output/output.h */
@@ -24,9 +25,11 @@ struct pk_page_options {
     size_t n;
     const struct pk_printed *comparison; /* of the first run with the last one; NULL = none */
     const char *unlike;                  /* why there is none, of several runs; NULL */
-    const struct pk_chart *charts;       /* of the runs together: their comparison, their history */
-    size_t n_charts;
-    const char *command;           /* that makes this page again */
+    const struct pk_chart *chart;        /* of the comparison; NULL = none */
+    struct pk_compare_options
+        what;            /* of more than two runs: the metrics of their trend, and the level of intervals */
+    double min_effect;   /* smaller changes are none */
+    const char *command; /* that makes this page again */
     const volatile int *stop_flag; /* NULL = nothing ends it */
 };
 

@@ -1,4 +1,4 @@
--- What a page says of a run besides its experiment's tables: run_section.c, data.c. Its charts hold for every experiment.
+-- What a page says of a run besides its experiment's tables: run_section.c. Its charts hold for every experiment.
 
 -- query: report_facts
 SELECT iif(run_id = :run, 'Run', '') AS name, run_id || coalesce(' (' || label || ')', '') || ', ' || status AS value FROM v_run WHERE run_id = :run

@@ -96,6 +96,45 @@ static enum pk_code put_commands(struct pk_page *p, const struct pk_page_run *ru
     return PK_OK;
 }
 
+/* --- what a program reads from a page --- */
+
+/* Rows of a query as {"columns": [...], "rows": [[...], ...]}. */
+static json_t *rows_of(const struct pk_rows *r)
+{
+    json_t *columns = json_array(), *rows = json_array();
+    for (size_t i = 0; i < r->n_cols; i++)
+        json_array_append_new(columns, json_string(r->names[i]));
+    for (size_t row = 0; row < r->n; row++) {
+        json_t *list = json_array();
+        for (size_t i = 0; i < r->n_cols; i++) {
+            const struct pk_cell *c = &r->cells[row * r->n_cols + i];
+            json_t *text = c->type == PK_CELL_TEXT ? json_string(c->s) : NULL; /* NULL: it is no UTF-8 */
+            json_array_append_new(list, c->type == PK_CELL_INT ? json_integer(c->i)
+                                        : text                 ? text
+                                                               : pk_json_real(pk_cell_number(c)));
+        }
+        json_array_append_new(rows, list);
+    }
+    return json_pack("{s:o, s:o}", "columns", columns, "rows", rows);
+}
+
+/* Adds the figures of a run to p->runs. */
+static enum pk_code add_data(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows cases, summary, command;
+    if (pk_page_query(run, "report_cases", &a, &cases, err) ||
+        pk_page_query(run, "report_summary", &a, &summary, err) ||
+        pk_page_query(run, "report_command", &a, &command, err))
+        return err->code;
+    json_t *j =
+        json_pack("{s:s, s:I, s:o, s:o, s:o, s:b}", "name", run->name, "run_id", (json_int_t)run->run_id,
+                  "run", rows_of(&command), "cases", rows_of(&cases), "summary", rows_of(&summary), "whole",
+                  cases.n < PK_PAGE_CASES && summary.n < PK_PAGE_CASES);
+    json_array_append_new(p->runs, j ? j : json_null());
+    return PK_OK;
+}
+
 static enum pk_code put_run(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -113,7 +152,7 @@ static enum pk_code put_run(struct pk_page *p, const struct pk_page_run *run, st
     if (put_list(p, run, "report_methods", "methods", err) || put_commands(p, run, err))
         return err->code;
     pk_html(p->f, "</section>\n");
-    return pk_page_data(p, run, err);
+    return add_data(p, run, err);
 }
 
 enum pk_code pk_page_run_section(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err)

@@ -230,10 +230,20 @@ def test_runs_that_cannot_be_compared(perfkit):
 
 
 def test_many_runs(perfkit):
+    """More than two are a trend, whatever their order; more than four do not all stand in full."""
     subprocess.run([WRITER, perfkit.db, "6", "2", "1", "1"], check=True, stdout=subprocess.DEVNULL, timeout=60)
-    page = page_of(perfkit, *"123456")
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE run_case SET identity = axes")
+        db.execute("UPDATE run SET started_ns = started_ns + id * 60000000000")
+        db.execute("UPDATE slice_summary SET figure = figure * 2 WHERE slice_id IN (SELECT l.id FROM slice l JOIN run_case c ON c.id = case_id WHERE run_id = 6)")
+    page = page_of(perfkit, *"162345")
     assert page.text.count("<section id=\"run-") == 4 and "Of 6 runs the first and the last 3 stand below in full." in page.text
-    assert [a["href"] for a in page.all("a")] == ["#run-1", "#run-4", "#run-5", "#run-6"]
+    assert [a["href"] for a in page.all("a")] == ["#run-1", "#run-3", "#run-4", "#run-5"]
+    rows = re.search(r'data-name="against_first">.*?</table>', page.text, re.S).group(0).split("<tr>")[2:]
+    assert [[re.sub("<.*", "", cell) for cell in re.split("<td[^>]*>", row)[1:6]] for row in rows] == [
+        [run, "", "forward_ns", "2", "2.000" if run == "6" else "1.000"] for run in "62345"]
+    history = page.block("perfkit-charts")[0]["data"]["values"]
+    assert [row["x"] for row in history if row["c"] == "plain n=0"] == list("123456")
 
 
 @not_sanitized

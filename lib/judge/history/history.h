@@ -96,10 +96,6 @@ struct pk_chart; /* store/table/chart.h */
  * is no series. */
 enum pk_code pk_history_chart(const struct pk_history *h, const struct pk_history_view *view,
                               struct pk_arena *a, struct pk_chart *c, struct pk_err *err) PK_MUST_CHECK;
-/* The same of runs of a store in time order; no rows where they have no series in common. */
-#define PK_HISTORY_MIN_EFFECT 0.02
-enum pk_code pk_history_chart_of(struct pk_store *s, const int64_t *ids, size_t n, struct pk_arena *a,
-                                 struct pk_chart *c, struct pk_err *err) PK_MUST_CHECK;
 /* Draws series of the first metric and setup, where a drawing is wanted (pk_out_plots). */
 enum pk_code pk_history_plot(struct pk_out *out, const struct pk_history *h,
                              const struct pk_history_view *view, struct pk_arena *a,

@@ -150,24 +150,3 @@ enum pk_code pk_history_plot(struct pk_out *out, const struct pk_history *h,
         return err->code;
     return c.rows.n ? pk_plot_print(&c, out, err) : PK_OK;
 }
-
-enum pk_code pk_history_chart_of(struct pk_store *s, const int64_t *ids, size_t n, struct pk_arena *a,
-                                 struct pk_chart *c, struct pk_err *err)
-{
-    const struct pk_history_options all = {.min_effect = PK_HISTORY_MIN_EFFECT};
-    struct pk_history_run *runs;
-    struct pk_run_facts facts;
-    struct pk_history h;
-    *c = (struct pk_chart){0};
-    if (pk_store_run_facts(s, ids[0], a, &facts, err))
-        return err->code;
-    const struct pk_run_wanted wanted = {.experiment = facts.experiment};
-    enum pk_code code = pk_history_read(s, &wanted, ids, n, a, &runs, err);
-    if (!code)
-        code = pk_history_make(runs, n, facts.experiment, &all, a, &h, err);
-    if (code)
-        return code == PK_E_NOTHING ? PK_OK : code;
-    const struct pk_history_view view = {
-        .runs = runs, .experiment = facts.experiment, .min_effect = all.min_effect};
-    return pk_history_chart(&h, &view, a, c, err);
-}
