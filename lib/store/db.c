@@ -56,6 +56,12 @@ static enum pk_code explain_end(const struct pk_store *s, struct pk_err *err)
         pk_why(err, "a signal ended it");
         return pk_fix(err, "run the command again");
     }
+    if (s->limited.on) {
+        pk_why(err, "the SQL of the experiment's program took more than %d s, or gave more than %d MB",
+               PK_LIMITED_S, PK_LIMITED_BYTES >> 20);
+        return pk_fix(
+            err, "correct the program's `sql`; what was measured is stored, and `perfkit export csv` has it");
+    }
     pk_why(err, "a query gave no row for %g s", (double)s->wait.query_limit_ns / PK_NS_PER_S);
     return pk_fix(err, "`perfkit db check` shows whether the file is valid; if you trust it and it is large, "
                        "give --db-limit "

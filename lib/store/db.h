@@ -8,6 +8,8 @@
 
 #include <sqlite3.h>
 
+enum { PK_LIMITED_S = 20, PK_LIMITED_BYTES = 64 << 20 }; /* of a text with PK_TEXT_LIMITED */
+
 enum { PK_DB_CACHED = 64, PK_DB_VIEWS = 128, PK_DB_APPLICATION_ID = 0x706b6974 /* "pkit" */ };
 
 struct pk_section; /* store/table/table.h */
@@ -42,6 +44,7 @@ struct pk_store {
         bool on;              /* statements of a text with PK_TEXT_LIMITED run: authorizer.c */
         const char *creating; /* a view of it */
         uint64_t deadline_ns; /* of all of them */
+        size_t bytes;         /* of their rows so far */
     } limited;
     struct {
         uint64_t text; /* of a view of a .sql text: the digest of the text */
@@ -97,6 +100,8 @@ void pk_db_limited_end(struct pk_store *s);
 /* Between them: prepares one statement, with nothing but comments behind it. PK_E_USAGE; the caller finalizes. */
 enum pk_code pk_db_one_select(struct pk_store *s, const char *sql, sqlite3_stmt **stmt,
                               struct pk_err *err) PK_MUST_CHECK;
+/* Counts a value of a row: beyond the limit the statement ends as if it took too long. */
+void pk_db_limited_count(struct pk_store *s, const struct pk_cell *c);
 /* Is it one statement, and may its view be called so? */
 enum pk_code pk_db_limited_view(struct pk_store *s, const char *name, const char *sql,
                                 struct pk_err *err) PK_MUST_CHECK;

@@ -10,7 +10,19 @@ void pk_db_limited_begin(struct pk_store *s, const char *text)
     if (on) /* SQLite declares these at their first use, as if it wrote a table */
         pk_db_attempt(s, "declare_json");
     s->limited.on = on;
+    s->limited.bytes = 0;
     s->limited.deadline_ns = pk_clock_ns() + PK_LIMITED_S * PK_NS_PER_S;
+}
+
+void pk_db_limited_count(struct pk_store *s, const struct pk_cell *c)
+{
+    if (!s->limited.on)
+        return;
+    s->limited.bytes += sizeof *c + (c->type == PK_CELL_TEXT ? strlen(c->s) : 0);
+    if (s->limited.bytes <= PK_LIMITED_BYTES)
+        return;
+    s->watch.ended = PK_DB_TOO_LONG;
+    sqlite3_interrupt(s->db);
 }
 
 void pk_db_limited_end(struct pk_store *s)
@@ -26,6 +38,7 @@ enum pk_code pk_db_one_select(struct pk_store *s, const char *sql, sqlite3_stmt 
     *stmt = NULL;
     int rc = sqlite3_prepare_v2(s->db, sql, -1, stmt, &rest);
     const bool first = rc == SQLITE_OK && *stmt;
+    rest += first ? strspn(rest, " \t\n") : 0;
     if (first)
         rc = sqlite3_prepare_v2(s->db, rest, -1, &second, NULL);
     const bool more = rc != SQLITE_OK || second;
@@ -34,7 +47,8 @@ enum pk_code pk_db_one_select(struct pk_store *s, const char *sql, sqlite3_stmt 
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "the SQL is refused");
     if (first)
-        pk_why(err, "a section has one statement, and there is more behind it: %.60s", rest);
+        pk_why(err, "a section has one statement, and there is more behind it: %.*s",
+               (int)strcspn(rest, "\n"), rest);
     else if (rc == SQLITE_AUTH)
         pk_why(err, "it may read the views of docs/store.md (v_case, v_summary ...) and nothing else: %s",
                sqlite3_errmsg(s->db));

@@ -77,6 +77,7 @@ static enum pk_code query(struct pk_store *s, const char *sql, const struct pk_p
         for (size_t i = 0; i < out->n_cols; i++, n++) {
             cells = pk_grow(a, cells, sizeof *cells, n, &cap);
             pk_db_cell(stmt, (int)i, &cells[n]);
+            pk_db_limited_count(s, &cells[n]);
             if (cells[n].type == PK_CELL_TEXT)
                 cells[n].s = pk_strdup(a, cells[n].s);
         }
@@ -156,8 +157,10 @@ enum pk_code pk_db_stream_rows(struct pk_store *s, sqlite3_stmt *stmt, struct pk
     int n = sqlite3_column_count(stmt);
     struct pk_cell *cells = pk_new_n(&a, struct pk_cell, (size_t)n + 1);
     do {
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < n; i++) {
             pk_db_cell(stmt, i, &cells[i]);
+            pk_db_limited_count(s, &cells[i]);
+        }
         pk_out_row(out, cells);
         pk_db_watch(s); /* nor does the time count that a slow reader takes */
     } while (!pk_out_broken(out) && sqlite3_step(stmt) == SQLITE_ROW);

@@ -123,6 +123,8 @@ AXIS = {"name": "n", "type": "int", "default": 1}
     (dict(sql="-- view: v_case\nSELECT 1 AS run_id;"), ("view v_case", "cannot be called")),
     (dict(sql="-- view: sample\nSELECT 1 AS run_id;"), ("view sample", "has a table or a view")),
     (dict(sql="-- view: x\nSELECT * FROM sample;\n-- table: t\nSELECT * FROM x;"), ("view x", "nothing else")),
+    (dict(sql="-- table: ../../t\nSELECT 1;"), ("section 1 of sql", "a name is not")),
+    (dict(sql="SELECT 1;\n-- column: a\n"), ("sql: tables: line 2 is misplaced",)),
     (dict(sql="-- statement: t\nSELECT 1;"), ("the SQL is refused",)),
     (dict(sql="-- table: t\n-- column: a | A | furlongs\nSELECT 1 AS a;"), ("table t", "furlongs")),
     (dict(sql="-- finding: t\nSELECT 1 AS a;"), ("finding t", "sentence")),
@@ -197,3 +199,13 @@ def test_what_init_writes_runs(perfkit):
     assert r.status == 0, r
     assert [(row["variant"], row["status"]) for row in r.rows("results")] == [("plus", "ok"), ("join", "ok")]
     assert r.rows("results")[0]["rate_bytes_per_s"] > 0
+
+
+@pytest.mark.parametrize("sql", [
+    "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n;",
+    "-- column: x | X | | hide\nWITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT printf('%.*c', 1000000, 'x') AS x FROM n;"])
+def test_rows_without_end_end(perfkit, sql):
+    """What was measured is kept."""
+    r = perfkit("run", OWN, "-a", "n=100", *ONCE, "-o", "/dev/null", env=described(sql="-- table: endless\n" + sql))
+    assert r.status == 1 and "more than 64 MB" in r.error()["why"], r
+    assert query(perfkit, "SELECT count(*) FROM v_case WHERE status = 'ok'") == [(2,)]

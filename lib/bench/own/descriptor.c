@@ -4,6 +4,7 @@
 #include "base/text/buf.h"
 #include "base/text/words.h"
 #include "bench/own/members.h"
+#include "store/table/table.h"
 
 #include <string.h>
 
@@ -284,6 +285,23 @@ static enum pk_code read_name(struct reading *r, const json_t *j)
                : pk_descriptor_refuse(r, "revision", "it is not an integer from 1 to 1000000");
 }
 
+/* Names of sections become names of tables, keys and files. */
+static enum pk_code check_sections(const struct reading *r, const char *sql)
+{
+    struct pk_section *v;
+    struct pk_err bad;
+    size_t n;
+    const char *name;
+    if (pk_sections(sql, r->a, &v, &n, &bad))
+        return pk_descriptor_refuse(r, "sql", "%.*s", (int)strcspn(bad.what, "\n"), bad.what);
+    for (size_t i = 0; i < n; i++) {
+        PK_JSON_CLEANUP json_t *text = json_string(v[i].name);
+        if (pk_descriptor_name(r, pk_printf(r->a, "section %zu of sql", i + 1), text, PK_NAME_KEY, &name))
+            return r->err->code;
+    }
+    return PK_OK;
+}
+
 static enum pk_code read_sql(struct reading *r, const json_t *j)
 {
     const json_t *v = json_object_get(j, "sql");
@@ -295,6 +313,8 @@ static enum pk_code read_sql(struct reading *r, const json_t *j)
     for (const char *c = s; c && *c; c++)
         if (((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') || *c == 0x7f)
             return pk_descriptor_refuse(r, "sql", "it has control characters");
+    if (r->own->has_sql && check_sections(r, s))
+        return r->err->code;
     r->own->probe.sql = r->own->has_sql ? pk_own_limited(s, r->a) : pk_own_tables(r->own, r->a);
     return PK_OK;
 }

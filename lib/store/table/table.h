@@ -66,9 +66,8 @@ enum pk_code pk_tables_print(struct pk_store *s, const char *text, const struct 
                              size_t n_params, struct pk_out *out, struct pk_err *err) PK_MUST_CHECK;
 
 /* The first line of a text that perfkit did not write. Its statements, one SELECT in each place, may read perfkit's views, its own, and
- * nothing else, and all of them have PK_LIMITED_S seconds together. */
+ * nothing else, and all of them have 20 seconds and 64 MB of rows together. */
 #define PK_TEXT_LIMITED "-- limits: stranger\n"
-enum { PK_LIMITED_S = 20 };
 
 /* Is such a text sound? Prepares every statement and runs none; needs a store, but not its rows. PK_E_USAGE with the section and what is wrong
  * in it. */
