@@ -6,6 +6,7 @@
 #include "base/text/buf.h"
 #include "base/text/units.h"
 #include "base/text/words.h"
+#include "bench/own/own.h"
 #include "bench/worker/launch.h"
 #include "machine/bind.h"
 #include "machine/machine.h"
@@ -41,7 +42,7 @@ static enum pk_code find_name(struct planner *p, const char *what, const char *n
             return PK_OK;
     pk_fail(p->err, PK_E_USAGE, "%s has no %s '%s'", p->probe->name, what, name);
     pk_why(p->err, "%s", pk_suggest_text(p->arena, name, names->v, names->n));
-    return pk_fix(p->err, "`perfkit list experiments %s` explains each", p->probe->name);
+    return pk_fix(p->err, "`perfkit list experiments %s` explains each", pk_probe_call(p->probe));
 }
 
 static enum pk_code choose_variants(struct planner *p)
