@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Rows of sums: the total, the regions of the marks, what is of none. */
 enum { TOTAL = 0, FIRST_REGION = 1, NONE = FIRST_REGION + PK_REGIONS_MAX, ROWS };
@@ -83,7 +84,13 @@ static void add_union(struct pk_region_time *r, const struct pk_kernel *const *v
     uint64_t until = v[0]->begin_ns;
     for (size_t i = 0; i < n; i++) {
         const uint64_t begin = v[i]->begin_ns > until ? v[i]->begin_ns : until;
+        const uint64_t launched = v[i]->launched_ns;
         r->gap_ns += begin - until;
+        if (launched) {
+            const uint64_t asked = launched < until ? until : launched > begin ? begin : launched;
+            r->host_ns += asked - until;
+            r->launch_ns += begin - asked;
+        }
         if (v[i]->end_ns > begin) {
             r->busy_ns += v[i]->end_ns - begin;
             until = v[i]->end_ns;
@@ -201,7 +208,9 @@ void pk_breakdown_make(const struct pk_trace *t, struct pk_arena *a, struct pk_b
     *out = (struct pk_breakdown){.families = families,
                                  .regions = rows,
                                  .whole = t->dropped == 0 && (!t->ops || t->ops->dropped == 0),
+                                 .launched = t->ops != NULL,
                                  .folded = declare(t->ops ? t->ops : t, sums)};
+    memcpy(out->overhead, t->overhead, sizeof out->overhead);
     for (size_t row = 0; row < ROWS; row++) {
         rows[row].region = row == TOTAL ? PK_WHOLE : row == NONE ? PK_NO_REGION : (int)(row - FIRST_REGION);
         const size_t n = take_families(sums[row], &rows[row], families + out->n_families);

@@ -43,6 +43,8 @@ struct pk_region_time {
     uint64_t time_ns; /* summed over families */
     uint64_t busy_ns; /* union of the kernels' intervals */
     uint64_t gap_ns;  /* idle between first and last kernel of an occurrence, summed over occurrences */
+    /* Parts of it, for kernels whose launch is known: until the host began to launch the next one, and from there until that ran. */
+    uint64_t host_ns, launch_ns;
     int64_t copied_bytes;
 };
 
@@ -51,7 +53,9 @@ struct pk_breakdown {
     size_t n_families;
     const struct pk_region_time *regions; /* PK_WHOLE first; PK_NO_REGION, if there is such a kernel, last */
     size_t n_regions;
-    bool whole;  /* false: rows were dropped, so times and gaps are incomplete */
+    bool whole;    /* false: rows were dropped, so times and gaps are incomplete */
+    bool launched; /* the host launched them: a GPU's */
+    struct pk_overhead overhead[PK_OVERHEADS];
     bool folded; /* attention's products are declared with gemm: kernel names do not distinguish them */
 };
 

@@ -12,6 +12,16 @@ const char *const pk_family_names[PK_FAMILIES] = {
     [PK_FAMILY_OTHER] = "other",
 };
 
+const char *const pk_overhead_names[PK_OVERHEADS] = {
+    [PK_OVERHEAD_INSTRUMENTATION] = "instrumentation",
+    [PK_OVERHEAD_BUFFERS] = "buffers of records",
+    [PK_OVERHEAD_RESOURCES] = "resources of the profiler",
+    [PK_OVERHEAD_COMPILER] = "compiler of the driver",
+    [PK_OVERHEAD_LOADING] = "loading of modules",
+    [PK_OVERHEAD_FULL] = "command buffer full",
+    [PK_OVERHEAD_OTHER] = "other",
+};
+
 void pk_trace_init(struct pk_trace *t, struct pk_arena *a, size_t cap)
 {
     *t = (struct pk_trace){.v = pk_new_n(a, struct pk_kernel, cap), .cap = cap};

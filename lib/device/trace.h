@@ -71,11 +71,30 @@ struct pk_tape {
     struct pk_declared of[1 + PK_REGIONS_MAX][PK_FAMILIES];
 };
 
+/* What a GPU's profiler and driver did besides the work, on threads of the host. The first three are the profiler's own. */
+enum pk_overhead_kind {
+    PK_OVERHEAD_INSTRUMENTATION,
+    PK_OVERHEAD_BUFFERS,   /* taking and giving back those of records */
+    PK_OVERHEAD_RESOURCES, /* making and freeing what it needs on the GPU */
+    PK_OVERHEAD_COMPILER,
+    PK_OVERHEAD_LOADING, /* modules and functions at their first use */
+    PK_OVERHEAD_FULL,    /* the host waited for room for its launches */
+    PK_OVERHEAD_OTHER,
+    PK_OVERHEADS
+};
+extern const char *const pk_overhead_names[PK_OVERHEADS]; /* "instrumentation", ... as in the store */
+
+struct pk_overhead {
+    size_t n;
+    uint64_t ns;
+};
+
 struct pk_trace {
     struct pk_kernel *v;
     size_t n, cap;
-    size_t dropped;             /* rows that did not fit: the trace is incomplete */
-    const struct pk_trace *ops; /* of a GPU: the ops that launched v; NULL = v are ops */
+    struct pk_overhead overhead[PK_OVERHEADS]; /* of a GPU */
+    size_t dropped;                            /* rows that did not fit: the trace is incomplete */
+    const struct pk_trace *ops;                /* of a GPU: the ops that launched v; NULL = v are ops */
     struct pk_tape
         *tape; /* during a capture (lane.h): sums instead of rows, so that everything fits; else NULL */
 };

@@ -168,8 +168,15 @@ FROM v_case WHERE run_id = :run AND experiment = :experiment AND status <> 'ok' 
 
 -- Regions in the probe's order, which is that of a trace pass's note.
 -- view: breakdown_place
-SELECT l.case_id, r.value ->> 'region' AS region, min(r.key) AS place
+SELECT l.case_id, r.value ->> 'region' AS region, min(r.key) AS place, min(r.value ->> 'host_ns') AS host_ns,
+       min(r.value ->> 'launch_ns') AS launch_ns
 FROM v_slice l, json_each(l.notes, '$.breakdown.regions') r WHERE l.pass = 'trace' AND l.status = 'ok' GROUP BY 1, 2;
+
+-- view: trace_overhead
+SELECT c.run_id, c.case_id, c.experiment, c.variant, c.axes, o.key AS place, o.value ->> 'kind' AS kind, o.value ->> 'calls' AS calls,
+       o.value ->> 'time_ns' AS time_ns, (l.notes ->> '$.breakdown.regions[0].busy_ns') + (l.notes ->> '$.breakdown.regions[0].gap_ns') AS iteration_ns,
+       c.ordinal
+FROM v_slice l JOIN v_case c USING (case_id), json_each(l.notes, '$.breakdown.overhead') o WHERE l.pass = 'trace' AND l.status = 'ok';
 
 -- view: traced_family
 SELECT * FROM v_breakdown;
@@ -245,6 +252,11 @@ FROM line JOIN breakdown_place p USING (case_id, region) LEFT JOIN longest_kerne
 -- column: timed_ns | Timed median (ms) | ms | 3
 -- column: off | Off by (%) | % | 1
 -- column: agrees | Within 4 % | text
+-- column: host_bound | Host-bound (%) | % | 1 hide
+-- column: launch | Launch (%) | % | 1 hide
+-- note: SELECT 'Host-bound: the GPU was idle and the host had not begun to launch the next kernel; launch: idle from there until it ran; in % of both. The'
+--   || ' profiler slows the host, so host-bound time is at most this.' FROM breakdown_place JOIN v_case c USING (case_id)
+--   WHERE c.run_id = :run AND c.experiment = :experiment AND host_ns IS NOT NULL LIMIT 1
 -- note: SELECT 'Kernels: the union of their times (on a CPU: of the operations). Where both differ by more than 4 %, the shares above may differ from those of the'
 --   || ' timed pass.' FROM traced_family JOIN v_run r USING (run_id) WHERE run_id = :run AND r.settings ->> '$.import' IS NULL AND traced_family.experiment = :experiment LIMIT 1
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
@@ -255,8 +267,27 @@ traced AS (SELECT DISTINCT case_id, variant, axes, region, busy_ns, gap_ns, busy
 held AS (SELECT r.*, t.median AS timed_ns, r.traced_ns / t.median - 1 AS off
          FROM traced r LEFT JOIN v_summary t ON t.case_id = r.case_id AND t.metric = r.region || '_ns')
 SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis), '') AS "case",
-       region, busy_ns, gap_ns, traced_ns, timed_ns, off, CASE WHEN abs(off) <= 0.04 THEN 'yes' WHEN off IS NOT NULL THEN 'no' END AS agrees
+       region, busy_ns, gap_ns, traced_ns, timed_ns, off, CASE WHEN abs(off) <= 0.04 THEN 'yes' WHEN off IS NOT NULL THEN 'no' END AS agrees,
+       1.0 * host_ns / nullif(traced_ns, 0) AS host_bound, 1.0 * launch_ns / nullif(traced_ns, 0) AS launch
 FROM held JOIN breakdown_place p USING (case_id, region) ORDER BY ordinal, place;
+
+-- What the profiler and the driver did beside the traced iteration.
+-- table: overheads
+-- title: Overhead of tracing
+-- column: variant | Variant | text
+-- column: axes | axes | json | machine
+-- column: case | Case | text
+-- column: kind | Overhead | text
+-- column: calls | Calls
+-- column: time_ns | Time (ms) | ms | 3
+-- column: share | Of the iteration (%) | % | 1
+-- note: SELECT 'Time of threads of the host during the traced iteration, as the profiler (CUPTI) reports it; no timing pass has it. The first three kinds'
+--   || ' are its own. What they delayed is in "Off by" of the table above.' FROM trace_overhead WHERE run_id = :run AND experiment = :experiment LIMIT 1
+WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
+              GROUP BY a.key HAVING count(DISTINCT a.value) > 1)
+SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis), '') AS "case",
+       kind, calls, time_ns, 1.0 * time_ns / nullif(iteration_ns, 0) AS share
+FROM trace_overhead WHERE run_id = :run AND experiment = :experiment ORDER BY ordinal, place;
 
 -- v_kernel with the launch of the longest call, which a GPU's profiler tells.
 -- view: kernel_launch

@@ -56,12 +56,26 @@ static json_t *regions_json(const struct pk_breakdown *b, const struct naming *n
     json_t *list = json_array();
     for (size_t i = 0; i < b->n_regions; i++) {
         const struct pk_region_time *r = &b->regions[i];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "region", name_of(names, r->region),
-                                        "calls", (json_int_t)r->calls, "occurrences",
-                                        (json_int_t)r->occurrences, "time_ns", (json_int_t)r->time_ns,
-                                        "busy_ns", (json_int_t)r->busy_ns, "gap_ns", (json_int_t)r->gap_ns));
+        json_t *j = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "region", name_of(names, r->region), "calls",
+                              (json_int_t)r->calls, "occurrences", (json_int_t)r->occurrences, "time_ns",
+                              (json_int_t)r->time_ns, "busy_ns", (json_int_t)r->busy_ns, "gap_ns",
+                              (json_int_t)r->gap_ns);
+        if (b->launched)
+            json_object_update_new(j, json_pack("{s:I, s:I}", "host_ns", (json_int_t)r->host_ns, "launch_ns",
+                                                (json_int_t)r->launch_ns));
+        json_array_append_new(list, j);
     }
+    return list;
+}
+
+static json_t *overhead_json(const struct pk_breakdown *b)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < PK_OVERHEADS; i++)
+        if (b->overhead[i].n)
+            json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "kind", pk_overhead_names[i], "calls",
+                                                  (json_int_t)b->overhead[i].n, "time_ns",
+                                                  (json_int_t)b->overhead[i].ns));
     return list;
 }
 
@@ -110,7 +124,10 @@ json_t *pk_breakdown_json(const struct pk_breakdown *b, const struct pk_named_ke
                           pk_region_name_fn *name, const void *user)
 {
     const struct naming names = {name, user};
-    return json_pack("{s:b, s:b, s:o, s:o, s:o}", "whole", (int)b->whole, "folded", (int)b->folded, "regions",
-                     regions_json(b, &names), "families", families_json(b, &names), "kernels",
-                     kernels_json(named, &names));
+    json_t *j = json_pack("{s:b, s:b, s:o, s:o, s:o}", "whole", (int)b->whole, "folded", (int)b->folded,
+                          "regions", regions_json(b, &names), "families", families_json(b, &names), "kernels",
+                          kernels_json(named, &names));
+    if (b->launched)
+        json_object_set_new(j, "overhead", overhead_json(b));
+    return j;
 }

@@ -3,7 +3,9 @@
  *
  *   {"whole": true,                                   false: pieces were dropped
  *    "folded": false,                                 those of attention that stores scores are declared with gemm (counter/breakdown.h)
- *    "regions":  [{"region", "calls", "occurrences", "time_ns", "busy_ns", "gap_ns"}],
+ *    "regions":  [{"region", "calls", "occurrences", "time_ns", "busy_ns", "gap_ns",
+ *                  "host_ns", "launch_ns"}],                          of a GPU: parts of gap_ns
+ *    "overhead": [{"kind", "calls", "time_ns"}],                      of a GPU: by its profiler and its driver
  *    "families": [{"region", "family", "calls", "time_ns", "flops", "bytes"}],  declared (ops/ops.h)
  *    "kernels":  [{"region", "family", "name", "calls", "time_ns",      the PK_KERNELS_NOTED that took longest
  *                  "launch": {"grid", "block", "registers", "static_bytes", "dynamic_bytes", "local_bytes", "occupancy", "limited_by"}}]}

@@ -81,12 +81,12 @@ class Stored:
                         [json.dumps(notes), invocations, run])
         self.db.commit()
 
-    def traced(self, run, kernels):
+    def traced(self, run, kernels, **more):
         """Every case of the run gets a trace of these (region, family, name, ns), of a GPU's kernels with their launch."""
         told = [{"region": r, "family": f, "name": n, "calls": 1, "time_ns": ns, **({"launch": launch[0]} if launch else {})} for r, f, n, ns, *launch in kernels]
         for case, in self.db.execute("SELECT id FROM run_case WHERE run_id = ?", [run]).fetchall():
             self.insert("slice", case_id=case, invocation=1, status="ok", message="", started_ns=1, elapsed_ns=1,
-                        notes=json.dumps({"breakdown": {"kernels": told}}), **{"pass": "trace"})
+                        notes=json.dumps({"breakdown": {"kernels": told, **more}}), **{"pass": "trace"})
         self.db.commit()
 
     def counted(self, run, counts):

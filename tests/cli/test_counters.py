@@ -134,6 +134,20 @@ def test_what_kernels_need_of_a_multiprocessor(perfkit):
         "gemm": (168, [132, 2, 1], 0), "norm": (32, [132, 2, 1], 0), "tiny": (168, [132, 2, 1], 0), "fill": (None, None, None)}
 
 
+def test_idle_time_and_the_cost_of_a_trace(perfkit):
+    store = Stored(perfkit.db)
+    times = {"calls": 4, "occurrences": 1, "time_ns": 800, "busy_ns": 800, "gap_ns": 200, "host_ns": 150, "launch_ns": 50}
+    store.traced(store.run([("vanilla", {"seq_len": 256}, {"forward_ns": [1e3] * 3})]), [], whole=True,
+                 regions=[{"region": "iteration", **times}, {"region": "forward", **times}],
+                 families=[{"region": r, "family": "gemm", "calls": 4, "time_ns": 800, "flops": 0, "bytes": 0} for r in ("iteration", "forward")],
+                 overhead=[{"kind": "instrumentation", "calls": 8, "time_ns": 100}, {"kind": "command buffer full", "calls": 1, "time_ns": 30}])
+    told = done(perfkit("show", "--tables", "breakdown_regions,overheads", "--format", "json"))
+    assert [(r["region"], r["host_bound"], r["launch"]) for r in told.rows("breakdown_regions")] == [("forward", 0.15, 0.05)]
+    assert [(r["kind"], r["calls"], r["time_ns"], r["share"]) for r in told.rows("overheads")] == [
+        ("instrumentation", 8, 100, 0.1), ("command buffer full", 1, 30, 0.03)]
+    assert "The profiler slows the host" in " ".join(told.json()["tables"]["breakdown_regions"]["notes"])
+
+
 def test_what_cannot_be_counted_is_said_and_the_rest_is(perfkit, db, measured):
     done(counted(perfkit, "--counters", "fake_works,page_faults"))
     assert db().execute("SELECT count(*) FROM v_counter WHERE name = 'fake_works' AND value = 1").fetchone()[0] == 2

@@ -473,7 +473,8 @@ def test_figures_of_what_was_measured_at_all():
                   """INSERT INTO v_case VALUES (7, 1, 'flash', '{}', 'ok'), (7, 2, 'fused', '{}', 'ok'), (7, 3, 'cudnn', '{}', 'skipped'),
                      (7, 4, 'torch-eager', '{}', 'ok'), (7, 5, 'fused', '{}', 'oom'), (7, 6, 'vanilla', '{}', 'failed')""",
                   """INSERT INTO v_slice VALUES (7, 1, 1, 'trace', 'failed', 'made up', '{}'), (7, 2, 1, 'trace', 'skipped', 'budget', '{}'), (7, 2, 1, 'trace', 'ok', NULL,
-                     '{"breakdown": {"kernels": [{"name": "a"}, {"name": "b", "launch": {"registers": 32, "occupancy": 0.5}}]}}'),
+                     '{"breakdown": {"kernels": [{"name": "a"}, {"name": "b", "launch": {"registers": 32, "occupancy": 0.5}}],
+                      "regions": [{"gap_ns": 9, "host_ns": 5, "launch_ns": 4}], "overhead": [{"kind": "a", "calls": 3}]}}'),
                      (7, 1, 1, 'counter', 'ok', '', '{}'), (7, 1, 2, 'counter', 'failed', 'second pass', '{}'), (7, 2, 1, 'counter', 'ok', '', '{}')""",
                   """INSERT INTO v_counter VALUES (7, 1, 'gpu-counters', 'a', 0), (7, 2, 'gpu-counters', 'a', 5), (7, 1, 'declared', 'b', 7),
                      (7, 1, 'gpu-state', 'gpu_watts', 0), (7, 1, 'gpu-state', 'gpu_held_by_heat_ns', NULL), (7, 2, 'gpu-state', 'gpu_held_by_power_cap_ns', 0)""")
@@ -483,6 +484,8 @@ def test_figures_of_what_was_measured_at_all():
     assert counts["gpu-counters"] == counts["counter-runs"] == {"cases with counts above 0": (1, True)}
     assert counts["gpu-state"] == {"cases with counts above 0": (0, False)} and counts["gpu-trace"] == {"cases with traced kernels": (0, False)}
     assert counts["kernel-needs"] == {"cases with registers and occupancy of kernels": (1, True)}
+    assert counts["idle-time"] == {"cases whose idle time has the host's and the launch's part": (1, True)}
+    assert counts["trace-overhead"] == {"records of overhead": (3, True)}
     assert counts["clock-reasons"] == {"reasons for held clocks that the driver tells": (1, True)}
     assert store.query(figures.UNTRACED, "x", "trace") == [("made up", 1)] and store.query(figures.UNTRACED, "x", "counter") == [("second pass", 1)]
 

@@ -31,7 +31,7 @@ VENDOR_HOMES = {
 # Functions and where each may be called.
 CALL_HOMES = {
     r"malloc|calloc|realloc|strdup|strndup|aligned_alloc|posix_memalign": ["lib/base/arena.c"],
-    r"free": ["lib/base/arena.c", "lib/opt/command_line.c", "lib/opt/words.c"],  # what popt hands out
+    r"free": ["lib/base/arena.c", "lib/opt/command_line.c", "lib/opt/words.c", "lib/counter/cuda/overhead.c"],  # what popt and CUPTI hand out
     r"printf|puts|putchar|vprintf|perror": [],  # a command prints rows, a note or a warning
     r"exit": [],
     # only an assertion and memory refused end the process; a child between fork and exec has no other way

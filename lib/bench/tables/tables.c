@@ -9,9 +9,9 @@
 #include <string.h>
 
 /* Measurements besides times, for all experiments. */
-static const char *const beside[] = {"roofline",    "breakdown",    "breakdown_regions",
-                                     "kernels",     "memory_peaks", "memory_timeline",
-                                     "calibration", "verdicts",     NULL};
+static const char *const beside[] = {
+    "roofline",     "breakdown",       "breakdown_regions", "overheads", "kernels",
+    "memory_peaks", "memory_timeline", "calibration",       "verdicts",  NULL};
 
 /* Those of them that the command that made the run asks for, besides the counts. */
 static const char *const requested[] = {"verdicts", "breakdown", "memory_peaks", "memory_timeline", NULL};

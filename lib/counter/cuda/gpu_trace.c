@@ -68,7 +68,7 @@ static struct trace_session {
     struct pk_arena arena;
     const struct pk_cupti *c;
     CUpti_SubscriberHandle subscriber;
-    bool subscribed, on;
+    bool subscribed, on, overheads;
     struct buffer buffers[BUFFERS];
 } session;
 static struct pk_gpu_trace *_Atomic the_trace;
@@ -88,7 +88,7 @@ static void CUPTIAPI lend(uint8_t **bytes, size_t *size, size_t *most_records)
     }
 }
 
-/* Between two traces buffers are not read. */
+/* Between two traces buffers are not read: the 16 bytes that a record of a full command buffer owns stay allocated then. */
 static void CUPTIAPI take_back(CUcontext ctx, uint32_t stream, uint8_t *bytes, size_t size, size_t valid)
 {
     for (size_t i = 0; i < BUFFERS; i++)
@@ -112,6 +112,8 @@ void pk_gpu_trace_end(void)
         s->c->cuptiActivityDisable(kinds[i]);
     for (size_t i = 0; s->on && i < LAUNCHES; i++)
         s->c->cuptiActivityEnableDriverApi(launches[i], 0);
+    if (s->overheads)
+        s->c->cuptiActivityDisable(CUPTI_ACTIVITY_KIND_OVERHEAD);
     if (s->on)
         s->c->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     if (s->subscribed) {
@@ -145,6 +147,8 @@ static enum pk_code begin_session(const struct pk_counter_env *env, struct pk_er
     for (size_t i = 0; !rc && i < LAUNCHES; i++)
         rc = pk_cupti_check(c, c->cuptiActivityEnableDriverApi(launches[i], 1), "tracing the GPU", err);
     s->on = !rc;
+    /* A trace without them is still one. */
+    s->overheads = s->on && !c->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_OVERHEAD);
     return rc;
 }
 
@@ -225,7 +229,13 @@ enum pk_code pk_gpu_trace_start(struct pk_gpu_trace *t, struct pk_err *err)
         return err->code;
     give_back_all();
     t->n_calls = t->n_records = 0;
+    memset(t->into->overhead, 0, sizeof t->into->overhead);
     return compare_clocks(t, &t->began, err);
+}
+
+static uint64_t cupti_ns(const struct offset *at)
+{
+    return at->at_ns + (uint64_t)at->ahead_ns;
 }
 
 /* By the device's clock: slewing in the iteration is taken to be even. */
@@ -356,6 +366,9 @@ static void add_record(struct pk_gpu_trace *t, const CUpti_Activity *r)
             t->into->dropped++;
         else
             t->calls[t->n_calls++] = (struct call_time){call->correlationId, device_ns(t, call->start)};
+        break;
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+        pk_gpu_overhead_add(t->into, r, cupti_ns(&t->began), cupti_ns(&t->ended));
         break;
     default:
         break;

@@ -26,3 +26,7 @@ enum pk_code pk_gpu_trace_stop(struct pk_gpu_trace *t, struct pk_err *err) PK_MU
 void pk_gpu_trace_close(struct pk_gpu_trace *t);
 /* Switches CUPTI off: afterwards this process can neither trace nor count on a GPU. No trace is open; does nothing if there was none. */
 void pk_gpu_trace_end(void);
+
+/* Adds a record of CUPTI_ACTIVITY_KIND_OVERHEAD to into->overhead when it began in this span of CUPTI's clock, and frees what the record
+ * owns. */
+void pk_gpu_overhead_add(struct pk_trace *into, const void *record, uint64_t from_ns, uint64_t to_ns);

@@ -8,13 +8,17 @@
 
 #define EVENT(name, unit, summary) PK_EVENT("gpu-trace", name, unit, summary, PK_QUALITY_EXACT, "")
 
-enum { PIECES, KERNELS_NS, BUSY, GAP, COPIED, EVENTS };
+enum { PIECES, KERNELS_NS, BUSY, GAP, HOST, LAUNCH, COPIED, EVENTS };
 
 static const struct pk_event events[EVENTS] = {
     [PIECES] = EVENT("gpu_kernels", "1", "kernels, copies and fills"),
     [KERNELS_NS] = EVENT("gpu_kernels_ns", "ns", "their time, summed"),
     [BUSY] = EVENT("gpu_busy_ns", "ns", "time in which at least one ran"),
     [GAP] = EVENT("gpu_gap_ns", "ns", "time between the first and the last in which none ran"),
+    [HOST] =
+        EVENT("gpu_host_bound_ns", "ns", "part of the gaps before the host began to launch the next kernel"),
+    [LAUNCH] =
+        EVENT("gpu_launch_ns", "ns", "part of the gaps from the launch of the next kernel until it began"),
     [COPIED] = EVENT("gpu_copied_bytes", "bytes", "bytes of copies and fills, without those of kernels"),
 };
 
@@ -104,8 +108,9 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
     const struct handle *h = handle;
     const struct pk_region_time r =
         region < 0 ? h->whole : pk_breakdown_within(h->last, &h->dev->marks, (unsigned)region);
-    const int64_t values[EVENTS] = {(int64_t)r.calls, (int64_t)r.time_ns, (int64_t)r.busy_ns,
-                                    (int64_t)r.gap_ns, r.copied_bytes};
+    const int64_t values[EVENTS] = {(int64_t)r.calls,  (int64_t)r.time_ns, (int64_t)r.busy_ns,
+                                    (int64_t)r.gap_ns, (int64_t)r.host_ns, (int64_t)r.launch_ns,
+                                    r.copied_bytes};
     for (size_t e = 0; e < h->plan->n; e++)
         out[e] = (struct pk_reading){.integer = values[h->index[e]]};
     return PK_OK;

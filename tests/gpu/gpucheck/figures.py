@@ -79,6 +79,12 @@ LAUNCHES = """SELECT 'cases with registers and occupancy of kernels', count(DIST
         AND k.value ->> '$.launch.occupancy' BETWEEN 0.01 AND 1 THEN l.case_id END)
     FROM v_slice l LEFT JOIN json_each(l.notes, '$.breakdown.kernels') k WHERE l.run_id = %s AND l.pass = 'trace' HAVING count(*) > 0""" % RUN
 
+IDLE = """SELECT 'cases whose idle time has the host''s and the launch''s part', count(DISTINCT CASE WHEN r.value ->> '$.host_ns' + r.value ->> '$.launch_ns' > 0
+        AND r.value ->> '$.host_ns' + r.value ->> '$.launch_ns' <= r.value ->> '$.gap_ns' THEN l.case_id END)
+    FROM v_slice l LEFT JOIN json_each(l.notes, '$.breakdown.regions') r WHERE l.run_id = %s AND l.pass = 'trace' HAVING count(*) > 0""" % RUN
+OVERHEADS = """SELECT 'records of overhead', coalesce(sum(o.value ->> '$.calls'), 0) FROM v_slice l LEFT JOIN json_each(l.notes, '$.breakdown.overhead') o
+    WHERE l.run_id = %s AND l.pass = 'trace' HAVING count(*) > 0""" % RUN
+
 
 def counted(source):
     """Cases with a value above 0 of this source, of the cases that were to be counted."""
@@ -104,6 +110,7 @@ def memory_error(claim, most_bytes, where):
 TOTAL = ("forward_ns", "backward_ns")
 OF_SOURCES = [*(("gpu-counters", Figure(c, "", (AT_LEAST, 1), counted("gpu-counters"))) for c in ("gpu-counters", "counter-runs")),
               ("gpu-trace", Figure("gpu-trace", "", (AT_LEAST, 1), TRACED)), ("gpu-trace", Figure("kernel-needs", "", (AT_LEAST, 1), LAUNCHES)),
+              ("gpu-trace", Figure("idle-time", "", (AT_LEAST, 1), IDLE)), ("gpu-trace", Figure("trace-overhead", "", (AT_LEAST, 1), OVERHEADS)),
               ("gpu-state", Figure("gpu-state", "", (AT_LEAST, 1), counted("gpu-state"))),
               ("gpu-state", Figure("clock-reasons", "", (AT_LEAST, 1), HELD_REASONS))]
 TREE = [cases("tree-table", "variant = 'resident'"), cases("tree-weights", "axes ->> 'weights' = 'real' AND %s" % OWN)]

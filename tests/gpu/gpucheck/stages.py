@@ -339,7 +339,7 @@ STAGES = [
     Stage("numerics", "every kernel and library call agrees with the references, tiny shapes", 60,
           "device capture-errors sticky-error gpu-tests-isolated kernels products flash-3xtf32 bf16-elements layers lanes cudnn cudnn-tests", numerics),
     Stage("memcheck", "no bad memory access in perfkit's kernels", 90, "memcheck", sanitizer("memcheck"), "gpu", 60),
-    Stage("counters", "CUPTI's counters and trace and NVML's state of one case", 90, "gpu-counters gpu-trace kernel-needs gpu-state counter-runs clock-reasons cupti-refusals",
+    Stage("counters", "CUPTI's counters and trace and NVML's state of one case", 90, "gpu-counters gpu-trace kernel-needs idle-time trace-overhead gpu-state counter-runs clock-reasons cupti-refusals",
           counters([*axes("d_model=64", "seq_len=512"), *QUICK]), "gpu"),
     Stage("captured", "a captured training step, traced", 40, "graphs declared-work",
           Run("mixed-precision", [*TINY_STEP, "--breakdown", *QUICK], [*TINY_STEP, "--breakdown"], read=[figures.cases("graphs", "variant = 'compiled'"), *figures.WORK])),

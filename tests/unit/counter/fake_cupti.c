@@ -96,6 +96,8 @@ static CUptiResult buffers(CUpti_BuffersCallbackRequestFunc r, CUpti_BuffersCall
 static CUptiResult enable_kind(CUpti_ActivityKind kind)
 {
     ENTER;
+    if (fake_cupti.no_overheads && kind == CUPTI_ACTIVITY_KIND_OVERHEAD)
+        return CUPTI_ERROR_NOT_SUPPORTED;
     fake_cupti.enabled_kinds++;
     sessions += kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
     return CUPTI_SUCCESS;
@@ -127,6 +129,7 @@ static void spoil(uint8_t *bytes)
     CUpti_ActivityMemcpy6 *c = (void *)bytes;
     CUpti_ActivityMemset4 *f = (void *)bytes;
     CUpti_ActivityAPI *call = (void *)bytes;
+    CUpti_ActivityOverhead3 *o = (void *)bytes;
     switch ((int)k->kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
         shift(&k->start, &k->end);
@@ -140,6 +143,10 @@ static void spoil(uint8_t *bytes)
         break;
     case CUPTI_ACTIVITY_KIND_RUNTIME:
         shift(&call->start, &call->end);
+        break;
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+        shift(&o->start, &o->end);
+        o->overheadData = o->overheadData ? malloc(16) : NULL; /* the client's, each time */
         break;
     default:
         abort();

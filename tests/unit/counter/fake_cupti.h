@@ -25,11 +25,11 @@ struct fake_cupti {
     const void *
         running; /* the record of a kernel that ends when the host waits the next time: the first flush after that has it, too */
     size_t running_bytes;
-    int running_waits; /* fake_cuda.host_waits when it was launched */
-    bool no_context;
-    uint64_t host_ns; /* the host's clock */
-    int64_t ahead_ns; /* the clock of records before it, when the host's was 0 */
-    double drift_ppm; /* and faster by this: neither as fast as the host's nor as events' */
+    int running_waits;             /* fake_cuda.host_waits when it was launched */
+    bool no_context, no_overheads; /* no_overheads: CUPTI_ACTIVITY_KIND_OVERHEAD is refused */
+    uint64_t host_ns;              /* the host's clock */
+    int64_t ahead_ns;              /* the clock of records before it, when the host's was 0 */
+    double drift_ppm;              /* and faster by this: neither as fast as the host's nor as events' */
     /* read by the test */
     char ranges[FAKE_RANGES][40]; /* their names, each once */
     size_t n_ranges, pass, metrics;

@@ -95,6 +95,35 @@ static void unions_and_gaps(void **state)
     assert_int_equal(family(&b, PK_NO_REGION, PK_FAMILY_COMM)->time_ns, 10);
 }
 
+static struct pk_kernel gemm_launched(uint64_t at, uint64_t begin, uint64_t end)
+{
+    struct pk_kernel k = piece(FORWARD, 0, PK_FAMILY_GEMM, begin, end);
+    k.launched_ns = at;
+    return k;
+}
+
+/* Idle time is the host's until it begins to launch what comes next, and the launch's from there on. */
+static void gaps_are_the_hosts_or_the_launchs(void **state)
+{
+    struct pk_kernel v[] = {
+        gemm_launched(10, 100, 200),  gemm_launched(20, 230, 300), /* launched long before: 30 of launch */
+        gemm_launched(350, 400, 500),                              /* 50 of the host, 50 of launch */
+        gemm_launched(380, 450, 460),                              /* overlaps: no gap */
+        gemm_launched(0, 600, 700),                                /* not known: 100 of neither */
+        gemm_launched(800, 790, 900), /* the clocks of launches and kernels agree to 1 us: 90 of the host */
+    };
+    const struct pk_trace ops = {0}, t = {.v = v, .n = sizeof v / sizeof *v, .ops = &ops};
+    struct pk_breakdown b;
+    pk_breakdown_make(&t, &arena, &b);
+    const struct pk_region_time *f = region(&b, FORWARD);
+    assert_true(b.launched);
+    assert_int_equal(f->gap_ns, 30 + 100 + 100 + 90);
+    assert_int_equal(f->host_ns, 50 + 90);
+    assert_int_equal(f->launch_ns, 30 + 50);
+    assert_int_equal(b.regions[0].host_ns, f->host_ns);
+    assert_int_equal(b.regions[0].launch_ns, f->launch_ns);
+}
+
 static void order_does_not_matter_and_the_longest_is_first(void **state)
 {
     struct pk_kernel v[] = {piece(FORWARD, 0, PK_FAMILY_COPY, 300, 310),
@@ -502,6 +531,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unions_and_gaps),
+        cmocka_unit_test(gaps_are_the_hosts_or_the_launchs),
         cmocka_unit_test(order_does_not_matter_and_the_longest_is_first),
         cmocka_unit_test(nothing_is_nothing),
         cmocka_unit_test(kernels_to_regions),

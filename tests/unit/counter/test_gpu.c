@@ -579,9 +579,25 @@ static void the_breakdown_has_the_launches(void **state)
         .kind = CUPTI_ACTIVITY_KIND_MEMSET, .bytes = 64, .start = 10, .end = 20};
     large.registersPerThread = 32;
     large.localMemoryPerThread = 0;
+    CUpti_ActivityOverhead3 full = {.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
+                                    .overheadKind = CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL,
+                                    .start = 500,
+                                    .end = 500 + 30,
+                                    .overheadData = &full};
+    CUpti_ActivityOverhead3 own = {.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
+                                   .overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION,
+                                   .start = 500,
+                                   .end = 700};
+    CUpti_ActivityOverhead3 before = own, untimed = own;
+    before.start = 400; /* the iteration is at 500, where the host's clock stands */
+    untimed.start = untimed.end = 0;
     RECORD(small);
     RECORD(large);
     RECORD(fill);
+    RECORD(full);
+    RECORD(own);
+    RECORD(before);
+    RECORD(untimed);
     pk_measure_case(&(struct pk_measure){.c = &c,
                                          .dev = &dev,
                                          .pass = PK_PASS_TRACE,
@@ -603,6 +619,26 @@ static void the_breakdown_has_the_launches(void **state)
     assert_non_null(strstr(launch, "\"static_bytes\":1024"));
     assert_non_null(strstr(launch, "\"occupancy\":1.0"));
     assert_null(strstr(launch, "limited_by"));
+    const char *overhead = strstr(breakdown, "\"overhead\"");
+    assert_non_null(overhead);
+    assert_non_null(strstr(overhead, "{\"kind\":\"instrumentation\",\"calls\":1,\"time_ns\":200}"));
+    assert_non_null(strstr(overhead, "{\"kind\":\"command buffer full\",\"calls\":1,\"time_ns\":30}"));
+    assert_non_null(strstr(breakdown, "\"host_ns\":"));
+}
+
+/* An older CUPTI, or a GPU whose driver does not have them. */
+static void a_trace_without_overheads_is_one(void **state)
+{
+    struct pk_tracing *t;
+    const struct pk_trace *trace;
+    const CUpti_ActivityKernel10 k = kernel("gemm", 1, 100, 300);
+    fake_cupti.no_overheads = true;
+    RECORD(k);
+    assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err), 0);
+    assert_int_equal(pk_tracing_start(t, &err), 0);
+    assert_int_equal(pk_tracing_stop(t, &trace, &err), 0);
+    assert_int_equal(trace->n, 1);
+    pk_tracing_close(t);
 }
 
 enum { SECOND = REGION + 1 };
@@ -738,13 +774,14 @@ static void dropped_records_are_counted(void **state)
 
 static void trace_as_a_source(void **state)
 {
-    static const char *const names[] = {"gpu_kernels", "gpu_busy_ns", "gpu_gap_ns", "gpu_copied_bytes"};
+    static const char *const names[] = {"gpu_kernels",      "gpu_busy_ns",       "gpu_gap_ns",
+                                        "gpu_copied_bytes", "gpu_host_bound_ns", "gpu_launch_ns"};
     const CUpti_ActivityKernel10 a = kernel("a", 1, 100, 200), b = kernel("b", 2, 150, 250),
                                  c = kernel("c", 3, 300, 310);
     const CUpti_ActivityAPI in_inner = call(1, 1250), in_outer = call(2, 1500);
-    struct pk_reading r[4];
+    struct pk_reading r[6];
     void *h;
-    const struct pk_source_plan *p = plan_of(&pk_source_gpu_trace, names, 4);
+    const struct pk_source_plan *p = plan_of(&pk_source_gpu_trace, names, 6);
     pk_mark_begin(&dev, REGION, PK_LANE_COMPUTE);
     pk_mark_begin(&dev, INNER, PK_LANE_COMPUTE);
     pk_mark_end(&dev, INNER, PK_LANE_COMPUTE);
@@ -765,6 +802,7 @@ static void trace_as_a_source(void **state)
     assert_int_equal(r[1].integer, 160);
     assert_int_equal(r[2].integer, 50);
     assert_int_equal(r[3].integer, 0);
+    assert_int_equal(r[4].integer + r[5].integer, 0); /* the launch of c, after the gap, is not known */
     assert_int_equal(p->source->read(h, REGION, r, &err), 0);
     assert_int_equal(r[0].integer, 2);
     assert_int_equal(r[1].integer, 150);
@@ -1166,6 +1204,7 @@ int main(void)
         GPU(counts_on_the_chosen_gpu),
         GPU(kernels_with_their_regions),
         GPU(the_breakdown_has_the_launches),
+        GPU(a_trace_without_overheads_is_one),
         GPU(a_replayed_graph_has_its_regions),
         GPU(clocks_of_events_and_records_may_drift),
         GPU(dropped_records_are_counted),
