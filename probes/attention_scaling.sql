@@ -353,6 +353,23 @@ FROM attention_drawn d LEFT JOIN v_fit f ON f.run_id = d.run_id AND f.kind = 'po
      AND f.variant = d.variant AND f.device = d.device AND f.fixed = json_remove(d.axes, '$.seq_len')
 WHERE d.run_id = :run AND (d.peak_bytes IS NOT NULL OR d.status <> 'OK') ORDER BY d.other_axes, d.d_model, d.place, d.ordinal;
 
+-- chart: heat
+-- title: Time of forward and backward together
+-- mark: cells
+-- x: seq_len
+-- y: d_model
+-- color: total_ns log
+-- facet: variant
+-- label: text
+-- column: seq_len | Sequence length
+-- column: d_model | d_model
+-- column: total_ns | Time (ms) | ms | 3
+-- column: variant | Variant | text
+-- column: text | Text | text
+SELECT seq_len, d_model, total_ns, variant || apart AS variant, iif(total_ns IS NULL, status, printf('%.3g', total_ns / 1e6)) AS text
+FROM attention_apart WHERE run_id = :run AND status <> 'skipped' AND (total_ns IS NOT NULL OR status <> 'OK')
+ORDER BY min(ordinal) OVER (PARTITION BY variant), apart, d_model DESC, seq_len;
+
 -- chart: speedup
 -- title: Speed-up against vanilla, forward and backward together
 -- mark: cells

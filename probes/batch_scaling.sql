@@ -364,6 +364,22 @@ FROM (SELECT run_id, setting, ordinal, batch, region, device_ns, place FROM batc
 JOIN batch_named w USING (run_id, setting) WHERE r.run_id = :run
 GROUP BY r.ordinal, 3 ORDER BY min(r.ordinal) OVER (PARTITION BY r.setting), r.ordinal, min(r.place);
 
+-- chart: micro_step
+-- title: Parts of a micro-step over the batch size
+-- mark: line
+-- x: batch log2
+-- y: each_ns log
+-- color: part
+-- facet: setting
+-- column: batch | Batch size
+-- column: each_ns | Time (ms) | ms | 4
+-- column: part | Part | text
+-- column: setting | Setting | text
+SELECT r.batch, r.device_ns / r.count AS each_ns, r.region AS part, coalesce(nullif(trim(w.which, ' ()'), ''), r.setting) AS setting
+FROM batch_region r JOIN batch_named w USING (run_id, setting)
+WHERE r.run_id = :run AND r.region IN ('forward', 'loss', 'backward') AND r.device_ns > 0 AND r.count > 0
+ORDER BY min(r.ordinal) OVER (PARTITION BY r.setting), r.place, r.ordinal;
+
 -- Findings, in order of worth; a run of several settings names them.
 
 -- finding: best

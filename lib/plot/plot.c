@@ -174,7 +174,10 @@ enum pk_code pk_plot_first(struct pk_store *s, const char *text, const struct pk
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_chart *c;
+    size_t n = 1;
     if (pk_chart_first(s, text, params, n_params, &a, &c, err))
         return err->code;
-    return c ? pk_plot_print(c, out, err) : nothing_to_draw(out, err);
+    if (!c && pk_charts_read(s, NULL, "times", params, n_params, &a, &c, &n, err))
+        return err->code;
+    return n ? pk_plot_print(c, out, err) : nothing_to_draw(out, err);
 }

@@ -7,7 +7,7 @@
 
 #include "store/table/chart.h"
 
-/* Draws, as the options of the output say, the first chart of a text that has rows, below what is printed so far. A line says where there is none, or PK_E_NOTHING where a file was to be drawn. */
+/* Draws, as the options of the output say, the first chart of a text that has rows, or the times of all cases, below what is printed so far. A line says where there is none, or PK_E_NOTHING where a file was to be drawn. */
 enum pk_code pk_plot_first(struct pk_store *s, const char *text, const struct pk_param *params,
                            size_t n_params, struct pk_out *out, struct pk_err *err) PK_MUST_CHECK;
 

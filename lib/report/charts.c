@@ -102,7 +102,10 @@ enum pk_code pk_page_charts(struct pk_page *p, const struct pk_page_run *run, st
     for (size_t i = 0; i < experiments.n; i++) {
         const struct pk_probe *probe =
             pk_run_probe(run->store, run->run_id, experiments.cells[i * experiments.n_cols].s, p->a);
+        const size_t before = json_array_size(p->charts);
         if (probe && *pk_probe_sql(probe) && put_charts(p, run, pk_probe_sql(probe), NULL, err))
+            return err->code;
+        if (json_array_size(p->charts) == before && put_charts(p, run, NULL, "times", err))
             return err->code;
     }
     for (size_t i = 0; i < sizeof general / sizeof *general; i++)

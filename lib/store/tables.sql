@@ -118,6 +118,26 @@ SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_ns, uncerta
 FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'ns'
   AND NOT (experiment = 'exec' AND metric IN ('wall_ns', 'user_ns', 'system_ns')) ORDER BY ordinal, metric;
 
+-- chart: times
+-- title: Median of each time
+-- mark: range
+-- x: median_ns log
+-- y: name
+-- interval: ci_low_ns ci_high_ns
+-- color: metric
+-- column: median_ns | Time (ms) | ms | 3
+-- column: ci_low_ns | From (ms) | ms | 3
+-- column: ci_high_ns | To (ms) | ms | 3
+-- column: name | Case | text
+-- column: metric | Metric | text
+-- note: SELECT printf('The first 60 of %d.', count(*)) FROM v_summary WHERE run_id = :run AND unit = 'ns' AND median > 0
+--   AND NOT (experiment = 'exec' AND metric <> 'wall_ns') HAVING count(*) > 60
+SELECT s.median AS median_ns, s.ci_low AS ci_low_ns, s.ci_high AS ci_high_ns, s.metric,
+       iif(s.experiment = 'exec', coalesce(s.axes ->> 'command', s.variant), s.variant || coalesce(' ' || c.text, '') || ', ' || s.metric) AS name
+FROM v_summary s JOIN case_axes c ON c.run_id = s.run_id AND c.case_id = s.case_id
+WHERE s.run_id = :run AND s.unit = 'ns' AND s.median > 0 AND NOT (s.experiment = 'exec' AND s.metric <> 'wall_ns')
+ORDER BY s.ordinal, s.metric LIMIT 60;
+
 -- table: case_memory
 -- title: Memory
 -- column: variant | Variant | text

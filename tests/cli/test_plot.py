@@ -75,7 +75,7 @@ def test_without_gnuplot_that_is_said_first(perfkit, tmp_path):
 
 
 def test_a_file_without_a_chart_is_not_made(perfkit, store, tmp_path):
-    store.run([("plain", {"n": 1}, {"forward_ns": [1e6] * 6})])
+    store.run([("plain", {"n": 1}, {"peak_bytes": [1e6] * 6})])
     r = perfkit("show", "1", "--plot", "-o", tmp_path / "chart.svg", env={"PATH": stand_in(tmp_path)})
     r.refused(6, "there is no chart to draw", "perfkit report")
     assert not (tmp_path / "chart.svg").exists()
@@ -89,8 +89,15 @@ def stand_in(folder):
     return f"{folder}:/usr/bin:/bin"
 
 
+def test_without_charts_of_its_own_a_run_shows_its_times(perfkit, store):
+    store.run([("plain", {"n": n}, {"forward_ns": [n * 1e6 * (1 + 0.01 * i) for i in range(6)]}) for n in (1, 2)])
+    drawn = below_the_tables(perfkit, "show", "1", "--width", "100")
+    assert [re.sub(r"[ ─●]+", " ", line) for line in drawn if "plain n=" in line] == \
+        [f"plain n={n}, forward_ns {1.025 * n:.3f} ({n:.3f} to {1.05 * n:.3f})" for n in (1, 2)], drawn
+
+
 def test_a_run_without_a_chart_says_so(perfkit, store):
-    store.run([("plain", {"n": 1}, {"forward_ns": [1e6] * 6})])
+    store.run([("plain", {"n": 1}, {"peak_bytes": [1e6] * 6})])
     assert below_the_tables(perfkit, "show", "1", "--width", "100") [-1:] == ["Nothing to draw: what was measured has no chart for a terminal."]
 
 
