@@ -80,7 +80,7 @@ def test_ranks_over_gloo_are_no_virtual_ones(measured, perfkit):
     assert r.status == 0, r
     rows = query(perfkit, CASES)
     assert sorted(row[0] for row in rows) == peers
-    expected = "ranks are processes over gloo: --transport mpi" if HAS_TORCH else "torch is not installed for this Python"
+    expected = "are processes over gloo: --transport mpi" if HAS_TORCH else "torch is not installed for this Python"
     assert all(status == "skipped" and expected in message for _, status, message in rows)
 
 
