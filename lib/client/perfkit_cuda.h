@@ -66,19 +66,25 @@ PERFKIT_FN void *perfkit_cuda_alloc(perfkit_case *c, size_t bytes)
     return perfkit_owned(c, p, perfkit_cuda_release);
 }
 
+static __device__ unsigned long long perfkit_gpu_ns(void)
+{
+    unsigned long long ns = 0;
+#ifdef __CUDA_ARCH__
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+#endif
+    return ns;
+}
+
 /* Holds the stream until flags[0] is set, for at most a second. */
 static __global__ void perfkit_wait(volatile int *flags)
 {
-    unsigned long long began, now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(began));
-    do {
-        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-        if (now - began > 1000000000ull) {
+    const unsigned long long began = perfkit_gpu_ns();
+    while (!flags[0])
+        if (perfkit_gpu_ns() - began > 1000000000ull) {
             flags[1] = 1;
             __threadfence_system();
             return;
         }
-    } while (!flags[0]);
 }
 
 PERFKIT_FN void perfkit_gpu_open(perfkit_case *c)

@@ -439,6 +439,76 @@ def test_times_of_a_gpu(tmp_path):
         c.answers.read = lambda: '{"type": "bye"}\n'
 
 
+IN_CUDA = r"""
+#include "perfkit_cuda.h"
+
+static int mode; /* 0 launches, 1 also waits, 2 takes too much memory, 3 breaks the GPU */
+
+static void setup(perfkit_case *c)
+{
+    mode = (int)perfkit_int(c, "mode");
+    made_up_error = mode == 3 ? cudaErrorIllegalAddress : cudaSuccess;
+    if (perfkit_cuda_alloc(c, 4096) && mode == 2)
+        perfkit_cuda_alloc(c, 1 << 20);
+}
+static void launch(perfkit_case *)
+{
+    made_up_work(3);
+    if (mode == 1)
+        cudaStreamSynchronize(perfkit_stream());
+    made_up_work(4.5);
+}
+static void teardown(perfkit_case *c)
+{
+    perfkit_report(c, "flushed", made_up.flushed);
+    perfkit_report(c, "held", made_up.held);
+    made_up.flushed = made_up.held = 0;
+    perfkit_free_blocks(c);
+    perfkit_report(c, "live", made_up.live); /* what the client itself holds: a stream, two events, two blocks */
+}
+int main(int argc, char **argv)
+{
+    perfkit_experiment *e = perfkit_new("made-up", "");
+    perfkit_axis(e, "mode", PERFKIT_INT, "0", "");
+    perfkit_variant(e, "launch", launch, "");
+    perfkit_metric(e, "flushed", "1", "none");
+    perfkit_metric(e, "held", "1", "none");
+    perfkit_metric(e, "live", "1", "none");
+    e->setup = setup;
+    e->teardown = teardown;
+    return perfkit_cuda_main(e, argc, argv);
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("c++"), reason="there is no C++ compiler here")
+def test_samples_of_a_stream(tmp_path):
+    (tmp_path / "bench.cpp").write_text(IN_CUDA)
+    made_up = pathlib.Path(__file__).parent / "made_up_cuda"
+    program = compiled("c++", tmp_path / "bench.cpp", tmp_path / "bench", "-std=c++11", "-g", *STRICT, f"-I{made_up}", *sanitized(tmp_path))
+    stop = {**STOP, "min_samples": 5}
+    with talk([program]) as c:
+        assert c.ask("describe")[0]["devices"] == ["cuda"]
+        m = c.measure("made-up", "launch", {"mode": 0}, device="cuda:0", stop=stop)
+        assert outcome(m) == ("ok", "")
+        assert samples(m, "time_ns") == {"first": ([7500], 1), "warmup": ([7500], 1), "steady": ([7500] * 5, 1)}  # no launch of 10 us is in it
+        assert len(samples(m, "time_host_ns")["steady"][0]) == 5 and samples(m, "peak_bytes")["steady"][0] == [4096]
+        assert [samples(m, name)["steady"][0] for name in ("flushed", "held", "live")] == [[7], [7], [5]]
+        m = c.measure("made-up", "launch", {"mode": 1}, device="cuda:0", stop=stop)  # a call that waits: held once, in vain, and never again
+        assert outcome(m) == ("ok", "") and samples(m, "held")["steady"][0] == [1] and samples(m, "flushed")["steady"][0] == [8]
+        assert set(samples(m, "time_ns")["steady"][0]) == {23000}  # 3 us, and two launches after the wait
+        status, message = outcome(c.measure("made-up", "launch", {"mode": 2}, device="cuda:0"))
+        assert status == "oom" and "out of memory" in message
+        assert outcome(c.measure("made-up", "launch", device="cpu"))[0] == "skipped"
+        assert outcome(c.measure("made-up", "launch", device="cuda:7"))[0] == "skipped"
+        assert outcome(c.measure("made-up", "launch", {"mode": 0}, device="cuda"))[0] == "ok"
+    c = talk([program])
+    m = c.measure("made-up", "launch", {"mode": 3}, device="cuda:0")
+    assert [x["type"] for x in m] == ["bye", "status"] and outcome(m) == ("failed", "the variant: an illegal memory access was encountered")
+    assert c.program.wait(timeout=20) == 1 and "Sanitizer" not in c.program.stderr.read().decode()
+    c.answers.close()
+
+
 # --- what is installed, and what `init` writes ---
 
 def test_the_wheel_is_python_alone(tmp_path):
