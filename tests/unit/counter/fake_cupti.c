@@ -458,9 +458,18 @@ static int nvml_count(unsigned *n)
     return 0;
 }
 
+static char *gpu_0;
+
+static unsigned ordinal(pk_nvml_device d)
+{
+    return (unsigned)((char *)d - gpu_0);
+}
+
 static int nvml_by_index(unsigned i, pk_nvml_device *d)
 {
-    *d = (pk_nvml_device)&fake_nvml;
+    static char handles[8];
+    *d = (pk_nvml_device)&handles[i % 8];
+    gpu_0 = handles;
     return i < fake_nvml.gpus ? 0 : 2;
 }
 
@@ -523,6 +532,36 @@ static int nvml_fields(pk_nvml_device d, int n, struct pk_nvml_field *v)
     return 0;
 }
 
+static int nvml_pci(pk_nvml_device d, struct pk_nvml_pci *pci)
+{
+    snprintf(pci->id, sizeof pci->id, "00000000:%02X:00.0", 0x3b + ordinal(d));
+    return fake_nvml.old_driver ? PK_NVML_NOT_SUPPORTED : 0;
+}
+
+static bool joined(pk_nvml_device d)
+{
+    return ordinal(d) < fake_nvml.joined;
+}
+
+static int nvml_p2p(pk_nvml_device a, pk_nvml_device b, int capability, int *status)
+{
+    const bool by_nvlink = joined(a) && joined(b);
+    *status = by_nvlink ? 0 : capability == PK_NVML_P2P_NVLINK ? 5 : fake_nvml.p2p_status;
+    return fake_nvml.old_driver ? PK_NVML_NOT_SUPPORTED : 0;
+}
+
+static int nvml_ancestor(pk_nvml_device a, pk_nvml_device b, int *level)
+{
+    *level = ordinal(a) / 2 == ordinal(b) / 2 ? 10 : 50;
+    return fake_nvml.old_driver ? PK_NVML_NOT_SUPPORTED : 0;
+}
+
+static int nvml_nvlink(pk_nvml_device d, unsigned link, int *active)
+{
+    *active = joined(d) && link < 4;
+    return fake_nvml.old_driver ? PK_NVML_NOT_SUPPORTED : link < 6 ? 0 : 2;
+}
+
 const struct pk_nvml fake_nvml_table = {
     .init = nvml_init,
     .shutdown = nvml_shutdown,
@@ -538,4 +577,8 @@ const struct pk_nvml fake_nvml_table = {
     .reasons = nvml_reasons,
     .processes = nvml_processes,
     .fields = nvml_fields,
+    .pci = nvml_pci,
+    .p2p = nvml_p2p,
+    .ancestor = nvml_ancestor,
+    .nvlink = nvml_nvlink,
 };

@@ -54,6 +54,9 @@ struct fake_nvml {
     bool no_power;
     unsigned long long held_ns; /* by the power cap, so far; heat is not told of this GPU */
     char asked_pci[32];
+    unsigned joined; /* the first GPUs, each joined with the others of them by NVLink; PCIe joins all */
+    int p2p_status;  /* of pairs that PCIe joins */
+    bool old_driver; /* what newer drivers have is refused */
     int live;
 };
 extern struct fake_nvml fake_nvml;

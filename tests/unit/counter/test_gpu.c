@@ -1139,6 +1139,63 @@ static void states_that_doctor_tells(void **state)
     assert_int_equal(f.error, 9);
 }
 
+static const char *told_by_doctor(const struct pk_counter_env *env)
+{
+    const char *why = pk_source_gpu_state.selftest(&pk_source_gpu_state, env, &arena).why;
+    const char *topology = strstr(why, "; NUMA");
+    return topology ? topology : "";
+}
+
+/* Of four GPUs, the first three joined by NVLink; each two share a switch. The kernel knows the nodes of two. */
+static void doctor_tells_how_gpus_are_joined(void **state)
+{
+    char root[] = "/tmp/perfkit-test-XXXXXX";
+    assert_non_null(mkdtemp(root));
+    struct pk_counter_env env = fakes;
+    env.root = root;
+    const char *command =
+        pk_printf(&arena,
+                  "cd %s && mkdir -p sys/bus/pci/devices/0000:3b:00.0 sys/bus/pci/devices/0000:3e:00.0 && "
+                  "echo 0 >sys/bus/pci/devices/0000:3b:00.0/numa_node && echo -1 "
+                  ">sys/bus/pci/devices/0000:3e:00.0/numa_node",
+                  root);
+    assert_int_equal(system(command), 0);
+    fake_nvml.gpus = 4;
+    fake_nvml.joined = 3;
+    fake_nvml.p2p_status = 1;
+    assert_string_equal(
+        told_by_doctor(&env),
+        "; NUMA node by GPU: 0 ? ? ?; active NVLinks: 4 4 4 0; GPU 0-1 and 2 more pairs: NVLink, P2P; "
+        "GPU 0-3 and 1 more pair: the link between NUMA nodes, no P2P: the chipset does not support "
+        "it; GPU 2-3: one PCIe switch, no P2P: the chipset does not support it");
+    fake_nvml.gpus = 1;
+    fake_nvml.joined = 0;
+    assert_string_equal(told_by_doctor(&env), "; NUMA node by GPU: 0; active NVLinks: 0");
+    assert_int_equal(system(pk_printf(&arena, "rm -r %s/sys && rmdir %s", root, root)), 0);
+}
+
+/* Functions that this driver lacks, or that this GPU refuses. */
+static void doctor_tells_what_an_old_driver_knows(void **state)
+{
+    fake_nvml.gpus = 2;
+    fake_nvml.old_driver = true;
+    assert_string_equal(
+        told_by_doctor(&fakes),
+        "; NUMA node by GPU: ? ?; active NVLinks: 0 0; GPU 0-1: an unknown path, P2P not known");
+    struct pk_nvml without = fake_nvml_table;
+    without.pci = NULL;
+    without.p2p = NULL;
+    without.ancestor = NULL;
+    without.nvlink = NULL;
+    struct pk_counter_env env = fakes;
+    env.nvml = &without;
+    assert_string_equal(told_by_doctor(&env),
+                        "; NUMA node by GPU: ? ?; active NVLinks: not known; GPU 0-1: an unknown "
+                        "path, P2P not known");
+    fake_nvml.init_rc = 9;
+    assert_string_equal(told_by_doctor(&fakes), "");
+}
+
 static void cases_get_the_state_around_them(void **state)
 {
     struct pk_gpu_environment s = {.env = &fakes};
@@ -1223,6 +1280,8 @@ int main(void)
         GPU(processes_of_the_same_run_are_no_others),
         GPU(reasons_in_words),
         GPU(states_that_doctor_tells),
+        GPU(doctor_tells_how_gpus_are_joined),
+        GPU(doctor_tells_what_an_old_driver_knows),
         GPU(cases_get_the_state_around_them),
         GPU(time_held_back_is_a_difference),
         GPU(without_nvml_there_are_no_notes),

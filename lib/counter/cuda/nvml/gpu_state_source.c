@@ -86,6 +86,20 @@ static struct pk_source_found check(const struct pk_source *s, const struct pk_c
     return pk_found(pk_gpu_held_back_doubtful(now.held_back) ? PK_SOURCE_DEGRADED : PK_SOURCE_OK, text, NULL);
 }
 
+/* What doctor tells besides. */
+static struct pk_source_found selftest(const struct pk_source *s, const struct pk_counter_env *env,
+                                       struct pk_arena *a)
+{
+    struct pk_source_found f = check(s, env, a);
+    const struct pk_nvml *m;
+    struct pk_err err;
+    if (f.state == PK_SOURCE_UNAVAILABLE || pk_nvml_open(env, a, &m, &err))
+        return f;
+    f.why = pk_printf(a, "%s%s", f.why, pk_gpu_topology(env, m, a));
+    pk_nvml_close(m);
+    return f;
+}
+
 static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env *env,
                          const char *const *names, size_t n, struct pk_arena *a,
                          const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
@@ -177,6 +191,7 @@ const struct pk_source pk_source_gpu_state = {
     .summary = "clocks, power, temperature and throttling of an NVIDIA GPU, by NVML",
     .caps = PK_SOURCE_SYSTEM,
     .check = check,
+    .selftest = selftest,
     .events = events,
     .n_events = EVENTS,
     .plan = plan,

@@ -43,13 +43,19 @@ enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, 
         SYMBOL(processes, "nvmlDeviceGetComputeRunningProcesses_v3"),
         {0}};
 #undef SYMBOL
+#define OPTIONAL(field, name) m->field = (__typeof__(m->field))dlsym(l.handle, name)
     *out = env->nvml ? env->nvml : m;
     if (!env->nvml) {
         if (pk_library_open(PK_LIB_NVML, symbols, a, &l, err))
             return pk_fix(err, "install the NVIDIA driver, which contains it; in a container: --gpus all");
-        m->mig_mode = (__typeof__(m->mig_mode))dlsym(l.handle, "nvmlDeviceGetMigMode");
-        m->fields = (__typeof__(m->fields))dlsym(l.handle, "nvmlDeviceGetFieldValues");
+        OPTIONAL(mig_mode, "nvmlDeviceGetMigMode");
+        OPTIONAL(fields, "nvmlDeviceGetFieldValues");
+        OPTIONAL(pci, "nvmlDeviceGetPciInfo_v3");
+        OPTIONAL(p2p, "nvmlDeviceGetP2PStatus");
+        OPTIONAL(ancestor, "nvmlDeviceGetTopologyCommonAncestor");
+        OPTIONAL(nvlink, "nvmlDeviceGetNvLinkState");
     }
+#undef OPTIONAL
     return check(*out, (*out)->init(0), "asking the NVIDIA driver", err);
 }
 

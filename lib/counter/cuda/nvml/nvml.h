@@ -40,6 +40,14 @@ enum {
     PK_NVML_HELD_POWER_BRAKE = 271
 };
 
+/* nvmlPciInfo_t. */
+struct pk_nvml_pci {
+    char legacy_id[16];
+    unsigned domain, bus, device, device_id, subsystem_id;
+    char id[32]; /* "00000000:3B:00.0" */
+};
+enum { PK_NVML_P2P_READ = 0, PK_NVML_P2P_WRITE = 1, PK_NVML_P2P_NVLINK = 2 }; /* nvmlGpuP2PCapsIndex_t */
+
 struct pk_nvml {
     int (*init)(unsigned flags); /* nvmlInitWithFlags: NO_GPUS: a driver without GPUs is not an error */
     int (*shutdown)(void);
@@ -57,6 +65,10 @@ struct pk_nvml {
     int (*mig_mode)(pk_nvml_device d, unsigned *current,
                     unsigned *pending);                              /* NULL if the driver does not have it */
     int (*fields)(pk_nvml_device d, int n, struct pk_nvml_field *v); /* likewise */
+    int (*pci)(pk_nvml_device d, struct pk_nvml_pci *pci);           /* likewise, and those below */
+    int (*p2p)(pk_nvml_device a, pk_nvml_device b, int capability, int *status); /* status 0 = ok */
+    int (*ancestor)(pk_nvml_device a, pk_nvml_device b, int *level);             /* nvmlGpuTopologyLevel_t */
+    int (*nvlink)(pk_nvml_device d, unsigned link, int *active); /* an error for a link that there is not */
 };
 
 /* Opens env->nvml or the library of this machine, and initialises it; in the arena. Close with pk_nvml_close. PK_E_UNAVAILABLE. */
@@ -66,3 +78,5 @@ void pk_nvml_close(const struct pk_nvml *m);
 /* The handle of the open device, by its PCI id. */
 enum pk_code pk_nvml_device_of(const struct pk_nvml *m, struct pk_device *dev, pk_nvml_device *out,
                                struct pk_err *err) PK_MUST_CHECK;
+/* "; NUMA node by GPU: 0 1; active NVLinks: 18 18; GPU 0-1: NVLink, P2P": of all GPUs of the machine, in NVML's order. In the arena. */
+const char *pk_gpu_topology(const struct pk_counter_env *env, const struct pk_nvml *m, struct pk_arena *a);
