@@ -17,8 +17,8 @@ enum { FORWARD, BACKWARD };
 enum { BEFORE_BACKWARD };
 enum { CHECK_SAMPLES = 4 };
 
-enum { FP32, TF32, BF16 }; /* choices of dtype */
-enum { IEEE, BY_3XTF32 };  /* of math */
+enum { FP32, TF32, BF16 };           /* choices of dtype */
+enum { IEEE, BY_3XTF32, BY_FP16X3 }; /* of math */
 
 static bool is_fp32(const struct pk_point *p)
 {
@@ -45,9 +45,13 @@ static const struct pk_axis axes[] = {
                .also = "precision type data_type", .def = "fp32", .born = "fp32",
                .help = "type of every array; tf32: stored as fp32, multiplied as tf32"},
     [MATH] = {"math", .type = PK_AXIS_ENUM,
-              .choices = (const char *const[]){[IEEE] = "ieee", [BY_3XTF32] = "3xtf32", NULL}, .def = "ieee",
-              .born = "ieee",
-              .help = "how fp32 products are computed; 3xtf32: each as three products on tensor cores",
+              .choices =
+                  (const char *const[]){
+                      [IEEE] = "ieee", [BY_3XTF32] = "3xtf32", [BY_FP16X3] = "fp16x3", NULL},
+              .def = "ieee", .born = "ieee",
+              .help =
+                  "how fp32 products are computed; 3xtf32, fp16x3: each as three products on tensor cores "
+                  "(fp16x3: forward, experimental)",
               .applies = is_fp32},
     {0},
 };
@@ -133,6 +137,7 @@ struct state {
 
 static struct pk_attention_shape shape_of(const struct pk_case *c)
 {
+    static const enum pk_math maths[] = {PK_MATH_IEEE, PK_MATH_3XTF32, PK_MATH_FP16X3};
     const int64_t dtype = pk_case_int(c, DTYPE);
     size_t dim = (size_t)(pk_case_int(c, D_MODEL) / pk_case_int(c, HEADS));
     return (struct pk_attention_shape){
@@ -142,9 +147,9 @@ static struct pk_attention_shape shape_of(const struct pk_case *c)
         .causal = (int)pk_case_int(c, CAUSAL),
         .scale = 1.0f / sqrtf((float)dim),
         .dtype = dtype == BF16 ? PK_BF16 : PK_FP32,
-        .math = dtype == TF32                                        ? PK_MATH_TF32
-                : dtype == FP32 && pk_case_int(c, MATH) == BY_3XTF32 ? PK_MATH_3XTF32
-                                                                     : PK_MATH_IEEE,
+        .math = dtype == TF32   ? PK_MATH_TF32
+                : dtype == FP32 ? maths[pk_case_int(c, MATH)]
+                                : PK_MATH_IEEE,
     };
 }
 
@@ -159,10 +164,12 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
         return "d_model is not a multiple of heads";
     if (dtype == TF32 && kind == PK_DEVICE_CPU)
         return "tf32 products need a GPU: -a dtype=fp32";
-    if (s.math == PK_MATH_3XTF32 && kind == PK_DEVICE_CPU)
-        return "3xtf32 products need a GPU: -a math=ieee";
-    if (s.math == PK_MATH_3XTF32 && c->variant != PK_ATTENTION_FLASH)
-        return "only flash has 3xtf32 products: -a math=ieee";
+    if (s.math > PK_MATH_TF32 && kind == PK_DEVICE_CPU)
+        return s.math == PK_MATH_3XTF32 ? "3xtf32 products need a GPU: -a math=ieee"
+                                        : "fp16x3 products need a GPU: -a math=ieee";
+    if (s.math > PK_MATH_TF32 && c->variant != PK_ATTENTION_FLASH)
+        return s.math == PK_MATH_3XTF32 ? "only flash has 3xtf32 products: -a math=ieee"
+                                        : "only flash has fp16x3 products: -a math=ieee";
     if (c->variant == PK_ATTENTION_FLASH &&
         (!pk_attention_has(c->variant, &s) || (dtype == BF16 && kind == PK_DEVICE_CUDA)))
         return "flash on a GPU has only fp32 kernels: -a dtype=fp32";

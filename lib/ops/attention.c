@@ -295,7 +295,7 @@ typedef struct pk_work work_fn(const struct pk_attention_shape *s);
 typedef size_t workspace_fn(const struct pk_attention_shape *s);
 
 /* What a variant computes in. */
-enum { FP32 = 1, TF32 = 2, BF16 = 4, FP32_BY_3XTF32 = 8 };
+enum { FP32 = 1, TF32 = 2, BF16 = 4, FP32_BY_THREE = 8 };
 
 static const struct {
     const char *name;
@@ -313,7 +313,7 @@ static const struct {
                               vanilla_workspace},
     [PK_ATTENTION_FUSED] = {"fused", FP32 | TF32 | BF16, fused_forward, fused_backward, fused_forward_work,
                             fused_backward_work, 1, 1, fused_forward_workspace, fused_backward_workspace},
-    [PK_ATTENTION_FLASH] = {"flash", FP32 | BF16 | FP32_BY_3XTF32, flash_forward, flash_backward,
+    [PK_ATTENTION_FLASH] = {"flash", FP32 | BF16 | FP32_BY_THREE, flash_forward, flash_backward,
                             flash_forward_work, flash_backward_work, .saves_lse = true,
                             .forward_workspace = flash_forward_workspace,
                             .backward_workspace = flash_backward_workspace},
@@ -326,8 +326,10 @@ static unsigned class_of(const struct pk_attention_shape *s)
 {
     if (s->dtype == PK_BF16)
         return BF16;
-    static const unsigned classes[] = {
-        [PK_MATH_IEEE] = FP32, [PK_MATH_TF32] = TF32, [PK_MATH_3XTF32] = FP32_BY_3XTF32};
+    static const unsigned classes[] = {[PK_MATH_IEEE] = FP32,
+                                       [PK_MATH_TF32] = TF32,
+                                       [PK_MATH_3XTF32] = FP32_BY_THREE,
+                                       [PK_MATH_FP16X3] = FP32_BY_THREE};
     return classes[s->math];
 }
 
@@ -339,11 +341,10 @@ bool pk_attention_has(enum pk_attention_variant v, const struct pk_attention_sha
 enum pk_code pk_attention_prepare(struct pk_device *dev, enum pk_attention_variant v,
                                   const struct pk_attention_shape *s, struct pk_err *err)
 {
-    static const char *const maths[] = {"fp32", "tf32", "3xtf32"};
     if (pk_attention_has(v, s))
         return rows[v].prepare ? rows[v].prepare(dev, s, err) : PK_OK;
     pk_fail(err, PK_E_UNAVAILABLE, "%s has no attention in %s", rows[v].name,
-            s->dtype == PK_BF16 ? "bf16" : maths[s->math]);
+            s->dtype == PK_BF16 ? "bf16" : pk_math_name(s->math));
     pk_why(err, "no kernels exist for it");
     return pk_fix(err, "choose another --variant, or another dtype and math");
 }

@@ -15,10 +15,16 @@
 
 enum pk_dtype { PK_FP32, PK_BF16 };
 
-/* How fp32 elements are multiplied: in IEEE fp32; with operands rounded to 11 bits (tf32), by tensor cores; or as three tf32 products of
- * the operands' upper and lower parts, which is nearly as exact as IEEE. Products of bf16 elements are exact in fp32, so they need no
+/* How fp32 elements are multiplied: in IEEE fp32; with operands rounded to 11 bits (tf32), by tensor cores; or as three tf32 or fp16
+ * products of the operands' upper and lower parts, which is nearly as exact as IEEE. Products of bf16 elements are exact in fp32, so they need no
  * choice. */
-enum pk_math { PK_MATH_IEEE, PK_MATH_TF32, PK_MATH_3XTF32 };
+enum pk_math { PK_MATH_IEEE, PK_MATH_TF32, PK_MATH_3XTF32, PK_MATH_FP16X3 };
+
+static inline const char *pk_math_name(enum pk_math math)
+{
+    static const char *const names[] = {"ieee", "tf32", "3xtf32", "fp16x3"};
+    return names[math];
+}
 
 static inline size_t pk_dtype_bytes(enum pk_dtype type)
 {

@@ -43,6 +43,17 @@ struct pk_attention {
     void *dq, *dk, *dv;
 };
 
+/* What the fp16x3 kernels make of q, k and v: tiles of 64 rows, features padded to 64 or 128, of two fp16 numbers each, with a factor for
+ * each row, of values for each feature; the tiles of queries are even in number. */
+static inline size_t pk_fp16x3_bytes(const struct pk_attention *at)
+{
+    const size_t rows = 64, wide = at->dim <= 64 ? 64 : 128, seen = (at->seq + rows - 1) / rows,
+                 own = (seen + 1) / 2 * 2;
+    const size_t numbers = rows * wide * 2 * sizeof(uint16_t);
+    return at->batch *
+           ((own + seen) * (numbers + rows * sizeof(float)) + seen * (numbers + wide * sizeof(float)));
+}
+
 /* The keys or queries of a block of flash attention, divided into n parts of `rows` rows for n blocks; the last part may be smaller.
  * `rows` is a multiple of PK_FLASH_PART_STEP, or n is 1. */
 enum { PK_FLASH_PART_STEP = 64 };

@@ -77,7 +77,8 @@ size_t pk_workspace_fused_backward(const struct pk_attention *at)
 struct pk_flash_parts pk_flash_parts(const struct pk_attention *at, bool backward)
 {
     /* rows that a block owns where the tiles are the largest of ops/cuda/attention for the shape */
-    const size_t usual = at->math == PK_MATH_3XTF32 || backward ? 64 : 128;
+    const bool tensor = at->math == PK_MATH_3XTF32 || at->math == PK_MATH_FP16X3;
+    const size_t usual = tensor || backward ? 64 : 128;
     const size_t tile = at->dim > 128 ? usual / 2 : usual, tiles = (at->seq + tile - 1) / tile;
     const struct pk_flash_parts whole = {1, at->seq};
     if (tiles > MULTIPROCESSORS || at->batch > MULTIPROCESSORS || tiles * at->batch > MULTIPROCESSORS)
@@ -96,8 +97,17 @@ static size_t flash_bytes(const struct pk_attention *at, size_t parts, size_t fl
     return parts == 1 ? 0 : pk_pool_rounded(parts * at->batch * at->seq * floats * sizeof(float));
 }
 
+bool pk_flash_has_fp16x3(const struct pk_attention *at)
+{
+    enum { NARROWEST = 33, WIDEST = 128 }; /* narrower heads would be padded with zeros to 64 features */
+    return at->math == PK_MATH_FP16X3 && at->dim >= NARROWEST && at->dim <= WIDEST &&
+           pk_flash_parts(at, false).n == 1;
+}
+
 size_t pk_workspace_flash_forward(const struct pk_attention *at)
 {
+    if (pk_flash_has_fp16x3(at))
+        return pk_pool_rounded(pk_fp16x3_bytes(at));
     return flash_bytes(at, pk_flash_parts(at, false).n, at->dim + 2);
 }
 

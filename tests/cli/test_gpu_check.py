@@ -342,6 +342,13 @@ def test_figures_of_flash_beside_peers_that_have_one_way_to_multiply():
     assert store.read(*figures.FLASH_PEERS) == {"least time of torch-eager over flash ieee": (2, None), "least time of torch-eager over flash 3xtf32": (5, None)}
 
 
+def test_figures_of_fp16x3():
+    """The least of each width, at equal settings; a length that one of the two lacks has none."""
+    rows = [summary(7, case, "flash", {"d_model": d, "seq_len": seq, "math": math}, "forward_ns", ns) for case, (d, seq, math, ns) in enumerate(
+        ((64, 1024, "3xtf32", 30), (64, 1024, "fp16x3", 20), (64, 4096, "3xtf32", 90), (64, 4096, "fp16x3", 30), (128, 1024, "3xtf32", 40)))]
+    assert Store(*RUNS, SUMMARY, *rows).read(figures.FP16X3[0]) == {"time of 3xtf32 over fp16x3, d=64, at least": (1.5, True)}
+
+
 def test_figures_of_ranks():
     """Each method beside the peer that does the same, at equal caps."""
     measured = [("bucket", 1e6, 50), ("bucket", 4e6, 90), ("flat", None, 100), ("naive", None, 300), ("torch-ddp", 1e6, 100), ("torch-ddp", 4e6, 100),

@@ -18,6 +18,7 @@
 dim3 gridDim, blockDim, blockIdx, threadIdx;
 size_t pk_shim_shared_most = 227 << 10;
 bool pk_shim_sampled;
+unsigned pk_shim_spared;
 
 /* Where a stack stopped: on x86-64 its stack pointer, below which lie the registers that a call preserves and the address to go on at.
  * swapcontext calls the kernel for the signal mask, and AddressSanitizer's cleans the whole stack, at each of millions of switches. */
@@ -103,6 +104,7 @@ struct fiber {
     std::vector<fetch> fetches;
     dim3 index;
     bool done, waits;
+    bool asleep;       /* waits, and is woken to look again */
     bool waited;       /* for the previous kernel, in this block */
     pk_shim_site site; /* of the last call that waits */
     unsigned mask;     /* of that call; 0 for a barrier of the block */
@@ -133,6 +135,7 @@ std::map<const void *, size_t> allowed_shared; /* by kernel */
 /* Places in memory that stand for a meeting each: a barrier, or a call of a warp. */
 unsigned char meetings[1 << 12], previous_kernel;
 size_t meetings_made;
+uint64_t blocks_run;
 
 void *new_meeting()
 {
@@ -144,14 +147,19 @@ fiber &caller()
     return *fibers[running->current];
 }
 
-__attribute__((noreturn, format(printf, 1, 2))) void wrong(const char *format, ...)
+__attribute__((noreturn, format(printf, 1, 0))) void vwrong(const char *format, va_list arguments)
 {
-    va_list arguments;
-    va_start(arguments, format);
     std::fprintf(stderr, "kernel, block (%u, %u, %u): ", blockIdx.x, blockIdx.y, blockIdx.z);
     std::vfprintf(stderr, format, arguments);
     std::fputc('\n', stderr);
     std::abort();
+}
+
+__attribute__((noreturn, format(printf, 1, 2))) void wrong(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vwrong(format, arguments);
 }
 
 /* A kernel does nothing that others see before it has waited for the previous one. */
@@ -336,9 +344,10 @@ void run_block(block &b, size_t shared_bytes)
     poison(b.shared, b.shared + shared_bytes);
     poison(__start_pk_shared, __stop_pk_shared);
     b.live = b.threads;
+    blocks_run++;
     for (unsigned i = 0; i < b.threads; i++) {
         fiber &f = *fibers[i];
-        f.done = f.waits = f.waited = false;
+        f.done = f.waits = f.asleep = f.waited = false;
         f.fetches.clear();
         f.index = dim3(i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y);
     }
@@ -394,8 +403,9 @@ int pk_shim_run(const pk_shim_kernel &kernel, dim3 grid, dim3 shape, size_t shar
     if (refused)
         return refused;
     const uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
-    const uint64_t step =
-        pk_shim_sampled && blocks > 3 ? (blocks - 1) / 2 : 1; /* the first, the middle, the last */
+    const bool sampled = pk_shim_sampled && !pk_shim_spared;
+    const uint64_t step = sampled && blocks > 3 ? (blocks - 1) / 2 : 1; /* the first, the middle, the last */
+    pk_shim_spared -= pk_shim_spared > 0;
     block b = {};
     b.threads = (size_t)shape.x * shape.y * shape.z;
     const auto order = std::make_unique<unsigned char[]>(2); /* not known from a launch before */
@@ -612,4 +622,70 @@ void pk_shim_mma(float *d, const uint32_t *a, const uint32_t *b)
     exchange x = {};
     x.d = d, x.a = a, x.b = b;
     wait(meet(0xffffffff, {"mma.sync", __FILE__, __LINE__}, x, multiply));
+}
+
+void pk_shim_sleep(const pk_shim_site &site)
+{
+    fiber &f = caller();
+    f.site = site;
+    f.mask = 0;
+    f.asleep = f.waits = true;
+    wait(f);
+}
+
+void pk_shim_wake_all()
+{
+    for (size_t i = 0; i < running->threads; i++)
+        if (fibers[i]->asleep)
+            fibers[i]->asleep = fibers[i]->waits = false;
+}
+
+void pk_shim_meet(const pk_shim_site &site, void (*serve)(size_t first))
+{
+    wait(meet(0xffffffff, site, {}, serve));
+}
+
+size_t pk_shim_thread(const char *what)
+{
+    must_have_waited(caller(), what);
+    return running->current;
+}
+
+uint64_t pk_shim_block()
+{
+    return blocks_run;
+}
+
+bool pk_shim_left_out(const pk_shim_site &site)
+{
+    return left_out(site);
+}
+
+void pk_shim_acquire(void *at)
+{
+    acquire(at);
+}
+
+void pk_shim_release(void *at)
+{
+    release(at);
+}
+
+void pk_shim_writes(void *at, size_t bytes)
+{
+    if (__tsan_write_range)
+        __tsan_write_range(at, bytes);
+}
+
+void pk_shim_reads(const void *at, size_t bytes)
+{
+    if (__tsan_read_range)
+        __tsan_read_range(const_cast<void *>(at), bytes);
+}
+
+void pk_shim_wrong(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vwrong(format, arguments);
 }

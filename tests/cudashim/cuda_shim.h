@@ -95,7 +95,8 @@ int pk_shim_launch(const pk_shim_kernel &kernel, dim3 grid, dim3 block, size_t s
 int pk_shim_allow_shared(const void *kernel, size_t bytes);
 extern size_t
     pk_shim_shared_most; /* dynamic shared memory that a block may ask for: 227 KiB, as compute capability 9.0 has */
-extern bool pk_shim_sampled; /* launches run their first, middle and last block alone */
+extern bool pk_shim_sampled;    /* launches run their first, middle and last block alone, */
+extern unsigned pk_shim_spared; /* but for so many that come next, which prepare what others read */
 unsigned char *pk_shim_shared();
 
 /* A call at which threads wait for each other. Those of a warp are made by all lanes that the mask names. */
@@ -112,6 +113,20 @@ uint32_t pk_shim_exchange(unsigned mask, uint32_t bits, unsigned from, const pk_
 uint32_t pk_shim_ballot(unsigned mask, bool mine, const pk_shim_site &site);
 /* ops/cuda/attention/mma.h by its documented layout: every lane of a whole warp calls. */
 void pk_shim_mma(float *d, const uint32_t *a, const uint32_t *b);
+
+/* For other parts of the shim (warpgroup.cpp). A caller that sleeps is woken to look whether it may go on. Whole warps meet without an order for
+ * ThreadSanitizer: the last lane serves those from thread `first` on. Blocks have different numbers. */
+void pk_shim_sleep(const pk_shim_site &site);
+void pk_shim_wake_all();
+void pk_shim_meet(const pk_shim_site &site, void (*serve)(size_t first));
+size_t pk_shim_thread(const char *what); /* that calls; it has waited for the previous kernel */
+uint64_t pk_shim_block();
+bool pk_shim_left_out(const pk_shim_site &site);
+void pk_shim_acquire(void *at);
+void pk_shim_release(void *at);
+void pk_shim_writes(void *at, size_t bytes);
+void pk_shim_reads(const void *at, size_t bytes);
+__attribute__((noreturn, format(printf, 1, 2))) void pk_shim_wrong(const char *format, ...);
 
 #define PK_KERNEL(bounds, name, ...) static void name(__VA_ARGS__, pk_shim_bounds<PK_BOUNDS bounds> = {})
 #define PK_BOUNDS(...)               __VA_ARGS__

@@ -9,7 +9,7 @@ namespace
 {
 
 /* Products in a step, and bits kept below the leading one of the term with the largest exponent. */
-constexpr int TERMS = 4, KEPT = 24;
+constexpr int TERMS = 4, TERMS_OF_16 = 8, KEPT = 24;
 constexpr int LEAST = -126; /* exponent of subnormal numbers and of zero */
 
 uint32_t bits_of(float x)
@@ -53,15 +53,9 @@ float cut_to_float(double x)
     return (float)x;
 }
 
-float step(const uint32_t *a, const uint32_t *b, float c)
+/* c plus the products, `all` in any order; top: the largest exponent of a term. */
+template <int N> float aligned_sum(const double (&product)[N], double all, int top, float c)
 {
-    double product[TERMS], all = c;
-    int top = exponent_of(bits_of(c));
-    for (int i = 0; i < TERMS; i++) {
-        product[i] = value_of(a[i]) * value_of(b[i]);
-        all += product[i];
-        top = std::max(top, exponent_of(a[i]) + exponent_of(b[i]));
-    }
     if (!std::isfinite(all))
         return (float)all;
     const double unit = power_of_two(KEPT - top);
@@ -71,9 +65,50 @@ float step(const uint32_t *a, const uint32_t *b, float c)
     return cut_to_float((double)sum * power_of_two(top - KEPT));
 }
 
+float step(const uint32_t *a, const uint32_t *b, float c)
+{
+    double product[TERMS], all = c;
+    int top = exponent_of(bits_of(c));
+    for (int i = 0; i < TERMS; i++) {
+        product[i] = value_of(a[i]) * value_of(b[i]);
+        all += product[i];
+        top = std::max(top, exponent_of(a[i]) + exponent_of(b[i]));
+    }
+    return aligned_sum(product, all, top, c);
+}
+
+float step16(const pk_fp16_term *a, const pk_fp16_term *b, float c)
+{
+    double product[TERMS_OF_16], all = c;
+    int top = exponent_of(bits_of(c));
+    for (int i = 0; i < TERMS_OF_16; i++) {
+        product[i] = a[i].value * b[i].value;
+        all += product[i];
+        top = std::max(top, a[i].exponent + b[i].exponent);
+    }
+    return aligned_sum(product, all, top, c);
+}
+
 } // namespace
 
 float pk_tensor_core_sum(const uint32_t *a, const uint32_t *b, float c)
 {
     return step(a + TERMS, b + TERMS, step(a, b, c));
+}
+
+/* Subnormal numbers have the exponent of the least normal one, zero that of fp32's zero. */
+pk_fp16_term pk_fp16_decoded(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
+    const double sign = bits >> 15 ? -1 : 1;
+    if (exponent == 31)
+        return {fraction ? NAN : sign * INFINITY, 16};
+    if (exponent == 0)
+        return {sign * fraction * 0x1p-24, fraction ? -14 : LEAST};
+    return {sign * (1024 + fraction) * power_of_two(exponent - 25), exponent - 15};
+}
+
+float pk_tensor_core_sum16(const pk_fp16_term *a, const pk_fp16_term *b, float c)
+{
+    return step16(a + TERMS_OF_16, b + TERMS_OF_16, step16(a, b, c));
 }

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 // clang-format on
+#include <stdlib.h>
 
 static struct given given;
 static struct pk_device dev;
@@ -109,6 +110,14 @@ static void flash(void **state)
 static void flash_3xtf32(void **state)
 {
     check_flash(&trial, PK_FP32, PK_MATH_3XTF32, size());
+}
+
+/* Experimental: switched on here alone. Heads of 33 to 128 features have kernels of their own. */
+static void flash_fp16x3(void **state)
+{
+    setenv("PERFKIT_FP16X3", "on", 1);
+    check_flash(&trial, PK_FP32, PK_MATH_FP16X3, size());
+    unsetenv("PERFKIT_FP16X3");
 }
 
 static void large_scores(void **state)
@@ -267,6 +276,7 @@ int main(int argc, char **argv)
         ON_DEVICE(causal_mask_bf16),
         ON_DEVICE(flash),
         ON_DEVICE(flash_3xtf32),
+        ON_DEVICE(flash_fp16x3),
         ON_DEVICE(fill),
         ON_DEVICE(large_scores),
         ON_DEVICE(slices),

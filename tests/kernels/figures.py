@@ -11,8 +11,8 @@ import cubin
 
 ARCH = 90
 REGISTERS, REGISTER_UNIT, THREADS, BLOCKS = 65536, 8, 2048, 32  # of a multiprocessor
-SHARED, SHARED_OF_SYSTEM = 228 << 10, 1 << 10  # the latter for each block
-PRODUCTS = {"FFMA": (0x223,), "HMMA": (0x23C,), "HGMMA": (0xDF0,)}
+SHARED, SHARED_OF_SYSTEM = 228 << 10, 1 << 10  # the latter of each block: cubins count it where a kernel has shared memory
+PRODUCTS = {"FFMA": (0x223,), "HMMA": (0x23C,), "HGMMA": (0x9F0, 0xDF0)}
 COLUMNS = ("code", "for", "dynamic KiB", "registers", "blocks × warps", "loads", "instructions")
 # What is worse: more, or less.
 MORE, LESS = 1, -1
@@ -35,7 +35,7 @@ def rows(text):
 
 def blocks_at_once(kernel, dynamic_kib):
     registers = -(-kernel.registers // REGISTER_UNIT) * REGISTER_UNIT
-    shared = kernel.shared + (dynamic_kib << 10) + SHARED_OF_SYSTEM
+    shared = max(kernel.shared, SHARED_OF_SYSTEM) + (dynamic_kib << 10)
     return min(REGISTERS // (registers * kernel.threads), THREADS // kernel.threads, SHARED // shared, BLOCKS)
 
 

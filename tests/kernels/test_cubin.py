@@ -46,6 +46,10 @@ __global__ void __launch_bounds__(256) NAME(const float4 *x, float4 *y)
 
 # What a kernel does before it waits for the previous one, and in which order.
 ACCESSES = {"LDG": "early = x[i];", "STG": "x[i] = 1;", "RED": "atomicAdd(x + i, 1);", "ATOMG": "early = atomicAdd(x + i, 1);",
+            "UBLKCP": """
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 16, [%0];" ::"r"(to), "l"(x));
+#endif""",
             "LDGSTS": "asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4;\" ::\"r\"(to), \"l\"(x + i));",
             "LD": "asm volatile(\"ld.s32 %0, [%1];\" : \"=r\"(early) : \"l\"(x + i));",
             "ST": "asm volatile(\"st.s32 [%0], %1;\" ::\"l\"(x + i), \"r\"(to));",

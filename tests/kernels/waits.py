@@ -8,7 +8,8 @@ import cubin
 
 SINCE = 90
 WAIT = 0x82E  # ACQBULK
-GLOBAL = {0x980: "LD", 0x981: "LDG", 0x985: "ST", 0x986: "STG", 0x98A: "ATOM", 0x98E: "RED", 0x9A8: "ATOMG", 0xFAE: "LDGSTS"}
+GLOBAL = {0x980: "LD", 0x981: "LDG", 0x985: "ST", 0x986: "STG", 0x98A: "ATOM", 0x98E: "RED", 0x9A8: "ATOMG", 0xFAE: "LDGSTS",
+          0x3BA: "UBLKCP"}
 NO_MEMORY = "_Z5delay"
 
 

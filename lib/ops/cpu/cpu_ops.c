@@ -62,11 +62,9 @@ void pk_cpu_run_end(struct pk_device *dev, struct pk_cpu_run *r)
 
 enum pk_code pk_cpu_takes(const char *op, enum pk_dtype type, enum pk_math math, struct pk_err *err)
 {
-    static const char *const maths[] = {
-        [PK_MATH_IEEE] = "ieee", [PK_MATH_TF32] = "tf32", [PK_MATH_3XTF32] = "3xtf32"};
     if (type == PK_BF16 || math == PK_MATH_IEEE)
         return PK_OK;
-    pk_fail(err, PK_E_UNAVAILABLE, "%s of %s cannot run on device cpu", op, maths[math]);
+    pk_fail(err, PK_E_UNAVAILABLE, "%s of %s cannot run on device cpu", op, pk_math_name(math));
     pk_why(err, "the CPU multiplies fp32 elements without rounding them to tf32");
     return pk_fix(err, "choose math=ieee or dtype=bf16, or another --device");
 }

@@ -51,6 +51,11 @@ int pk_k_flash_forward_3xtf32(pk_stream s, const struct pk_chip *chip, const str
 int pk_k_flash_backward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
                                const struct pk_flash_parts *parts, float *memory);
 
+/* Forward only, with three fp16 products for each fp32 product (compute capability 9.0, code for sm_90a). Results are as near to fp32. dim up
+ * to PK_FLASH_3XTF32_DIM, one part; memory: pk_workspace_flash_forward. */
+int pk_k_flash_forward_fp16x3(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                              const struct pk_flash_parts *parts, float *memory);
+
 /* layers: the ops of ops/shapes.h, a file each: 16-byte accesses if arrays and rows are aligned to 16 bytes, else single elements.
  * norm_backward.cu: partial [parts, cols] is workspace, parts > 0 (ops/workspace.h). embed.cu, backward: rows up to 2^27, else
  * cudaErrorInvalidValue; tokens are read once for every 32 entries of the vocabulary. */

@@ -40,6 +40,10 @@ ATTENTION_RATES = """SELECT s.variant || ' ' || (s.axes ->> 'dtype') || coalesce
     FROM v_summary s JOIN v_work w ON w.case_id = s.case_id AND w.metric = s.metric
     WHERE s.run_id = %s AND s.metric IN ('forward_ns', 'backward_ns') AND s.variant IN ('flash', 'cudnn') AND s.axes ->> 'seq_len' >= 4096
     ORDER BY s.ordinal, s.metric DESC""" % RUN
+# What a forward pass takes more with 3xtf32 than with fp16x3, at equal settings.
+FP16X3_GAIN = """SELECT 'time of 3xtf32 over fp16x3, d=' || (o.axes ->> 'd_model') || ', at least', min(1.0 * t.median / o.median)
+    FROM v_summary o JOIN v_summary t USING (run_id, metric, variant) WHERE run_id = %s AND metric = 'forward_ns' AND o.axes ->> 'math' = 'fp16x3'
+    AND t.axes ->> 'math' = '3xtf32' AND json_remove(o.axes, '$.math') = json_remove(t.axes, '$.math') GROUP BY o.axes ->> 'd_model'""" % RUN
 MFU = """SELECT (f.axes ->> 'dtype') || ' MFU', 100e9 * f.median / t.median / max(CAST(p.value AS REAL)) FROM v_summary f
     JOIN v_summary t ON t.case_id = f.case_id AND t.metric = 'step_ns'
     JOIN v_setting p ON p.run_id = f.run_id AND p.key = 'sheet_' || (f.axes ->> 'dtype') || '_flops_per_s'
@@ -117,6 +121,7 @@ TREE = [cases("tree-table", "variant = 'resident'"), cases("tree-weights", "axes
 
 PEER_CASES = [cases("torch-peers", "variant GLOB 'torch-*'")]
 RATES = [Figure(None, "TFLOP/s", None, ATTENTION_RATES)]
+FP16X3 = [Figure("flash-fp16x3-speed", "x", (AT_LEAST, 1.5), FP16X3_GAIN), memory_error("flash-fp16x3-speed", 0, "variant = 'flash'"), *RATES]
 WORK = [Figure("declared-work", "%", (AT_MOST, 1e-7), DECLARED)]
 STEP = [Figure("gpu-doubts", "", (AT_LEAST, 1), GPU_STATE), Figure("step-trace", "%", (AT_MOST, 4), TRACE), *WORK, Figure(None, "%", None, MFU % "<>")]
 CUDNN = [Figure("cudnn-speed", "x", (AT_LEAST, 0.98), speed_up("cudnn", "torch-sdpa-cudnn", TOTAL)),
@@ -202,6 +207,7 @@ EXPECTED = [
         Expected(gpu, "exp_per_s", "3.7e12 /s", "computed: 16 a clock and multiprocessor at 1.755 GHz"),
         *(Expected(gpu, "flash fp32 %s d=%d S=16384 %s" % (m, d, way), value, ESTIMATE) for m, d, way, value in (
             ("3xtf32", 64, "forward", "45 to 60 TFLOP/s"), ("3xtf32", 128, "forward", "45 to 60 TFLOP/s"),
+            ("fp16x3", 64, "forward", "100 to 140 TFLOP/s"), ("fp16x3", 128, "forward", "120 to 160 TFLOP/s"),
             ("3xtf32", 128, "backward", "28 to 35 TFLOP/s"), ("ieee", 128, "forward", "42 to 46 TFLOP/s"),
             ("ieee", 128, "backward", "28 to 30 TFLOP/s"))))),
     Expected("H200", "cudnn bf16 d=128 S=16384 forward", "702 TFLOP/s", CUDNN_H200),

@@ -36,12 +36,20 @@ class Stage(NamedTuple):
 class Run:
     """A run of one experiment, and figures of it."""
 
-    def __init__(self, experiment, options, quick, peers=(), read=()):
-        self.experiment, self.options, self.quick, self.peers, self.read = experiment, options, quick, peers, read
+    def __init__(self, experiment, options, quick, peers=(), read=(), env=None):
+        self.experiment, self.options, self.quick, self.peers, self.read, self.env = experiment, options, quick, peers, read, env or {}
 
     def __call__(self, session, stage):
         if session.quick and self.quick is None:
             raise Skip("it has nothing tiny")
+        session.env.update(self.env)
+        try:
+            return self.run(session, stage)
+        finally:
+            for name in self.env:
+                session.env.pop(name)
+
+    def run(self, session, stage):
         options = self.quick + QUICK if session.quick else self.options(session) if callable(self.options) else self.options
         session.measure(stage.name, self.experiment, *options, *([] if session.quick else session.peers(self.peers)))
         return measured(session, stage, "measured", self.read, ["trace"] if "--breakdown" in options else [])
@@ -103,6 +111,7 @@ TEST_CLAIMS = [
     ("kernels", "test-gpu-ops", ""),
     ("products", "test-gpu-ops", "gemm"),
     ("flash-3xtf32", "test-gpu-ops", "flash_3xtf32"),
+    ("flash-fp16x3", "test-gpu-ops", "flash_fp16x3"),
     ("bf16-elements", "test-gpu-ops", "(softmax|scale|causal_mask)_bf16"),
     ("layers", "test-gpu-ops", "norm|heads|glu|map|embed|cross_entropy|nll|adamw"),
     ("lanes", "test-gpu-comm", "lanes|calls"),
@@ -338,7 +347,7 @@ STAGES = [
     # Every path once, tiny: about ten minutes.
     Stage("machine", "GPU, driver, toolkit, libraries, Python packages; perfkit doctor", 60, "libraries dry-run gpu-check bundle gpu-topology", machine),
     Stage("numerics", "every kernel and library call agrees with the references, tiny shapes", 60,
-          "device capture-errors sticky-error gpu-tests-isolated kernels products flash-3xtf32 bf16-elements layers lanes cudnn cudnn-tests", numerics),
+          "device capture-errors sticky-error gpu-tests-isolated kernels products flash-3xtf32 flash-fp16x3 bf16-elements layers lanes cudnn cudnn-tests", numerics),
     Stage("memcheck", "no bad memory access in perfkit's kernels", 90, "memcheck", sanitizer("memcheck"), "gpu", 60),
     Stage("counters", "CUPTI's counters and trace and NVML's state of one case", 90, "gpu-counters gpu-trace kernel-needs idle-time trace-overhead gpu-state counter-runs clock-reasons cupti-refusals",
           counters([*axes("d_model=64", "seq_len=512"), *QUICK]), "gpu"),
@@ -357,6 +366,9 @@ STAGES = [
           "dependent-launch dependent-launch-speed", overlap, "gpu"),
     Stage("flash", "fp32 attention up to 65536 tokens, ieee and 3xtf32", 150, "attention",
           Run("attention-scaling", [*LONG_ATTENTION, "--variant", "flash,fused", *OWN], TINY_ATTENTION, read=[figures.cases("attention"), figures.memory_error("attention", 0, "variant IN ('flash', 'fused')"), *figures.RATES])),
+    Stage("flash-fp16x3", "fp32 attention by products of fp16 numbers, an experiment, beside 3xtf32", 60, "flash-fp16x3-speed",
+          Run("attention-scaling", [*axes("d_model=64,128", "seq_len=4096,16384,65536", "dtype=fp32", "math=3xtf32,fp16x3"), "--variant", "flash", *OWN],
+              axes("d_model=64", "seq_len=1024", "math=3xtf32,fp16x3"), read=figures.FP16X3, env={"PERFKIT_FP16X3": "on"}), "gpu"),
     Stage("cudnn", "bf16 attention by cuDNN, vanilla and fused", 90, "cudnn-memory",
           Run("attention-scaling", ["--preset", "seed", *axes("dtype=bf16"), *OWN], [*TINY_ATTENTION, *axes("dtype=bf16")], read=[figures.cases("cudnn-memory", "variant = 'cudnn'"), figures.memory_error("cudnn-memory", CUDNN_WORKSPACE, "variant = 'cudnn'"), *figures.RATES]), "gpu"),
     Stage("step", "a step of the small model in fp32, tf32 and bf16: MFU and trace", 90, "step step-mfu step-trace",

@@ -13,7 +13,7 @@ static double scores[MOST_SCORES], x[3][MOST];
 
 struct pk_chip fake_flash_chip;
 size_t fake_flash_parts;
-int fake_flash_fail, fake_flash_3xtf32;
+int fake_flash_fail, fake_flash_3xtf32, fake_flash_fp16x3;
 
 static void narrow(const double *from, float *to, size_t n)
 {
@@ -64,6 +64,14 @@ int pk_k_flash_forward_3xtf32(pk_stream s, const struct pk_chip *chip, const str
 {
     fake_flash_3xtf32++;
     return pk_k_flash_forward(s, chip, at, parts, memory);
+}
+
+int pk_k_flash_forward_fp16x3(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                              const struct pk_flash_parts *parts, float *memory)
+{
+    fake_flash_fp16x3++;
+    memset(memory, 0xff, pk_fp16x3_bytes(at)); /* all of its workspace */
+    return pk_k_flash_forward(s, chip, at, parts, NULL);
 }
 
 int pk_k_flash_backward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,

@@ -92,7 +92,7 @@ static void other_products_are_refused(void **state)
     static const struct {
         enum pk_math math;
         const char *named;
-    } rows[] = {{PK_MATH_TF32, "tf32"}, {PK_MATH_3XTF32, "3xtf32"}};
+    } rows[] = {{PK_MATH_TF32, "tf32"}, {PK_MATH_3XTF32, "3xtf32"}, {PK_MATH_FP16X3, "fp16x3"}};
     float x[1] = {1}, y[1] = {7};
     struct pk_attention at = {
         .batch = 1, .seq = 1, .dim = 1, .scale = 1, .q = x, .k = x, .v = x, .o = y, .p = y};

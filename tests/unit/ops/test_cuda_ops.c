@@ -559,8 +559,9 @@ static void measure(const char *variant, const char *dtype, const char *math, bo
     struct pk_case c = {.probe = pk_probe_find("attention-scaling")};
     while (strcmp(c.probe->variants[c.variant].name, variant) != 0)
         c.variant++;
-    json_t *j = json_pack("{s:i, s:i, s:i, s:i, s:b, s:s}", "batch", 2, "heads", 1, "d_model", 8, "seq_len",
-                          seq, "causal", (int)causal, "dtype", dtype);
+    json_t *j = json_pack("{s:i, s:i, s:i, s:i, s:b, s:s}", "batch", 2, "heads", 1, "d_model",
+                          math && !strcmp(math, "fp16x3") ? 40 : 8, "seq_len", seq, "causal", (int)causal,
+                          "dtype", dtype);
     if (math)
         json_object_set_new(j, "math", json_string(math));
     assert_int_equal(pk_point_from_json(c.probe->axes, j, &arena, &c.at, &err), PK_OK);
@@ -593,6 +594,42 @@ static void cases_check_themselves(void **state)
     assert_true(fake_flash_3xtf32 > before);
 }
 
+/* fp16x3 runs where it is switched on, with memory for its numbers; heads that are too narrow, few blocks, and backward are those of 3xtf32. */
+static void fp16x3_is_chosen_by_shape(void **state)
+{
+    enum { BATCH = 2, SEQ = 9, DIM = 40, N = BATCH * SEQ * DIM };
+    float *v[9];
+    for (size_t i = 0; i < 9; i++)
+        v[i] = floats(N, i);
+    struct pk_attention at = {.batch = BATCH, .seq = SEQ, .dim = DIM, .scale = 1, .math = PK_MATH_FP16X3};
+    at.q = v[0], at.k = v[1], at.v = v[2], at.d_o = v[3];
+    at.o = v[4], at.dq = v[5], at.dk = v[6], at.dv = v[7], at.lse = v[8];
+    assert_int_equal(pk_op_flash_forward(&dev, &at, &err), PK_E_UNAVAILABLE);
+    assert_true(strstr(err.what, "fp16x3") && strstr(err.fix, "PERFKIT_FP16X3=on"));
+    setenv("PERFKIT_FP16X3", "on", 1);
+    const int of_3xtf32 = fake_flash_3xtf32, of_fp16x3 = fake_flash_fp16x3;
+    pk_pool_reset_peak(&dev.pool);
+    const size_t before = dev.pool.current;
+    assert_int_equal(pk_op_flash_forward(&dev, &at, &err), PK_OK);
+    assert_int_equal(fake_flash_fp16x3, of_fp16x3 + 1);
+    assert_int_equal(dev.pool.peak - before, pk_workspace_flash_forward(&at));
+    assert_true(dev.pool.peak - before >= pk_fp16x3_bytes(&at));
+    assert_int_equal(pk_op_flash_backward(&dev, &at, &err), PK_OK);
+    at.dim = 32;
+    assert_int_equal(pk_op_flash_forward(&dev, &at, &err), PK_OK);
+    assert_int_equal(fake_flash_fp16x3, of_fp16x3 + 1);
+    assert_int_equal(fake_flash_3xtf32, of_3xtf32 + 2);
+    free_all(v, 9);
+    measure("flash", "fp32", "fp16x3", true, 33);
+    unsetenv("PERFKIT_FP16X3");
+    at = (struct pk_attention){.batch = 1, .seq = 4096, .dim = 64, .math = PK_MATH_FP16X3};
+    assert_false(pk_flash_has_fp16x3(&at)); /* in four parts */
+    at.batch = 8;
+    assert_true(pk_flash_has_fp16x3(&at));
+    at.dim = 129;
+    assert_false(pk_flash_has_fp16x3(&at));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_device, close_device)
 
 int main(void)
@@ -611,6 +648,7 @@ int main(void)
         TEST(without_the_library),
         TEST(fused_matches),
         TEST(flash_is_launched),
+        TEST(fp16x3_is_chosen_by_shape),
         TEST(long_sequences_are_cut),
         TEST(few_blocks_see_parts),
         TEST(parts_have_workspace),

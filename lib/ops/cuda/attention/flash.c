@@ -4,6 +4,9 @@
 #include "device/cuda/cuda.h"
 #include "ops/cuda/kernels.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 typedef int launch_fn(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
                       const struct pk_flash_parts *parts, float *memory);
 
@@ -17,13 +20,31 @@ struct kernels {
 static const struct kernels ieee = {PK_FLASH_DIM, 0, pk_k_flash_forward, pk_k_flash_backward};
 static const struct kernels by_3xtf32 = {PK_FLASH_3XTF32_DIM, 80, pk_k_flash_forward_3xtf32,
                                          pk_k_flash_backward_3xtf32};
+static const struct kernels by_fp16x3 = {PK_FLASH_3XTF32_DIM, 90, pk_k_flash_forward_fp16x3,
+                                         pk_k_flash_backward_3xtf32};
 
 static enum pk_code no_kernels(const struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "cannot run flash attention in %s on %s",
             at->dtype == PK_BF16 ? "bf16" : "tf32", pk_cuda_traits(dev)->name);
-    pk_why(err, "its kernels support fp32 elements with ieee or 3xtf32 products");
+    pk_why(err, "its kernels support fp32 elements with ieee, 3xtf32 or fp16x3 products");
     return pk_fix(err, "choose dtype=fp32, or another variant");
+}
+
+/* Math fp16x3 until a GPU has confirmed it: only where the user has switched it on. */
+static enum pk_code may_use_fp16x3(const struct pk_cuda_traits *chip, struct pk_err *err)
+{
+    const char *chosen = secure_getenv("PERFKIT_FP16X3");
+    const bool on = chosen && !strcmp(chosen, "on");
+    if (on && chip->capability == by_fp16x3.capability)
+        return PK_OK;
+    pk_fail(err, PK_E_UNAVAILABLE, "cannot run flash attention in fp16x3 on %s", chip->name);
+    if (on)
+        pk_why(err, "its compute capability is %d.%d; the kernels are for 9.0", chip->capability / 10,
+               chip->capability % 10);
+    else
+        pk_why(err, "the kernels are experimental: no GPU has checked them");
+    return pk_fix(err, on ? "choose math=3xtf32" : "set PERFKIT_FP16X3=on, or choose math=3xtf32");
 }
 
 /* The kernels for these operands on this chip. */
@@ -33,7 +54,11 @@ static enum pk_code choose(const struct pk_device *dev, const struct pk_attentio
     const struct pk_cuda_traits *chip = pk_cuda_traits(dev);
     if (at->dtype != PK_FP32 || at->math == PK_MATH_TF32)
         return no_kernels(dev, at, err);
-    const struct kernels *k = at->math == PK_MATH_3XTF32 ? &by_3xtf32 : &ieee;
+    if (at->math == PK_MATH_FP16X3 && may_use_fp16x3(chip, err))
+        return err->code;
+    const struct kernels *k = at->math == PK_MATH_IEEE  ? &ieee
+                              : pk_flash_has_fp16x3(at) ? &by_fp16x3
+                                                        : &by_3xtf32;
     *out = k;
     if (chip->capability < k->capability) {
         pk_fail(err, PK_E_UNAVAILABLE, "cannot run flash attention in 3xtf32 on %s", chip->name);

@@ -4,33 +4,12 @@
  * their way to shared memory, and the next keys while values are gathered. Grid: blocks of a problem beside each other, the last first
  * as under a causal mask they are the longest. Where parts are cut (pk_flash_parts) a block visits one part of the keys and stores what it
  * has gathered, its maxima and its sums; `combine` makes one of the parts. Shared memory: queries, a tile of keys, one of values, weights. */
+#include "ops/cuda/attention/flash_online.h"
 #include "ops/cuda/attention/flash_tile.h"
 #include "ops/cuda/attention/flash_tile_3xtf32.h"
 
 namespace
 {
-
-struct problem {
-    rows_of q, k, v;
-    int seq, causal;
-    float scale; /* times log2(e): exponentials are of base 2 */
-    __device__ problem(const pk_attention &at, size_t i)
-        : q(at, at.q, i), k(at, at.k, i), v(at, at.v, i), seq((int)at.seq), causal(at.causal),
-          scale(at.scale * LOG2_E)
-    {
-    }
-};
-
-/* Of parts, behind what they gathered: the largest score of each row, [n, batch * seq], then as many sums of weights. */
-__device__ float *tops_of(const pk_attention &at, const cut &parts, size_t part)
-{
-    return parts.memory + (parts.n * at.dim + part) * at.batch * at.seq;
-}
-
-__device__ size_t from_top_to_sum(const pk_attention &at, const cut &parts)
-{
-    return parts.n * at.batch * at.seq;
-}
 
 /* Blocks at once on a multiprocessor, which bounds the registers of a thread: to as many as make no thread spill. */
 template <typename T> constexpr int AT_ONCE = T::THREADS > 128 ? 1 : T::ROWS > 4 ? 2 : 3;
@@ -38,71 +17,8 @@ template <typename T> constexpr int AT_ONCE = T::THREADS > 128 ? 1 : T::ROWS > 4
 template <typename T> struct forward_memory {
     float own[T::OWN * T::STRIDE], keys[T::SEEN * T::STRIDE], values[T::SEEN * T::STRIDE],
         weights[T::WEIGHTS];
-    float *o,
-        *lse; /* where results go, of a part its largest scores instead of lse: here they cost no registers */
+    destination to;
 };
-
-/* A thread's own rows: the largest score so far, the thread's part of the sum, and what was gathered. */
-template <typename T> struct online {
-    float top[T::ROWS], sum[T::ROWS], out[T::ROWS][T::FEATURES];
-};
-
-template <typename T>
-__device__ void hide(float (&s)[T::ROWS][T::COLS], const problem &p, int own, int seen,
-                     const typename T::place &at)
-{
-#pragma unroll
-    for (int i = 0; i < T::ROWS; i++)
-#pragma unroll
-        for (int j = 0; j < T::COLS; j++) {
-            const int key = seen + at.seen(j), query = own + at.own(i);
-            if (key >= p.seq || (p.causal && key > query))
-                s[i][j] = -INFINITY;
-        }
-}
-
-/* Scores become weights; what was summed under a smaller maximum shrinks. Every row has seen a key in the first tile. */
-template <typename T> __device__ void weigh(float (&s)[T::ROWS][T::COLS], online<T> &row)
-{
-#pragma unroll
-    for (int i = 0; i < T::ROWS; i++) {
-        float top = s[i][0];
-#pragma unroll
-        for (int j = 1; j < T::COLS; j++)
-            top = fmaxf(top, s[i][j]);
-        top = fmaxf(row.top[i], row_max<T>(top));
-        const float shrink = pk_exp2(row.top[i] - top);
-        row.top[i] = top;
-        row.sum[i] *= shrink;
-#pragma unroll
-        for (int f = 0; f < T::FEATURES; f++)
-            row.out[i][f] *= shrink;
-#pragma unroll
-        for (int j = 0; j < T::COLS; j++) {
-            s[i][j] = pk_exp2(s[i][j] - top);
-            row.sum[i] += s[i][j];
-        }
-    }
-}
-
-/* Under a causal mask a part makes nothing sensible of queries before its first key; `combine` does not read that. */
-template <typename T>
-__device__ void finish(const forward_memory<T> &m, const problem &p, int own, const online<T> &row,
-                       const typename T::place &at, const pk_attention &all, const cut &parts)
-{
-    const bool whole = parts.n == 1;
-#pragma unroll
-    for (int i = 0; i < T::ROWS; i++) {
-        const int query = own + at.own(i);
-        const float sum = row_sum<T>(row.sum[i]);
-        store_row<T>(m.o, p.q, query, row.out[i], whole ? 1.0f / sum : 1.0f, at);
-        if (query >= p.seq || !at.leads())
-            continue;
-        m.lse[query] = whole ? (row.top[i] + log2f(sum)) * LN_2 : row.top[i];
-        if (!whole)
-            m.lse[query + from_top_to_sum(all, parts)] = sum;
-    }
-}
 
 template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), forward, const pk_attention all, const cut parts)
 {
@@ -117,9 +33,9 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), forward, const pk_atte
         return; /* its keys are hidden from all of its queries */
     const typename T::place at;
     if (threadIdx.x == 0) {
-        m->o = parts.n == 1 ? static_cast<float *>(all.o) + i_problem * all.seq * all.dim
-                            : parts.results(all, i_problem, 0);
-        m->lse = (parts.n == 1 ? all.lse : tops_of(all, parts, parts.part())) + i_problem * all.seq;
+        m->to.o = parts.n == 1 ? static_cast<float *>(all.o) + i_problem * all.seq * all.dim
+                               : parts.results(all, i_problem, 0);
+        m->to.lse = (parts.n == 1 ? all.lse : tops_of(all, parts, parts.part())) + i_problem * all.seq;
     }
     online<T> row;
     clear<T>(row.out);
@@ -148,7 +64,7 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), forward, const pk_atte
             fetch<T, T::SEEN>(m->keys, p.k, seen + T::SEEN);
         T::gather(row.out, m->weights, s, m->values, at);
     }
-    finish<T>(*m, p, own, row, at, all, parts);
+    finish<T>(m->to, p, own, row, at, all, parts);
 }
 
 /* A row a warp: the parts that saw a key for it, each times 2^(its largest score - the largest of all). */

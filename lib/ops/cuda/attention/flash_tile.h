@@ -20,6 +20,7 @@ template <int DIM_, int ACROSS_, int THREADS_, int ROWS_, int COLS_> struct tile
     static constexpr int DIM = DIM_, ACROSS = ACROSS_, THREADS = THREADS_, ROWS = ROWS_, COLS = COLS_;
     static constexpr int DOWN = THREADS / ACROSS, OWN = ROWS * DOWN, SEEN = COLS * ACROSS;
     static constexpr int FEATURES = DIM / ACROSS, STRIDE = DIM + 4, WEIGHTS_STRIDE = SEEN + 4;
+    static constexpr float RAISE = 0, LOWER = 1;
     static constexpr int RUN = 4, LANE_FIRST = 2, LANE_END = 2 * ACROSS;
     static constexpr int WEIGHTS = OWN * WEIGHTS_STRIDE;
     static_assert(FEATURES % 4 == 0 && SEEN % 4 == 0 && ACROSS <= 16, "read by fours, rows within a warp");

@@ -52,6 +52,7 @@ __device__ void add_part(float (&sum)[4], const two_tf32<4> (&a)[PART / 8], cons
 template <int DIM_, int WARPS, int SEEN_> struct tile_3xtf32 {
     static constexpr int DIM = DIM_, THREADS = 32 * WARPS, OWN = 16 * WARPS, SEEN = SEEN_;
     static constexpr int STRIDE = DIM + 4, ROWS = 2, COLS = SEEN / 4, FEATURES = DIM / 4;
+    static constexpr float RAISE = 0, LOWER = 1;
     static constexpr int RUN = 2, LANE_FIRST = 1, LANE_END = 4,
                          WEIGHTS = 4 /* none: C++ has no empty arrays */;
     static_assert(DIM % PART == 0 && SEEN % PART == 0, "whole parts");

@@ -25,7 +25,7 @@ struct pk_lt_gemm {
 };
 
 /* Asynchronous on PK_LANE_COMPUTE. For PK_MATH_IEEE, PK_MATH_TF32 and bf16 elements; sums are fp32, including those of partial products.
- * PK_E_UNAVAILABLE without the library and for PK_MATH_3XTF32, PK_E_OOM when the workspace does not fit. */
+ * PK_E_UNAVAILABLE without the library and for other products, PK_E_OOM when the workspace does not fit. */
 enum pk_code pk_lt_gemm(struct pk_device *dev, const struct pk_lt_gemm *g, struct pk_err *err) PK_MUST_CHECK;
 
 /* Dense problems one after the other, from a struct pk_gemm. */

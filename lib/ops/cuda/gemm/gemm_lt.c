@@ -335,8 +335,8 @@ enum pk_code pk_lt_gemm(struct pk_device *dev, const struct pk_lt_gemm *g, struc
     struct pk_lt_plan *p;
     void *workspace = NULL;
     pk_assert(g->batch <= INT32_MAX);
-    if (g->ab_type == PK_FP32 && g->math == PK_MATH_3XTF32) {
-        pk_fail(err, PK_E_UNAVAILABLE, "gemm of 3xtf32 cannot run on device cuda");
+    if (g->ab_type == PK_FP32 && g->math > PK_MATH_TF32) {
+        pk_fail(err, PK_E_UNAVAILABLE, "gemm of %s cannot run on device cuda", pk_math_name(g->math));
         pk_why(err, "cuBLASLt supports ieee and tf32 products of fp32 elements");
         return pk_fix(err, "choose math=ieee, or dtype=tf32");
     }
