@@ -41,8 +41,9 @@ double pk_plot_place(const struct pk_plot_scale *s, double value)
     if (!isfinite(value) || (is_log(s) && value <= 0))
         return NAN;
     /* By halves and logarithms of each: neither the range nor the ratio of two numbers is always one. */
-    return is_log(s) ? (log(value) - log(s->lo)) / (log(s->hi) - log(s->lo))
-                     : (value / 2 - s->lo / 2) / (s->hi / 2 - s->lo / 2);
+    const double place = is_log(s) ? (log(value) - log(s->lo)) / (log(s->hi) - log(s->lo))
+                                   : (value / 2 - s->lo / 2) / (s->hi / 2 - s->lo / 2);
+    return fabs(place - 0.5) < 0.5 + 1e-6 ? fmax(0, fmin(place, 1)) : NAN;
 }
 
 /* lo and hi are integers: every k-th power of two, so that there are few enough. */
@@ -104,7 +105,8 @@ size_t pk_plot_ticks(const struct pk_plot_scale *s, size_t most, double ticks[PK
     else
         for (size_t step = (s->n_places + most - 1) / most; n * step < s->n_places; n++)
             ticks[n] = (double)(n * step);
-    if (is_log(s) && n < 3 && most > 2 && s->hi < 10 * s->lo) /* hardly a factor: steps */
+    const size_t few = s->kind == PK_SCALE_LOG2 ? 2 : 3;
+    if (is_log(s) && n < few && most > 2 && s->hi < 10 * s->lo) /* hardly a factor: steps */
         n = round_steps(s->lo, s->hi, most, ticks);
     if (n >= 2 || s->kind == PK_SCALE_ORDINAL)
         return n;

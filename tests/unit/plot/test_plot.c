@@ -253,6 +253,11 @@ static void no_value_breaks_a_drawing(void **state)
                 PK_ARENA_CLEANUP struct pk_arena a = {0};
                 struct pk_chart c = chart_of(mark, cells, n);
                 c.encoding.scale[PK_CHANNEL_X] = c.encoding.scale[PK_CHANNEL_Y] = scale;
+                c.encoding.scale[PK_CHANNEL_COLOR] = scale;
+                c.at[PK_CHANNEL_X2] = HIGH;
+                c.at[PK_CHANNEL_RULE] = LABEL;
+                c.at[PK_CHANNEL_BAND] = SERIES;
+                c.encoding.key[PK_CHANNEL_RULE] = n % 2 ? "label" : NULL;
                 drawn(&c, 40, false, false, &a);
             }
 }
