@@ -27,5 +27,6 @@ const struct pk_cmd pk_cmd_make_tokens = {
     .usage = "make-tokens TEXT -o FILE",
     .examples = "perfkit make-tokens book.txt -o book.u16",
     .exact_args = "1",
+    .hidden = true, /* the first screen of help has 23 lines; the page of batch-scaling names it */
     .run = run,
 };
