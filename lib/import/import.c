@@ -31,6 +31,7 @@ static const struct pk_import_source *const sources[] = {
     &pk_import_nccl_tests,
     &pk_import_nsys,
     &pk_import_pytorch_profiler,
+    &pk_import_superbench,
     &pk_import_criterion,
 };
 
@@ -50,6 +51,15 @@ static bool has_keys(const struct pk_import_source *s, const char *const *keys, 
     return wanted && found == wanted;
 }
 
+static bool is_wanted(const char *name)
+{
+    for (size_t i = 0; i < SOURCES; i++)
+        for (size_t k = 0; k < PK_IMPORT_KEYS && sources[i]->keys[k]; k++)
+            if (strcmp(sources[i]->keys[k], name) == 0)
+                return true;
+    return false;
+}
+
 /* A broken file of a source may still have the members by which it is recognised. */
 static const struct pk_import_source *by_keys(const struct pk_import_reader *r)
 {
@@ -57,7 +67,7 @@ static const struct pk_import_source *by_keys(const struct pk_import_reader *r)
     struct pk_err ignored;
     struct pk_import_reader own = *r;
     own.err = &ignored;
-    const size_t n = pk_import_json_keys(&own, keys, KEYS_MOST);
+    const size_t n = pk_import_json_keys(&own, is_wanted, keys, KEYS_MOST);
     rewind(r->f);
     for (size_t i = 0; i < SOURCES; i++)
         if (has_keys(sources[i], keys, n))

@@ -1,6 +1,6 @@
 /* Import: results of other benchmark tools as runs of experiments that are named after their source.
  *
- * A source is a row (sources.c): its name, how its files are recognised, and a reader in source/NAME.c. Readers produce one neutral form,
+ * A source is a row (import.c): its name, how its files are recognised, and a reader in source/NAME.c. Readers produce one neutral form,
  * struct pk_imported: facts of the run, cases with axes, metrics with unit, direction and combination, samples where the file has them, and
  * otherwise summaries. pk_import_store (store.c) writes it in one transaction, so that nothing of a file is half imported. docs/import.md has
  * the metrics of each source.

@@ -255,7 +255,25 @@ void pk_import_json(struct pk_import_reader *r, const char *list, pk_import_json
     pk_arena_free(&own);
 }
 
+void pk_import_json_rows(struct pk_import_reader *r, const char *name, pk_import_json_fn *element)
+{
+    struct pk_arena own = {0};
+    struct pk_buf b = {.arena = &own};
+    if (after_blanks(r) == '[') {
+        read_list(r, name, element);
+        if (after_blanks(r) != EOF)
+            pk_import_problem(r, "there is something behind the end of the list");
+    } else
+        for (; after_blanks(r) != EOF && !pk_import_stopped(r);) {
+            PK_JSON_CLEANUP json_t *j = read_value(r, &b);
+            if (j)
+                element(r, j);
+        }
+    pk_arena_free(&own);
+}
+
 struct keys {
+    pk_import_wanted_fn *wanted;
     const char **v;
     size_t n, most;
 };
@@ -263,14 +281,17 @@ struct keys {
 static bool take_key(struct pk_import_reader *r, const struct pk_buf *name, void *user)
 {
     struct keys *k = user;
-    if (k->n < k->most && name->n < PK_IMPORT_TEXT_MAX)
-        k->v[k->n++] = pk_strndup(r->a, name->s + 1, name->n - 2);
+    PK_ARENA_CLEANUP struct pk_arena own = {0};
+    const char *text = pk_strndup(&own, name->s + 1, name->n - 2);
+    if (k->n < k->most && k->wanted(text))
+        k->v[k->n++] = pk_strdup(r->a, text);
     return copy_value(r, NULL);
 }
 
-size_t pk_import_json_keys(struct pk_import_reader *r, const char **keys, size_t n)
+size_t pk_import_json_keys(struct pk_import_reader *r, pk_import_wanted_fn *wanted, const char **keys,
+                           size_t n)
 {
-    struct keys k = {keys, 0, n};
+    struct keys k = {wanted, keys, 0, n};
     (void)read_object(r, take_key, &k);
     return k.n;
 }

@@ -57,7 +57,7 @@ struct pk_import_source {
 
 extern const struct pk_import_source pk_import_criterion, pk_import_hyperfine, pk_import_google_benchmark,
     pk_import_nccl_tests, pk_import_nsys, pk_import_nvbench, pk_import_pytest_benchmark,
-    pk_import_pytorch_profiler;
+    pk_import_pytorch_profiler, pk_import_superbench;
 
 /* --- problems --- */
 
@@ -78,8 +78,12 @@ FILE *pk_import_open(struct pk_import_reader *r, int folder, const char *path, c
  * null. */
 void pk_import_json(struct pk_import_reader *r, const char *list, pk_import_json_fn *element,
                     pk_import_json_fn *rest);
-/* The names of the members of the object, from the start of the file until its end or what is wrong in it: at most n. */
-size_t pk_import_json_keys(struct pk_import_reader *r, const char **keys, size_t n);
+/* Reads a list, or values one after the other (JSON lines), an element at a time. `name`: of the list, for messages. */
+void pk_import_json_rows(struct pk_import_reader *r, const char *name, pk_import_json_fn *element);
+/* The names of the members of the object that are wanted, from the start of the file until its end or what is wrong in it: at most n. */
+typedef bool pk_import_wanted_fn(const char *name);
+size_t pk_import_json_keys(struct pk_import_reader *r, pk_import_wanted_fn *wanted, const char **keys,
+                           size_t n);
 
 /* --- lines.c: a file of lines --- */
 

@@ -1,4 +1,4 @@
-"""perfkit import of GPU tools, whose files are made by hand after the source of what prints them (tests/imports/README): nvbench, nccl-tests."""
+"""perfkit import of GPU tools, whose files are made by hand after the source of what prints them (tests/imports/README): nvbench, nccl-tests, SuperBench."""
 import json
 import pathlib
 import shutil
@@ -203,4 +203,67 @@ def test_nccl_tests_per_iteration_with_timestamps(perfkit, tmp_path):
 def test_broken_nccl_tests(perfkit, tmp_path, change, words):
     (tmp_path / "n.txt").write_text(change(NCCL))
     perfkit("import", tmp_path / "n.txt").refused(1, words)
+    assert not perfkit.db.exists() or not query(perfkit.db, "SELECT * FROM v_run")
+
+
+# --- SuperBench ----------------------------------------------------------------------------------------------------------
+
+
+def cases(perfkit, run):
+    rows = query(perfkit.db, "SELECT * FROM v_summary WHERE run_id = ?", run)
+    return {(r["variant"], *json.loads(r["axes"]).values()): r for r in rows}
+
+
+def test_superbench_summary(perfkit):
+    row, = imported(perfkit, FILES / "superbench-summary.jsonl")
+    found = cases(perfkit, row["run_id"])
+    for line in (FILES / "superbench-summary.jsonl").read_text().splitlines():
+        node = json.loads(line)
+        for key, unit, scale, direction in (
+                ("model-benchmarks:gpt/pytorch-gpt2-large/fp16_train_step_time", "ns", 1e6, "lower"),
+                ("model-benchmarks:gpt/pytorch-gpt2-large/fp16_train_throughput", "items/s", 1, "higher"),
+                ("nccl-bw:nvlink/allreduce_8388608_busbw:0", "bytes/s", 1e9, "higher"),
+                ("nccl-bw:nvlink/allreduce_8388608_time:0", "ns", 1e3, "lower"), ("mem-bw/h2d_bw:0", "bytes/s", 1e9, "higher"),
+                ("gemm-flops/fp16_tc_flops:0", "FLOP/s", 1e9, "higher"),
+                ("disk-benchmark/nvme0n1_rand_read_write_read_lat_ns_99.0", "ns", 1, "lower"), ("gpu-burn/gpu_0_pass", "", 1, "none"),
+                ("monitor/gpu_temperature:0", "", 1, "none")):
+            name, _, rank = key.partition(":0") if key.endswith(":0") else (key, "", None)
+            s = found[(name, node["node"]) + ((0,) if rank is not None else ())]
+            assert (s["unit"], s["direction"], s["n"]) == (unit, direction, 1), key
+            assert s["mean"] == pytest.approx(node[key] * scale, rel=1e-12) and s["median"] == s["mean"] and s["sd"] is None
+    launch = found["kernel-launch/event_time", "node-01", 0]
+    assert (launch["n"], launch["median"]) == (3, pytest.approx(5940))  # a sample for each run
+    assert found["kernel-launch/event_time", "node-01", 1]["n"] == 2
+    failed, = query(perfkit.db, "SELECT * FROM v_case WHERE status <> 'ok'")
+    assert (failed["variant"], failed["axes"], failed["message"]) == ("ib-traffic", '{"node":"node-02","rank":1}', "return code 32")
+    assert "Summaries of the file, without samples" in perfkit("show", "@").stdout
+
+
+def test_superbench_results_have_samples_of_models(perfkit):
+    row, = imported(perfkit, FILES / "superbench-results.json")
+    found = cases(perfkit, row["run_id"])
+    step = found["model-benchmarks:gpt/pytorch-gpt2-large/fp16_train_step_time",]
+    assert (step["n"], step["median"], step["unit"], step["invocations"]) == (8, pytest.approx(193.8e6), "ns", 1)
+    assert (found["mem-bw/h2d_bw",]["mean"], found["mem-bw/h2d_bw",]["combine"]) == (pytest.approx(25.6e9), "mean")
+    run, = query(perfkit.db, "SELECT * FROM v_run")
+    assert run["started_at"] == "2026-04-23T20:53:53Z"
+    failed, = query(perfkit.db, "SELECT * FROM v_case WHERE status <> 'ok'")
+    assert (failed["variant"], failed["message"]) == ("cudnn-function", "return code 31")
+
+
+@pytest.mark.parametrize("name, change, words", [
+    ("superbench-summary.jsonl", lambda t: t.replace("193.71", '"fast"'), "line 1: 'model-benchmarks:gpt/pytorch-gpt2-large/fp16_train_step_time' is no number"),
+    ("superbench-summary.jsonl", lambda t: t.replace('"node-02"', '"node-02",,'), "line 2: it is no JSON"),
+    ("superbench-summary.jsonl", lambda t: t.replace("mem-bw/h2d_bw:0", "bandwidth", 1), "'bandwidth' is not BENCHMARK/METRIC"),
+    ("superbench-summary.jsonl", lambda t: t.replace('"node": "node-02"', '"host": "node-02"'), "line 2: there is no 'node'"),
+    ("superbench-summary.jsonl", lambda t: t[:-60], "line "),
+    ("superbench-summary.jsonl", lambda t: t.replace("275123.0", "1e300"), "too large"),
+    ("superbench-results.json", lambda t: t.replace('"result"', '"results"'), "results[0]: there is no 'result'"),
+    ("superbench-results.json", lambda t: t.replace('"return_code": 31', '"return_code": "bad"'), "results[2]: 'return_code' is no integer"),
+    ("superbench-results.json", lambda t: t[:-5], "results[2]"),
+    ("superbench-results.json", lambda t: t + "x", "behind the end"),
+])
+def test_broken_superbench(perfkit, tmp_path, name, change, words):
+    (tmp_path / name).write_text(change((FILES / name).read_text()))
+    perfkit("import", FILES / "hyperfine.json", tmp_path / name).refused(1, words)
     assert not perfkit.db.exists() or not query(perfkit.db, "SELECT * FROM v_run")
