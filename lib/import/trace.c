@@ -285,27 +285,32 @@ static int64_t launched(const struct building *b, const struct pk_traced_span *p
     return found ? found->begin_ns : -1;
 }
 
-/* Pieces of a device. Where the launch is not known, the region is the one that was open when it began. */
+/* Whether a piece is of the device and the step; *at is when it was launched, -1 = not known. */
+static bool is_piece(const struct building *b, const struct pk_traced_span *s, int64_t device, int64_t *at)
+{
+    *at = launched(b, s);
+    return s->device == device && within(b, *at < 0 ? s->begin_ns : *at);
+}
+
+/* Pieces of a device, those whose launch is known first. Of the others the region is the one that was open when they began. */
 static void take_pieces(struct building *b, int64_t device, const struct pk_marks *marks,
                         struct pk_trace *out)
 {
     const struct pk_traced_spans *pieces = &b->t->of[PK_TRACED_PIECE];
-    struct pk_trace unlaunched = {.v = pk_new_n(b->a, struct pk_kernel, pieces->n + 1)};
-    *out = (struct pk_trace){.v = pk_new_n(b->a, struct pk_kernel, pieces->n + 1)};
-    for (size_t i = 0; i < pieces->n; i++) {
-        const struct pk_traced_span *s = &pieces->v[i];
-        const int64_t at = launched(b, s);
-        if (s->device != device || !within(b, at < 0 ? s->begin_ns : at))
-            continue;
-        struct pk_trace *to = at < 0 ? &unlaunched : out;
-        to->v[to->n++] = kernel_of(b, s, at < 0 ? s->begin_ns : at);
+    size_t n = 0, known = 0;
+    int64_t at;
+    for (size_t i = 0; i < pieces->n; i++)
+        n += is_piece(b, &pieces->v[i], device, &at);
+    *out = (struct pk_trace){.v = pk_new_n(b->a, struct pk_kernel, n + 1)};
+    for (int with_launch = 1; with_launch >= 0; with_launch--) {
+        known = out->n;
+        for (size_t i = 0; i < pieces->n; i++)
+            if (is_piece(b, &pieces->v[i], device, &at) && (at >= 0) == with_launch)
+                out->v[out->n++] = kernel_of(b, &pieces->v[i], with_launch ? at : pieces->v[i].begin_ns);
+        pk_breakdown_regions(out->v + known, out->n - known, marks);
     }
-    pk_breakdown_regions(out->v, out->n, marks);
-    pk_breakdown_regions(unlaunched.v, unlaunched.n, marks);
-    for (size_t i = 0; i < unlaunched.n; i++) {
-        out->v[out->n] = unlaunched.v[i];
-        out->v[out->n++].launched_ns = 0;
-    }
+    for (size_t i = known; i < out->n; i++)
+        out->v[i].launched_ns = 0;
 }
 
 /* Operators of one thread that are open, each within the one below it. */

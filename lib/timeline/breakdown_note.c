@@ -23,14 +23,16 @@ void pk_kernels_by_name(const struct pk_trace *t, struct pk_arena *a, struct pk_
     PK_ARENA_CLEANUP struct pk_arena own = {0};
     const struct pk_kernel **v = pk_new_n(&own, const struct pk_kernel *, t->n + 1);
     struct pk_named_kernel *last = NULL;
+    size_t cap = 0;
     for (size_t i = 0; i < t->n; i++)
         v[i] = &t->v[i];
     qsort(v, t->n, sizeof(const struct pk_kernel *), by_kind);
-    *out = (struct pk_named_kernels){.v = pk_new_n(a, struct pk_named_kernel, t->n + 1)};
+    *out = (struct pk_named_kernels){.v = pk_new(a, struct pk_named_kernel)};
     for (size_t i = 0; i < t->n; i++) {
         if (!i || by_kind(&v[i - 1], &v[i])) {
+            out->v = pk_grow(a, out->v, sizeof *out->v, out->n, &cap);
             last = &out->v[out->n++];
-            last->longest = *v[i];
+            *last = (struct pk_named_kernel){.longest = *v[i]};
         }
         const uint64_t ns = v[i]->end_ns - v[i]->begin_ns;
         if (ns > last->longest.end_ns - last->longest.begin_ns)
