@@ -299,12 +299,15 @@ static json_t *fit_layer(const struct pk_chart *c)
                  "fit", json_pack("{s:o}", "y", y));
 }
 
+/* Its value is that of a field: a constant would give way to the field that all layers share. */
 static json_t *guide_layer(const struct pk_chart *c)
 {
-    return json_pack("{s:{s:[{s:f}]}, s:{s:s, s:[i,i], s:s}, s:{s:{s:f}, s:n, s:n}}", "data", "values", "at",
-                     c->encoding.guide, "mark", "type", "rule", "strokeDash", 2, 3, "color", "currentColor",
-                     "encoding", c->encoding.mark == PK_MARK_RANGE ? "x" : "y", "datum", c->encoding.guide,
-                     c->encoding.mark == PK_MARK_RANGE ? "y" : "x", "color");
+    const bool along_x = c->encoding.mark == PK_MARK_RANGE;
+    return json_pack("{s:{s:[{s:f}]}, s:{s:s, s:[i,i], s:s}, s:{s:{s:s, s:s, s:s}, s:n, s:n}}", "data",
+                     "values", "at", c->encoding.guide, "mark", "type", "rule", "strokeDash", 2, 3, "color",
+                     "currentColor", "encoding", along_x ? "x" : "y", "field", "at", "type", "quantitative",
+                     "title", pk_chart_heading(c, along_x ? PK_CHANNEL_X : PK_CHANNEL_Y), along_x ? "y" : "x",
+                     "color");
 }
 
 /* Whether rows have a label where there is a mark, or where there is none. */

@@ -338,7 +338,9 @@ def expected_marks(spec):
         rows = [r for r in values if all((r.get(field) is None) == bool(no) for no, field in conditions)]
         groups = ("b", "f") if any("aggregate" in t for t in through) else ("y", "f") if "aggregate" in (layer["encoding"].get("x") or {}) else \
             ("c", "f") if kind in ("line", "area") else ()
-        if "data" not in layer:  # Vega names no role of the line of a guide
+        if "data" in layer:  # a guide, in each facet
+            count[kind] += len({r.get("f") for r in values})
+        else:
             count[kind] += len({tuple(r.get(g) for g in groups) for r in rows}) if groups else len(rows)
     return count
 
