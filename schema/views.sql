@@ -191,6 +191,11 @@ SELECT c.run_id, l.case_id, c.experiment, c.device, c.variant, c.axes, json_extr
 FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes, '$.breakdown.kernels') k
 WHERE l.pass = 'trace' AND l.status = 'ok';
 
+-- When the parts of one iteration ran, of each rank: a JSON object (lib/timeline/spans.h).
+CREATE VIEW v_trace AS
+SELECT c.run_id, l.case_id, l.invocation, l.pass, t.rank, t.json AS trace, l.id AS slice_id
+FROM slice_trace t JOIN slice l ON l.id = t.slice_id JOIN run_case c ON c.id = l.case_id;
+
 -- The all-reduces of gradients in the last iteration of a slice (note "timeline"), in the order in which they were started; ns since its
 -- backward pass began.
 CREATE VIEW v_timeline AS

@@ -107,6 +107,7 @@ INSERT INTO main.run_case SELECT m.new, m.run, ordinal, experiment, revision, va
 INSERT INTO main.work SELECT m.new, metric, flops, bytes, exps, messages, predicted FROM other.work w JOIN case_map m ON m.old = w.case_id;
 INSERT INTO main.slice SELECT m.new, m.case_id, invocation, pass, status, message, started_ns, elapsed_ns, notes
   FROM other.slice l JOIN slice_map m ON m.old = l.id;
+INSERT INTO main.slice_trace SELECT m.new, rank, json FROM other.slice_trace t JOIN slice_map m ON m.old = t.slice_id;
 INSERT INTO main.series SELECT m.new, m.slice_id, k.new, rank, instance, phase, reps
   FROM other.series e JOIN series_map m ON m.old = e.id JOIN metric_map k ON k.old = e.metric_id;
 INSERT INTO main.sample SELECT m.new, ordinal, value FROM series_map m JOIN other.sample s ON s.series_id = m.old;

@@ -1,5 +1,5 @@
-/* Spans: what happened when in one iteration, as the note "trace" of a trace or memory pass, from which timelines are made
- * (timeline.h). Times are ns since the first of them.
+/* Spans: what happened when in one iteration, as the note "trace" of a trace or memory pass, which the store keeps in
+ * v_trace and from which timelines are made (timeline.h). Times are ns since the first of them.
  *
  *   {"names":   ["forward", "compute", "softmax", ...],                what the rows below point to by index
  *    "regions": [[name, lane, begin, length, ran, ran_length]],        the last two on a GPU: from the first to the last of its pieces

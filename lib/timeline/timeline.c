@@ -108,7 +108,7 @@ static enum pk_code add_label(struct slice *s, const char *query, const struct p
     return PK_OK;
 }
 
-/* --- iterations: the notes "trace" --- */
+/* --- iterations: traces --- */
 
 enum { REGION, RAN, PIECE, OP, KINDS };
 
@@ -150,14 +150,9 @@ static enum pk_code add_memory(void *slice, const struct pk_cell *c, struct pk_e
     return go_on(s->w, err);
 }
 
-static enum pk_code add_iteration(struct slice *s, const char *path, struct pk_arena *a, struct pk_err *err)
+static enum pk_code add_iteration(struct slice *s, int64_t rank, struct pk_arena *a, struct pk_err *err)
 {
-    const char *const members[] = {"names", "regions", "pieces", "ops", "memory"};
-    enum { MEMBERS = sizeof members / sizeof *members };
-    struct pk_param params[1 + MEMBERS] = {s->id};
-    for (size_t i = 0; i < MEMBERS; i++)
-        params[1 + i] =
-            pk_param_text(pk_printf(a, ":%s", members[i]), pk_printf(a, "%s.%s", path, members[i]));
+    const struct pk_param params[] = {s->id, pk_param_int(":rank", rank)};
     enum pk_code rc = pk_query(s->w->s, "timeline_names", PK_PARAMS(params), a, &s->names, err);
     if (!rc)
         rc = add_label(s, "timeline_length", PK_PARAMS(params), a, err);
@@ -248,16 +243,17 @@ static enum pk_code add_sample(void *samples, const struct pk_cell *c, struct pk
 
 /* --- slices --- */
 
-/* key, is_trace, rank */
-static enum pk_code add_note(void *slice, const struct pk_cell *c, struct pk_err *err)
+/* is_trace, rank */
+static enum pk_code add_part(void *slice, const struct pk_cell *c, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct slice *s = slice;
-    const char *word = c[1].i ? "trace" : "timeline";
-    const char *path =
-        c[2].i ? pk_printf(&a, "$.\"%s:%lld\"", word, (long long)c[2].i) : pk_printf(&a, "$.%s", word);
-    s->process = process_of(s, c[2].i);
-    return c[1].i ? add_iteration(s, path, &a, err) : add_reduces(s, path, &a, err);
+    const int64_t rank = c[1].i;
+    s->process = process_of(s, rank);
+    if (c[0].i)
+        return add_iteration(s, rank, &a, err);
+    return add_reduces(s, rank ? pk_printf(&a, "$.\"timeline:%lld\"", (long long)rank) : "$.timeline", &a,
+                       err);
 }
 
 static enum pk_code add_phases(struct slice *s, const char *status, const struct pk_cell *elapsed,
@@ -292,7 +288,7 @@ static enum pk_code add_one(void *writing, const struct pk_cell *c, struct pk_er
     }
     enum pk_code rc = w->o->phases ? add_phases(&s, pk_cell_string(&c[3]), &c[5], &a, err) : PK_OK;
     if (!rc)
-        rc = pk_query_each(w->s, "timeline_notes", &s.id, 1, add_note, &s, err);
+        rc = pk_query_each(w->s, "timeline_parts", &s.id, 1, add_part, &s, err);
     if (!rc)
         rc = pk_query_each(w->s, "timeline_states", &s.id, 1, add_state, &s, err);
     const int64_t length = s.end_ns - s.begin_ns;

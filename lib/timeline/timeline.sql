@@ -4,8 +4,8 @@
 -- query: timeline_run
 SELECT r.run_id, r.experiment, r.label, r.command_line, r.started_at, r.version, r.status,
        EXISTS (SELECT 1 FROM main.slice l JOIN main.run_case c ON c.id = l.case_id
-               WHERE c.run_id = :run AND (:phases OR CASE WHEN json_valid(l.notes) THEN json_type(l.notes, '$.trace') = 'object'
-                                                          OR (l.pass = 'timing' AND json_type(l.notes, '$.timeline') = 'object') END)) AS has_timeline,
+               WHERE c.run_id = :run AND (:phases OR EXISTS (SELECT 1 FROM main.slice_trace t WHERE t.slice_id = l.id AND json_valid(t.json))
+                     OR CASE WHEN l.pass = 'timing' AND json_valid(l.notes) THEN json_type(l.notes, '$.timeline') = 'object' END)) AS has_timeline,
        EXISTS (SELECT 1 FROM main.slice l JOIN main.run_case c ON c.id = l.case_id
                WHERE c.run_id = :run AND l.pass IN ('trace', 'memory') AND l.status = 'ok') AS has_passes
 FROM v_run r WHERE r.run_id = :run;
@@ -16,47 +16,47 @@ SELECT l.id, l.pass, l.invocation, l.status, l.started_ns - (SELECT min(f.starte
        (SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(CASE WHEN json_valid(c.axes) THEN c.axes ELSE '{}' END) a) AS axes,
        CASE WHEN json_valid(l.notes) THEN json_extract(l.notes, '$.ranks.size') END AS ranks
 FROM main.slice l JOIN main.run_case c ON c.id = l.case_id
-WHERE c.run_id = :run AND (:phases OR (l.status = 'ok' AND CASE WHEN json_valid(l.notes) THEN json_type(l.notes, '$.trace') = 'object'
-                                                                OR (l.pass = 'timing' AND json_type(l.notes, '$.timeline') = 'object') END))
+WHERE c.run_id = :run AND (:phases OR (l.status = 'ok' AND (EXISTS (SELECT 1 FROM main.slice_trace t WHERE t.slice_id = l.id AND json_valid(t.json))
+                                       OR CASE WHEN l.pass = 'timing' AND json_valid(l.notes) THEN json_type(l.notes, '$.timeline') = 'object' END)))
 ORDER BY CASE WHEN :phases THEN l.started_ns END, c.ordinal, l.pass = 'memory', l.pass = 'timing', l.invocation, l.id;
 
--- Which notes a slice has, and of which rank: of rank 0 the key is the word alone. All-reduces are those of timing passes, as in v_timeline: tracing
--- them slows them down.
--- query: timeline_notes
-SELECT n.key, substr(n.key, 1, 5) = 'trace' AS is_trace, CASE WHEN instr(n.key, ':') THEN CAST(substr(n.key, instr(n.key, ':') + 1) AS INTEGER)
-       ELSE 0 END AS rank
+-- What a slice has, and of which rank: traces, and notes "timeline", of rank 0 the word alone. All-reduces are those of timing passes, as in
+-- v_timeline: tracing them slows them down.
+-- query: timeline_parts
+SELECT 1 AS is_trace, rank FROM main.slice_trace WHERE slice_id = :slice AND json_valid(json)
+UNION ALL
+SELECT 0, CASE WHEN instr(n.key, ':') THEN CAST(substr(n.key, instr(n.key, ':') + 1) AS INTEGER) ELSE 0 END
 FROM main.slice l, json_each(l.notes) n
-WHERE l.id = :slice AND json_valid(l.notes) AND n.type = 'object' AND (n.key = 'trace' OR n.key GLOB 'trace:[1-9]*'
-      OR (l.pass = 'timing' AND (n.key = 'timeline' OR n.key GLOB 'timeline:[1-9]*')))
-ORDER BY rank, n.key DESC LIMIT 4096;
+WHERE l.id = :slice AND json_valid(l.notes) AND l.pass = 'timing' AND n.type = 'object' AND (n.key = 'timeline' OR n.key GLOB 'timeline:[1-9]*')
+ORDER BY rank, is_trace DESC LIMIT 4096;
 
 -- query: timeline_names
-SELECT n.value FROM main.slice l, json_each(l.notes, :names) n WHERE l.id = :slice ORDER BY n.id LIMIT 262144;
+SELECT n.value FROM main.slice_trace l, json_each(l.json, '$.names') n WHERE l.slice_id = :slice AND l.rank = :rank ORDER BY n.id LIMIT 262144;
 
 -- query: timeline_length
 SELECT max(CASE r.type WHEN 'array' THEN r.value ->> m.begin_at + r.value ->> (m.begin_at + 1) WHEN 'object' THEN r.value ->> 'at_ns' END)
-FROM main.slice l, (SELECT :regions AS path, 2 AS begin_at UNION ALL SELECT :regions, 4 UNION ALL SELECT :pieces, 4 UNION ALL SELECT :ops, 4
-                    UNION ALL SELECT :memory, 0) m, json_each(l.notes, m.path) r WHERE l.id = :slice;
+FROM main.slice_trace l, (SELECT '$.regions' AS path, 2 AS begin_at UNION ALL SELECT '$.regions', 4 UNION ALL SELECT '$.pieces', 4 UNION ALL SELECT '$.ops', 4
+                    UNION ALL SELECT '$.memory', 0) m, json_each(l.json, m.path) r WHERE l.slice_id = :slice AND l.rank = :rank;
 
 -- kind 0: a region, 1: when its pieces ran, 2: a piece of work, 3: the call that launched it
 -- query: timeline_spans
 SELECT 0 AS kind, r.value ->> 0 AS name, r.value ->> 1 AS lane, NULL AS family, NULL AS region, r.value ->> 2 AS begin_ns,
        r.value ->> 3 AS length_ns, NULL AS launched_ns
-FROM main.slice l, json_each(l.notes, :regions) r WHERE l.id = :slice AND r.type = 'array'
+FROM main.slice_trace l, json_each(l.json, '$.regions') r WHERE l.slice_id = :slice AND l.rank = :rank AND r.type = 'array'
 UNION ALL
 SELECT 1, r.value ->> 0, NULL, NULL, NULL, r.value ->> 4, r.value ->> 5, NULL
-FROM main.slice l, json_each(l.notes, :regions) r WHERE l.id = :slice AND CASE r.type WHEN 'array' THEN json_array_length(r.value) > 5 END
+FROM main.slice_trace l, json_each(l.json, '$.regions') r WHERE l.slice_id = :slice AND l.rank = :rank AND CASE r.type WHEN 'array' THEN json_array_length(r.value) > 5 END
 UNION ALL
 SELECT 2, p.value ->> 0, p.value ->> 1, p.value ->> 2, p.value ->> 3, p.value ->> 4, p.value ->> 5, p.value ->> 6
-FROM main.slice l, json_each(l.notes, :pieces) p WHERE l.id = :slice AND p.type = 'array'
+FROM main.slice_trace l, json_each(l.json, '$.pieces') p WHERE l.slice_id = :slice AND l.rank = :rank AND p.type = 'array'
 UNION ALL
 SELECT 3, o.value ->> 0, o.value ->> 1, o.value ->> 2, o.value ->> 3, o.value ->> 4, o.value ->> 5, NULL
-FROM main.slice l, json_each(l.notes, :ops) o WHERE l.id = :slice AND o.type = 'array'
+FROM main.slice_trace l, json_each(l.json, '$.ops') o WHERE l.slice_id = :slice AND l.rank = :rank AND o.type = 'array'
 ORDER BY begin_ns, length_ns DESC, kind;
 
 -- query: timeline_memory
 SELECT p.value ->> 'at_ns' AS at_ns, p.value ->> 'bytes' AS bytes, json_remove(p.value, '$.at_ns', '$.bytes') AS tags
-FROM main.slice l, json_each(l.notes, :memory) p WHERE l.id = :slice AND p.type = 'object' ORDER BY at_ns, p.id;
+FROM main.slice_trace l, json_each(l.json, '$.memory') p WHERE l.slice_id = :slice AND l.rank = :rank AND p.type = 'object' ORDER BY at_ns, p.id;
 
 -- query: timeline_reduces_length
 SELECT max(end_ns) FROM (SELECT json_extract(l.notes, :backward) AS end_ns FROM main.slice l WHERE l.id = :slice

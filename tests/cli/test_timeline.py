@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -118,7 +119,7 @@ def test_every_kernel_region_and_byte_of_a_run(perfkit, device):
     # forward and backward of four cases, in the trace pass and in the memory pass
     assert collections.Counter(e["name"] for e in t.of("region")) == {"forward": 8, "backward": 8}
     assert collections.Counter(e["args"]["pass"] for e in t.of("case")) == {"trace": 4, "memory": 4}
-    points = query(perfkit, "SELECT json_array_length(notes, '$.trace.memory') FROM slice WHERE pass = 'memory'")
+    points = query(perfkit, "SELECT json_array_length(trace, '$.memory') FROM v_trace WHERE pass = 'memory'")
     assert len(points) == 4 and len(t.counters("memory")) == len(t.counters("memory by tag")) == sum(n for n, in points)
     peak, = query(perfkit, "SELECT max(bytes) FROM (SELECT r.value ->> 'bytes' AS bytes FROM slice, json_each(notes, '$.memory.regions') r)")[0]
     assert max(e["args"]["bytes"] for e in t.counters("memory")) == peak
@@ -166,12 +167,16 @@ def test_phases_are_the_samples_of_the_run(perfkit):
 # --- a GPU's, and strangers': stored here --------------------------------------------------------------------------------
 
 
-def stored_trace(perfkit, note, device="cuda:0", variant="flash", **notes):
+def stored_trace(perfkit, trace, device="cuda:0", variant="flash", more=(), **notes):
+    """A trace, and those of further ranks; a text is stored as it is."""
     store = Stored(perfkit.db)
     run = store.run([(variant, {"seq_len": 64}, {})], device=device)
     case, = store.db.execute("SELECT id FROM run_case").fetchone()
     store.insert("slice", case_id=case, invocation=1, status="ok", message="", started_ns=1, elapsed_ns=1,
-                 notes=note if isinstance(note, str) else json.dumps({"trace": note, **notes}), **{"pass": "trace"})
+                 notes=json.dumps(notes), **{"pass": "trace"})
+    last, = store.db.execute("SELECT max(id) FROM slice").fetchone()
+    for rank, one in enumerate([trace, *more]):
+        store.insert("slice_trace", slice_id=last, rank=rank, json=one if isinstance(one, str) else json.dumps(one))
     store.db.commit()
     return run
 
@@ -200,7 +205,7 @@ def test_streams_launches_and_overlap(perfkit):
 
 
 def test_ranks_are_processes(perfkit):
-    stored_trace(perfkit, GPU, **{"trace:1": GPU, "ranks": {"size": 2}})
+    stored_trace(perfkit, GPU, more=[GPU], ranks={"size": 2})
     t = exported(perfkit)
     assert sorted(t.processes.values()) == ["cuda:0, rank 0", "cuda:0, rank 1"]
     assert len(t.of("piece")) == 8 and sum(e["ph"] == "s" for e in t.events) == 8
@@ -234,9 +239,11 @@ def test_numbers_out_of_range_are_left_out_and_counted(perfkit):
     assert len(t.counters("memory")) == 1 and " were left out" in r.stderr, r.stderr
 
 
-@pytest.mark.parametrize("notes", ["{x}", "{\"trace\":}", "{}", "{\"trace\":[]}", "{\"trace\":7}", "{\"timeline\":null}"])
+@pytest.mark.parametrize("notes", ["{x}", "{\"trace\":}", "{}", "{\"trace\":{}}", "{\"timeline\":null}"])
 def test_notes_that_are_no_trace(perfkit, notes):
-    stored_trace(perfkit, notes)
+    stored_trace(perfkit, "{x}")
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE slice SET notes = ?", (notes,))
     perfkit("export", "trace").refused(6, "no timeline", "--breakdown", "--phases")
 
 

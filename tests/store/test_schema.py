@@ -55,11 +55,19 @@ def test_upgrade(tmp_path, dump, program, writer, to):
     old, new = tmp_path / "old.db", tmp_path / "new.db"
     load(dump, old)
     before = query(old, "SELECT * FROM v_sample")
+    traces = version(old) < 17
+    if traces:  # notes then; those of the second slice are no JSON
+        query(old, """UPDATE slice SET notes = '{"trace":{"names":["a",1.50]},"class":null,"trace:3":{},"trace:x":{}}' WHERE id = 1""")
+        query(old, "UPDATE slice SET notes = '{x}' WHERE id = 2")
     migrated = run(program, "db", "migrate", "--db", old, "--format", "csv")
     assert migrated.returncode == 0 and migrated.stdout.splitlines()[1].endswith(f",{int(dump.stem.split('-')[1])},{to}"), migrated
     assert version(old) == to
     assert run(program, "db", "check", "--db", old).returncode == 0
     after = query(old, "SELECT * FROM v_sample")
+    if traces:
+        assert query(old, "SELECT slice_id, rank, trace FROM v_trace ORDER BY rank") == [(1, 0, '{"names":["a",1.50]}'), (1, 3, "{}")]
+        assert query(old, "SELECT notes FROM slice WHERE id < 3") == [('{"class":null,"trace:x":{}}',), ("{x}",)]
+        query(old, "UPDATE slice SET notes = '{}' WHERE id = 2")
     assert before and [r[:9] for r in after] == [r[:9] for r in before]
     subprocess.run([writer, new, "1", "1", "1", "1"], check=True, stdout=subprocess.DEVNULL)
     assert version(new) == to

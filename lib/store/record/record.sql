@@ -76,6 +76,8 @@ DELETE FROM slice WHERE case_id = ?1 AND invocation = ?2 AND pass = ?3 AND statu
 SELECT count(*) FROM slice WHERE case_id = ?1 AND invocation = ?2 AND pass = ?3;
 -- statement: insert_slice
 INSERT INTO slice(case_id, invocation, pass, status, message, started_ns, elapsed_ns, notes) VALUES(?, ?, ?, ?, ?, ?, ?, ?);
+-- statement: insert_slice_trace
+INSERT OR REPLACE INTO slice_trace(slice_id, rank, json) VALUES(?, ?, ?);
 -- statement: insert_series
 INSERT INTO series(slice_id, metric_id, rank, instance, phase, reps) VALUES(?, ?, ?, ?, ?, ?);
 -- statement: insert_sample

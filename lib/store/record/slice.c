@@ -9,6 +9,7 @@
 #include "json/json.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ROWS = 50 };
@@ -87,20 +88,47 @@ static enum pk_code make_room(struct pk_store *s, int64_t case_id, const struct 
     return pk_fix(err, "nothing needs to be done: the recorded one is kept");
 }
 
+/* Of the notes "trace" and "trace:RANK", which have a table of their own; -1 = another note. */
+static int64_t rank_of_trace(const struct pk_note *note)
+{
+    static const char word[] = "trace";
+    char *end;
+    if (strncmp(note->key, word, strlen(word)) != 0 || note->json[0] != '{')
+        return -1;
+    const char *rest = note->key + strlen(word);
+    const int64_t rank = *rest == ':' && rest[1] >= '1' && rest[1] <= '9' ? strtoll(rest + 1, &end, 10) : -1;
+    return !*rest ? 0 : rank > 0 && !*end ? rank : -1;
+}
+
+static enum pk_code insert_traces(struct pk_store *s, int64_t slice, const struct pk_slice *l,
+                                  struct pk_err *err)
+{
+    for (size_t i = 0; i < l->n_notes; i++) {
+        PK_ARENA_CLEANUP struct pk_arena a = {0};
+        const int64_t rank = rank_of_trace(&l->notes[i]);
+        PK_JSON_CLEANUP json_t *trace = rank < 0 ? NULL : json_loads(l->notes[i].json, 0, NULL);
+        if (trace && pk_db_run(s, err, "insert_slice_trace", "iit", slice, rank,
+                               pk_json_text(&a, trace, PK_JSON_COMPACT)))
+            return err->code;
+    }
+    return PK_OK;
+}
+
 static enum pk_code insert_slice(struct pk_store *s, int64_t case_id, const struct pk_slice *l, int64_t *id,
                                  struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     PK_JSON_CLEANUP json_t *notes = json_object();
     for (size_t i = 0; i < l->n_notes; i++)
-        json_object_set_new(notes, l->notes[i].key, json_loads(l->notes[i].json, JSON_DECODE_ANY, NULL));
+        if (rank_of_trace(&l->notes[i]) < 0)
+            json_object_set_new(notes, l->notes[i].key, json_loads(l->notes[i].json, JSON_DECODE_ANY, NULL));
     if (make_room(s, case_id, l, err) ||
         pk_db_run(s, err, "insert_slice", "iitttiit", case_id, (int64_t)l->invocation, pk_pass_name(l->pass),
                   pk_status_name(l->status), l->message ? l->message : "", (int64_t)l->started_wall_ns,
                   (int64_t)l->elapsed_ns, pk_json_text(&a, notes, PK_JSON_COMPACT)))
         return err->code;
     *id = sqlite3_last_insert_rowid(s->db);
-    return PK_OK;
+    return insert_traces(s, *id, l, err);
 }
 
 static int64_t id_of(const struct pk_slice *l, const int64_t *ids, const char *metric)
