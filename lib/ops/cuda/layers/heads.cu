@@ -17,11 +17,11 @@ struct place {
     unsigned part;
 };
 
-template <int W> __device__ place place_of(const pk_heads &h, unsigned which)
+template <int W> __device__ place place_of(const pk_heads &h, unsigned which, unsigned repeat)
 {
     const unsigned token = blockIdx.x, seq = (unsigned)h.seq, heads = (unsigned)h.heads;
     const unsigned part = which / heads, head = which % heads;
-    const size_t packs = h.dim / W, in = (token / seq * heads + head) * pk_heads_repeat(&h);
+    const size_t packs = h.dim / W, in = (token / seq * heads + head) * repeat;
     return {token * (pk_heads_stride(&h) / W) + which * packs, (in * seq + token % seq) * packs, part};
 }
 
@@ -77,11 +77,13 @@ __device__ void *head_of(const pk_heads &h, unsigned part)
     return part == 0 ? h.head[0] : part == 1 ? h.head[1] : h.head[2];
 }
 
-template <typename T, int W, bool MERGE> PK_KERNEL((THREADS), moved, const pk_heads h)
+/* REPEATED: heads of keys and values that several heads of queries share. */
+template <typename T, int W, bool MERGE, bool REPEATED> PK_KERNEL((THREADS), moved, const pk_heads h)
 {
     pk_wait_for_previous();
+    const size_t repeat = REPEATED ? h.repeat : 1;
     const unsigned all = (unsigned)h.heads * h.parts, packs = (unsigned)(h.dim / W);
-    const bool sums = MERGE && h.repeat > 1;
+    constexpr bool SUMS = MERGE && REPEATED;
     for (unsigned i = threadIdx.x; i < packs; i += blockDim.x)
         for (unsigned first = threadIdx.y; first < all; first += EACH * blockDim.y) {
             pack<T, W> p[EACH];
@@ -89,20 +91,23 @@ template <typename T, int W, bool MERGE> PK_KERNEL((THREADS), moved, const pk_he
 #pragma unroll
             for (unsigned e = 0; e < EACH; e++)
                 if (first + e * blockDim.y < all) {
-                    at[e] = place_of<W>(h, first + e * blockDim.y);
+                    at[e] = place_of<W>(h, first + e * blockDim.y, (unsigned)repeat);
                     const pack<T, W> *from = MERGE ? packs_of<T, W>(head_of(h, at[e].part)) + at[e].head
                                                    : packs_of<T, W>(h.rows) + at[e].row;
-                    p[e] = sums ? sum_of<T, W>(h, from, i, h.turned >> at[e].part & 1) : from[i];
+                    if constexpr (SUMS)
+                        p[e] = sum_of<T, W>(h, from, i, h.turned >> at[e].part & 1);
+                    else
+                        p[e] = from[i];
                 }
 #pragma unroll
             for (unsigned e = 0; e < EACH; e++)
                 if (first + e * blockDim.y < all) {
-                    if (!sums && h.turned >> at[e].part & 1)
+                    if (!SUMS && h.turned >> at[e].part & 1)
                         turn(h, p[e], i, MERGE);
                     if (MERGE)
                         packs_of<T, W>(h.rows)[at[e].row + i] = p[e];
                     else
-                        for (size_t r = 0; r < pk_heads_repeat(&h); r++)
+                        for (size_t r = 0; r < repeat; r++)
                             packs_of<T, W>(head_of(h, at[e].part))[at[e].head + r * h.seq * packs + i] = p[e];
                 }
         }
@@ -113,7 +118,9 @@ template <typename T, int W, bool MERGE> int launch(pk_stream s, const pk_heads 
     const size_t packs = h.dim / W, all = h.heads * h.parts, x = packs < THREADS ? packs : THREADS;
     const size_t most = THREADS / x, steps = (all + most - 1) / most; /* as many heads in each */
     const dim3 block((unsigned)x, (unsigned)((all + steps - 1) / steps));
-    return PK_LAUNCH((moved<T, W, MERGE>), (unsigned)(h.batch * h.seq), block, 0, s, h);
+    const unsigned blocks = (unsigned)(h.batch * h.seq);
+    return pk_heads_repeat(&h) > 1 ? PK_LAUNCH((moved<T, W, MERGE, true>), blocks, block, 0, s, h)
+                                   : PK_LAUNCH((moved<T, W, MERGE, false>), blocks, block, 0, s, h);
 }
 
 template <typename T, bool MERGE> int by_alignment(pk_stream s, const pk_heads &h)
