@@ -119,8 +119,10 @@ template <int DIM> PK_KERNEL((DIVIDERS), divide, const pk_attention at, const op
 
 template <int DIM_, int GROUPS_> struct tile_fp16x3 {
     static constexpr int DIM = DIM_, GROUPS = GROUPS_, MULTIPLIERS = 128 * GROUPS;
-    /* Two warpgroups need 217 registers a thread with 128 features; a third, which copies, leaves them most of its own. */
-    static constexpr bool TAKES = DIM > 64 && GROUPS > 1;
+    /* Up to this width queries stay in registers: read from shared memory they take all of its rate. */
+    static constexpr bool HOLDS = DIM <= 64;
+    /* Two warpgroups need more registers than nine warps have; a third, which copies, leaves them most of its own. */
+    static constexpr bool TAKES = GROUPS > 1;
     static constexpr int THREADS = MULTIPLIERS + (TAKES ? 128 : 32), LEFT = 40, TAKEN = 232;
     static_assert(!TAKES || 128 * LEFT + MULTIPLIERS * TAKEN <= 65536, "the registers of a multiprocessor");
     static constexpr int OWN = LINES * GROUPS, SEEN = LINES, ROWS = 2, COLS = SEEN / 4, FEATURES = DIM / 4;
@@ -184,20 +186,55 @@ __device__ void done_with(uint64_t *bar)
         pk_bar_arrive(bar);
 }
 
+/* A warpgroup's queries, hi or lo: 16 columns at a time, in registers or where they are in shared memory. */
+template <typename T, bool HELD = T::HOLDS> struct queries {
+    const uint16_t *lines;
+    __device__ queries(const uint16_t *of, const typename T::place &) : lines(of)
+    {
+    }
+    __device__ uint64_t operator[](unsigned c) const
+    {
+        return pk_lines(lines, LINES, 16 * c);
+    }
+};
+template <typename T> struct queries<T, true> {
+    uint32_t held[T::DIM / 16][4];
+    __device__ queries(const uint16_t *of, const typename T::place &at)
+    {
+#pragma unroll
+        for (int c = 0; c < T::DIM / 16; c++)
+#pragma unroll
+            for (int r = 0; r < 4; r++) {
+                const int chunk = 2 * c + r / 2, line = at.own(r % 2) % LINES;
+                held[c][r] = reinterpret_cast<const uint32_t *>(of)[(chunk * LINES + line) * 4 + at.t];
+            }
+    }
+    __device__ const uint32_t (&operator[](unsigned c) const)[4]
+    {
+        return held[c];
+    }
+};
+
+/* d += 64 queries times a tile's keys; the first product begins at zero. */
+template <typename T>
+__device__ void add_product(float (&d)[LINES / 2], const queries<T> &q, const uint16_t *k, bool first)
+{
+#pragma unroll
+    for (unsigned c = 0; c < T::DIM / 16; c++)
+        pk_wgmma(d, q[c], pk_lines(k, LINES, 16 * c), !first || c);
+}
+
 /* Scores of a warpgroup's queries and a tile's keys, small products first. */
 template <typename T>
-__device__ void multiply(float (&s)[T::ROWS][T::COLS], const operand<LINES, T::DIM> &q,
+__device__ void multiply(float (&s)[T::ROWS][T::COLS], const queries<T> &q_hi, const queries<T> &q_lo,
                          const operand<LINES, T::DIM> &k, const float (&scale)[T::ROWS],
                          const typename T::place &at)
 {
-    const uint16_t *const a[] = {q.lo, q.hi, q.hi}, *const b[] = {k.hi, k.lo, k.hi};
     float d[LINES / 2];
     pk_wgmma_begin();
-#pragma unroll
-    for (int product = 0; product < 3; product++)
-#pragma unroll
-        for (unsigned c = 0; c < T::DIM; c += 16)
-            pk_wgmma(d, pk_lines(a[product], LINES, c), pk_lines(b[product], LINES, c), product || c);
+    add_product<T>(d, q_lo, k.hi, true);
+    add_product<T>(d, q_hi, k.lo, false);
+    add_product<T>(d, q_hi, k.hi, false);
     pk_wgmma_end(d);
 #pragma unroll
     for (int j = 0; j < T::COLS; j++) {
@@ -255,11 +292,12 @@ __device__ void attend(forward_memory<T> *m, const problem &p, int own, int end,
 #pragma unroll
     for (int i = 0; i < T::ROWS; i++)
         scale[i] = q.factor[at.own(i) % LINES] * p.scale;
+    const queries<T> hi(q.hi, at), lo(q.lo, at);
     for (int seen = 0; seen < end; seen += T::SEEN) {
         const unsigned n = (unsigned)seen / T::SEEN, stage = n % STAGES, phase = n / STAGES % 2;
         float s[T::ROWS][T::COLS];
         pk_bar_wait(&m->k_here[stage], phase);
-        multiply<T>(s, q, m->k[stage], scale, at);
+        multiply<T>(s, hi, lo, m->k[stage], scale, at);
         done_with(&m->k_done[stage]);
         if (seen + T::SEEN > p.seq || (p.causal && seen + T::SEEN > own + 1))
             hide<T>(s, p, own - own % T::OWN, seen, at);
