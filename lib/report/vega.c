@@ -179,7 +179,8 @@ static json_t *axis_of(const struct pk_chart *c, enum pk_channel channel)
     const bool is_ordinal = pk_chart_is_ordinal(c, channel);
     const bool slanted = is_ordinal && channel == PK_CHANNEL_X && longest(c, channel) > SHORT;
     const bool doubles = c->encoding.scale[channel] == PK_SCALE_LOG2;
-    json_t *axis = json_pack("{s:b, s:i}", "labelOverlap", !is_ordinal, "labelLimit", 240);
+    json_t *axis =
+        json_pack("{s:b, s:i, s:i}", "labelOverlap", !is_ordinal, "labelLimit", 240, "maxExtent", 260);
     if (channel == PK_CHANNEL_X)
         json_object_set_new(axis, "labelAngle", json_integer(slanted ? -35 : 0));
     json_t *values = doubles ? distinct(c, channel, TICKS) : NULL;
