@@ -19,7 +19,9 @@ const struct pk_opt pk_run_place_rows[] = {
     {"filter", 'f', PK_OPT_TEXT, AT(filter), "EXPR",
      .help = "measure only cases that match, such as seq_len>=1024,variant=flash|fused"},
     {"device", 'd', PK_OPT_TEXT, AT(device), "DEVICE",
-     .help = "one of `perfkit list devices`; default: the fastest that works here"},
+     .help =
+         "one of `perfkit list devices`, or cuda:UUID of a GPU or a MIG instance (nvidia-smi -L); default: "
+         "the fastest that works here"},
     {0},
 };
 

@@ -381,7 +381,8 @@ def open_device(request):
         framework("torch").set_num_threads(options["threads"])
     gpu = gpu_of(device)
     if gpu:
-        gpu.use(int(device.partition(":")[2] or 0), options.get("limit_bytes", 0))
+        ordinal = device.partition(":")[2]  # or a UUID, which is the only GPU that is visible
+        gpu.use(int(ordinal) if ordinal.isdigit() else 0, options.get("limit_bytes", 0))
     elif device == "cpu":
         limit_memory(options.get("limit_bytes", 0))
     return gpu

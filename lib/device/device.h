@@ -113,7 +113,9 @@ struct pk_device {
 /* Every kind this source knows, available or not, by enum pk_device_kind; NULL-terminated. */
 extern const struct pk_device_ops *const pk_device_kinds[];
 
-/* "cpu", "null", "cuda", "cuda:1" -> kind and ordinal; a usage error with a did-you-mean otherwise. */
+/* "cpu", "null", "cuda", "cuda:1" -> kind and ordinal; a usage error with a did-you-mean otherwise. "cuda:GPU-UUID" and "cuda:MIG-UUID"
+ * are ordinal 0: from this call on CUDA shows that GPU or MIG instance alone, to this process and to those that it starts
+ * (CUDA_VISIBLE_DEVICES), because it shows a process no more than one instance. Comes before the first call of CUDA. */
 enum pk_code pk_device_parse(const char *name, enum pk_device_kind *kind, unsigned *ordinal,
                              struct pk_err *err) PK_MUST_CHECK;
 

@@ -10,6 +10,7 @@
 #include "device/null.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifdef PK_HAVE_CUDA
@@ -42,12 +43,26 @@ static enum pk_code unknown_device(const char *name, struct pk_err *err)
     return pk_fix(err, "perfkit list devices shows which devices work here");
 }
 
-/* "" or ":N" after the kind's name. */
-static bool parse_ordinal(const char *rest, unsigned *ordinal)
+/* "GPU-8f3a10c2-...", of which CUDA takes the beginning, "MIG-..." and, of old drivers, "MIG-GPU-.../1/0". */
+static bool is_uuid(const char *text)
+{
+    const bool mig = strncmp(text, "MIG-", 4) == 0;
+    if (!mig && strncmp(text, "GPU-", 4) != 0)
+        return false;
+    text += mig && strncmp(text + 4, "GPU-", 4) == 0 ? 8 : 4;
+    const size_t hex = strspn(text, "0123456789abcdefABCDEF-");
+    return hex > 0 && hex < 64 && text[hex + strspn(text + hex, "/0123456789")] == '\0' &&
+           (mig || !text[hex]);
+}
+
+/* "", ":N" or ":UUID" after the kind's name. */
+static bool parse_ordinal(const char *rest, enum pk_device_kind kind, unsigned *ordinal)
 {
     *ordinal = 0;
     if (*rest == '\0')
         return true;
+    if (kind == PK_DEVICE_CUDA && *rest == ':' && is_uuid(rest + 1))
+        return setenv("CUDA_VISIBLE_DEVICES", rest + 1, 1) == 0;
     size_t digits = strspn(rest + 1, "0123456789");
     return *rest == ':' && digits > 0 && digits < 6 && rest[1 + digits] == '\0' &&
            sscanf(rest + 1, "%u", ordinal) == 1;
@@ -58,7 +73,7 @@ enum pk_code pk_device_parse(const char *name, enum pk_device_kind *kind, unsign
 {
     for (unsigned k = 0; k < PK_DEVICE_KINDS; k++) {
         size_t n = strlen(pk_device_kinds[k]->kind);
-        if (strncmp(name, pk_device_kinds[k]->kind, n) != 0 || !parse_ordinal(name + n, ordinal))
+        if (strncmp(name, pk_device_kinds[k]->kind, n) != 0 || !parse_ordinal(name + n, k, ordinal))
             continue;
         *kind = (enum pk_device_kind)k;
         if (*ordinal == 0 || k == PK_DEVICE_CUDA)

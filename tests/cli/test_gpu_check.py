@@ -424,7 +424,7 @@ def test_every_claim_of_a_stage_has_a_figure_with_a_threshold():
     """Else it could only ever be 'not measured'."""
     read = {f.claim for s in stages.STAGES for f in getattr(s.work, "read", ()) if f.bound} | {f.claim for _, f in figures.OF_SOURCES}
     read |= {c for c, _, _ in stages.TEST_CLAIMS} | {f.claim for f in figures.WORK}
-    by_hand = {"libraries", "bundle", "gpu-check", "gpu-topology", "memcheck", "racecheck", "ceilings", "tf32-products", "layer-bandwidth", "flash-parts", "profilers", "gpu-tests",
+    by_hand = {"libraries", "bundle", "gpu-check", "gpu-topology", "gpu-uuid", "memcheck", "racecheck", "ceilings", "tf32-products", "layer-bandwidth", "flash-parts", "profilers", "gpu-tests",
                "nccl-one-rank", "ddp-bucket", "nccl-two-refused", "mpi-staged", "dry-run", "cupti-refusals",
                "dependent-launch", "dependent-launch-speed"}
     assert not {c for s in stages.STAGES for c in s.claims.split()} - read - by_hand

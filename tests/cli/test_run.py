@@ -293,6 +293,15 @@ def test_once(perfkit):
     assert {x["metric"] for x in r.rows("once")} >= {"forward_ns", "backward_ns"} and not perfkit.db.exists()
 
 
+@pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="there is a GPU")
+def test_a_gpu_by_its_uuid(perfkit):
+    uuid = "MIG-41b36413-fc77-5ade-b1ed-1b3f9a1d8e2c"
+    perfkit("run", "attention-scaling", "--device", f"cuda:{uuid}").refused(perfkit("run", "attention-scaling", "--device", "cuda").status, uuid)
+    perfkit("run", "attention-scaling", "--device", "cuda:MIG-").refused(2, "device 'cuda:MIG-' is not known")
+    plan = perfkit("run", "attention-scaling", "--device", f"cuda:{uuid}", "--dry-run", "--preset", "quick", "--memory-limit", "40GB")
+    assert plan.status == 0 and f"on cuda:{uuid}" in plan.stdout + plan.stderr, plan
+
+
 def test_profile(perfkit):
     """Medians of the iterations alone, without the first; the lines for profilers are a page of the program."""
     perfkit.db.unlink()

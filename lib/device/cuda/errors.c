@@ -3,6 +3,7 @@
 #include "device/cuda/parts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* After these the process has to end. cudaErrorMemoryAllocation and misuse are not among them. */
 bool pk_cuda_is_sticky(cudaError_t rc)
@@ -92,8 +93,15 @@ const char *pk_cuda_missing(const struct pk_cuda_api *api)
     if (rc == cudaSuccess && n > 0)
         return NULL;
     api->cudaGetLastError();
-    if (rc == cudaSuccess || rc == cudaErrorNoDevice)
-        return "the NVIDIA driver sees no GPU";
+    if (rc == cudaSuccess || rc == cudaErrorNoDevice) {
+        const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+        if (!visible)
+            return "the NVIDIA driver sees no GPU";
+        snprintf(text, sizeof text,
+                 "the NVIDIA driver sees no GPU '%.60s' (CUDA_VISIBLE_DEVICES; nvidia-smi -L lists them)",
+                 visible);
+        return text;
+    }
     api->cudaDriverGetVersion(&driver);
     api->cudaRuntimeGetVersion(&runtime);
     if (!driver)

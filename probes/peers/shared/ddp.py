@@ -170,7 +170,7 @@ def use(device, rank):
     """The name of this rank's device: without a number ranks take GPUs by turns."""
     if device == "cpu":
         return device
-    own = device if ":" in device else "cuda:%d" % (rank % torch.cuda.device_count())
+    own = device if device[5:].isdigit() else "cuda:%d" % (rank % torch.cuda.device_count())
     torch.cuda.set_device(own)
     return own
 

@@ -42,7 +42,7 @@ def device_of(request):
     elif not torch.cuda.is_available():
         raise Skip("this PyTorch sees no GPU")
     else:
-        torch.cuda.set_device(torch.device(device if ":" in device else "cuda:0"))
+        torch.cuda.set_device(torch.device(device if device[5:].isdigit() else "cuda:0"))
         if options.get("limit_bytes"):
             total = torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
             torch.cuda.set_per_process_memory_fraction(min(1.0, options["limit_bytes"] / total))

@@ -96,6 +96,9 @@ def machine(session, stage):
     planned = [figures.at_least("dry-run", "cases planned for the GPU with their memory", sum(c["status"] == "measured" and c["predicted_bytes"] > 0 for c in
                session.tables("run", "attention-scaling", "--dry-run", "--device", session.device)["plan"]))] if session.cuda else []
     joined = [seen("gpu-topology", "doctor tells how GPUs are joined", int("NUMA node by GPU" in doctor["gpu-state"]["found"]))] if session.cuda else []
+    uuids = re.findall(r"UUID: ((?:GPU|MIG)-[\w/-]+)", session.run(tool("nvidia-smi"), "-L")[1]) if session.cuda and tool("nvidia-smi") else []
+    joined += [seen("gpu-uuid", "cases run on " + uuid[:12], int(session.run(session.perfkit, "run", "attention-scaling", "--device", "cuda:" + uuid, "--variant", "flash",
+                    *TINY_ATTENTION, "--once")[0] == 0)) for uuid in uuids[-1:]]  # an instance, where the GPU is divided
     bundle = [seen("bundle", "run from a bundle")] if (HERE.parent / "perfkit").is_file() else []
     return Result("facts of this machine are in log.txt", [figures.at_least("libraries", "CUDA libraries opened", libraries), *planned, *joined, *bundle])
 
@@ -345,7 +348,7 @@ TREE_PEERS = ["equinox-tree-at", "equinox-batched"]
 
 STAGES = [
     # Every path once, tiny: about ten minutes.
-    Stage("machine", "GPU, driver, toolkit, libraries, Python packages; perfkit doctor", 60, "libraries dry-run gpu-check bundle gpu-topology", machine),
+    Stage("machine", "GPU, driver, toolkit, libraries, Python packages; perfkit doctor", 60, "libraries dry-run gpu-check bundle gpu-topology gpu-uuid", machine),
     Stage("numerics", "every kernel and library call agrees with the references, tiny shapes", 60,
           "device capture-errors sticky-error gpu-tests-isolated kernels products flash-3xtf32 flash-fp16x3 bf16-elements layers lanes cudnn cudnn-tests", numerics),
     Stage("memcheck", "no bad memory access in perfkit's kernels", 90, "memcheck", sanitizer("memcheck"), "gpu", 60),

@@ -395,6 +395,18 @@ static void pinned_memory_is_freed(void **state)
     close_clean();
 }
 
+/* The caller chose a GPU or MIG instance that is not there. */
+static void what_is_not_visible_is_named(void **state)
+{
+    fake_cuda.count_rc = cudaErrorNoDevice;
+    setenv("CUDA_VISIBLE_DEVICES", "MIG-41b36413", 1);
+    assert_string_equal(pk_device_unavailable(PK_DEVICE_CUDA),
+                        "the NVIDIA driver sees no GPU 'MIG-41b36413' "
+                        "(CUDA_VISIBLE_DEVICES; nvidia-smi -L lists them)");
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    assert_string_equal(pk_device_unavailable(PK_DEVICE_CUDA), "the NVIDIA driver sees no GPU");
+}
+
 /* On compute capability 9.0: 2048 threads, 65536 registers in four parts, 227 KiB for blocks, 32 blocks. */
 static void kernels_occupy_what_they_leave_room_for(void **state)
 {
@@ -783,6 +795,7 @@ int main(void)
         TEST(a_broken_gpu_is_not_out_of_memory),
         TEST(pinned_memory_is_freed),
         TEST(the_l2_is_overwritten),
+        TEST(what_is_not_visible_is_named),
         TEST(kernels_occupy_what_they_leave_room_for),
         TEST(graphs_replay_with_marks),
         TEST(failed_work_leaves_no_graph),

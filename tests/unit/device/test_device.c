@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 // clang-format on
+#include <stdlib.h>
 #include <string.h>
 
 static struct pk_device dev;
@@ -34,12 +35,26 @@ static void names(void **state)
     assert_int_equal(pk_device_parse("cuda:3", &kind, &ordinal, &err), PK_OK);
     assert_int_equal(kind, PK_DEVICE_CUDA);
     assert_int_equal(ordinal, 3);
-    static const char *const wrong[] = {"", "cpux", "cpu:1", "cuda:", "cuda:x", "cuda:1x", "gpu", "cuda:-1"};
+    static const char *const wrong[] = {
+        "",        "cpux",      "cpu:1",           "cuda:",    "cuda:x",        "cuda:1x",         "gpu",
+        "cuda:-1", "cuda:GPU-", "cuda:GPU-8f3a/1", "cuda:MIG", "cuda:GPU-8f,1", "cpu:GPU-8f3a10c2"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(pk_device_parse(wrong[i], &kind, &ordinal, &err), PK_E_USAGE);
         assert_non_null(strstr(err.what, wrong[i]));
         assert_true(err.why[0] != '\0');
     }
+    assert_null(getenv("CUDA_VISIBLE_DEVICES"));
+    static const char *const uuids[] = {"GPU-8f3a10c2", "GPU-8f3a10c2-0b1c-4d5e-8f90-a1b2c3d4e5f6",
+                                        "MIG-41b36413-fc77-5ade-b1ed-1b3f9a1d8e2c",
+                                        "MIG-GPU-8f3a10c2-0b1c-4d5e-8f90-a1b2c3d4e5f6/1/0"};
+    for (size_t i = 0; i < sizeof uuids / sizeof *uuids; i++) {
+        PK_ARENA_CLEANUP struct pk_arena a = {0};
+        assert_int_equal(pk_device_parse(pk_printf(&a, "cuda:%s", uuids[i]), &kind, &ordinal, &err), PK_OK);
+        assert_int_equal(kind, PK_DEVICE_CUDA);
+        assert_int_equal(ordinal, 0); /* the only one that is visible */
+        assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), uuids[i]);
+    }
+    unsetenv("CUDA_VISIBLE_DEVICES");
     for (unsigned k = 0; k < PK_DEVICE_KINDS; k++) {
         assert_int_equal(pk_device_parse(pk_device_kinds[k]->kind, &kind, &ordinal, &err), PK_OK);
         assert_int_equal(kind, k);
