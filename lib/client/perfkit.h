@@ -87,6 +87,7 @@ struct perfkit_case {
     void *user;          /* the program's own */
     char device[32];
     uint64_t seed;
+    int threads; /* of --threads; 0 = as many as the program likes */
     /* The rest is the client's. */
     const perfkit_experiment *e;
     const char *axes; /* the request's object */
@@ -876,6 +877,7 @@ PERFKIT_FN int perfkit_case_of(const perfkit_experiment *e, const char *request,
     c->status = "ok";
     c->axes = perfkit_member(request, "axes");
     c->seed = (uint64_t)perfkit_number_or(request, "seed", 1, 0, 9e15);
+    c->threads = (int)perfkit_number_or(options, "threads", 0, 0, 1e6);
     c->limit_bytes = (int64_t)perfkit_number_or(options, "limit_bytes", 0, 0, 9e18);
     if (!perfkit_string(perfkit_member(request, "experiment"), name, sizeof name) ||
         strcmp(name, e->name) != 0)

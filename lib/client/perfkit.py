@@ -599,10 +599,14 @@ class Experiment:
         gpu = open_device(request)
         for name in filter(framework, FRAMEWORKS):
             wire.setting(name, framework(name).__version__)
+        if request.get("device_options", {}).get("threads") and not framework("torch"):
+            wire.setting("threads_warning", "--threads sets PyTorch's threads only; for other libraries set OMP_NUM_THREADS or what they read")
         wire.setting("clock", "events of %s" % type(gpu).__name__[:-3].lower() if gpu else "perf_counter_ns")
         subject = self.made(case)
         try:
             self.ask(subject, "setup", case)
+            if framework("jax"):
+                framework("jax").block_until_ready(vars(subject))  # inputs are computed, or out of memory, before anything is called
             self.sample(wire, request, stop, subject, case, gpu)
         finally:
             self.ask(subject, "teardown", case)

@@ -309,6 +309,12 @@ def test_by_hand_it_prints_a_line_for_each_case(argv):
         assert done.returncode != 0 and done.stdout + done.stderr and "Traceback" not in done.stderr, (wrong, done)
 
 
+def test_threads_that_nobody_sets_are_a_warning(programs):
+    with talk(programs["python"]) as c:
+        settings = {m["key"] for m in of_type(c.measure("counting", "up-to", device_options={"threads": 2}), "setting")}
+        assert settings == {"clock", "threads_warning"}
+
+
 def test_python_of_version_3_9_reads_it():
     for path in (CLIENT / "perfkit.py", *EXAMPLES.glob("*.py")):
         ast.parse(path.read_text(), feature_version=(3, 9))
