@@ -101,23 +101,35 @@ static void draw_lines(struct pk_drawing *d, struct panel *p, size_t facet)
          SIZE_MAX);
 }
 
-/* The label of what has no mark stands at the upper edge; of several at one x, one. */
+/* Of a series without a point at x its name and label, at the upper edge, below those of others. */
+static void draw_missing(struct pk_drawing *d, struct panel *p, size_t row, const char *label)
+{
+    const struct pk_drawn *r = &d->rows[row];
+    const double x = dot_of(d, p, r->x, d->y.lo).x;
+    const char *name = d->series.places[r->series];
+    const char *text = *name ? pk_printf(d->a, "%s %s", name, label) : label;
+    const int last = p->col + (int)p->cols - (int)pk_drawing_width(text);
+    unsigned below = 0;
+    if (!isfinite(x))
+        return;
+    for (size_t i = 0; i < row; i++)
+        below += d->rows[i].facet == r->facet && d->rows[i].x == r->x && !isfinite(d->rows[i].y);
+    pk_canvas_text(p->canvas, (int)fmin(last, x / PK_CANVAS_ACROSS), p->row + (int)(below % p->rows), text,
+                   (unsigned)r->series + 1);
+}
+
 static void draw_marks(struct pk_drawing *d, struct panel *p, size_t facet)
 {
     for (size_t row = 0; row < d->c->rows.n; row++) {
         const struct pk_drawn *r = &d->rows[row];
-        const size_t s = r->series;
         if (r->facet != facet)
             continue;
         const struct pk_canvas_dot at = dot_of(d, p, r->x, r->y);
         const char *label = pk_drawing_text(d, row, PK_CHANNEL_LABEL);
-        if (is_inside(at)) {
-            pk_canvas_mark(p->canvas, at, pk_drawing_mark(d, s), (unsigned)s + 1);
-        } else if (*label && isfinite(at.x)) {
-            const int last = p->col + (int)p->cols - (int)pk_drawing_width(label);
-            const int col = (int)(at.x / PK_CANVAS_ACROSS);
-            pk_canvas_text(p->canvas, col > last ? last : col, p->row, label, (unsigned)s + 1);
-        }
+        if (is_inside(at))
+            pk_canvas_mark(p->canvas, at, pk_drawing_mark(d, r->series), (unsigned)r->series + 1);
+        else if (*label)
+            draw_missing(d, p, row, label);
     }
 }
 

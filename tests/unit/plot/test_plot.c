@@ -93,7 +93,8 @@ static void points_stand_where_logarithms_put_them(void **state)
     const size_t top = line_with(&l, "     100 +", 0), middle = line_with(&l, "      10 +", top),
                  bottom = line_with(&l, "       1 +", middle);
     assert_in_range(middle - top, (bottom - top) / 2, (bottom - top + 1) / 2);
-    assert_non_null(strstr(l.v[top], "OOM")); /* at the upper edge, where vanilla's point is, too */
+    assert_non_null(
+        strstr(l.v[top], "flash OOM")); /* at the upper edge, where the point of vanilla is, too */
     assert_int_equal(strchr(l.v[middle], '*') - l.v[middle], 10 + 23);
     assert_non_null(strchr(l.v[bottom], 'o'));
     assert_non_null(strstr(l.v[line_with(&l, "256", bottom)], "512"));
