@@ -1,6 +1,7 @@
 /* The emulated tensor core: sums that tell its rounding from that of others. */
 #include "check.h"
 #include "tensor_core.h"
+#include "warpgroup.h"
 
 namespace
 {
@@ -49,10 +50,41 @@ const struct {
     {"infinity", {INF}, {-1}, 0, -INF},
 };
 
+/* The first terms of 16 fp16 numbers; the others are zero. */
+const struct {
+    const char *what;
+    float a[9], b[9], c, want;
+} rows16[] = {
+    {"exact", {1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, -1, 1, -1, 1, -1, 1, 2, 1}, 0.5f, 29.5f},
+    {"24 bits below the largest", {0x1p-12f, 0x1p-12f}, {0x1p-12f, 0x1p-12f}, 1, 1 + 0x1p-23f},
+    {"25 bits below",
+     {0x1p-13f, 0x1p-13f, 0x1p-13f, 0x1p-13f},
+     {0x1p-12f, 0x1p-12f, 0x1p-12f, 0x1p-12f},
+     1,
+     1},
+    {"a negative sum is cut off", {0x1.8p-12f}, {-0x1p-12f}, -1, -1},
+    {"the first eight", {1, 0x1p-12f, 0, 0, 0, 0, 0, -1}, {1, 0x1p-12f, 0, 0, 0, 0, 0, 1}, 0, 0x1p-24f},
+    {"eight and eight", {1, 0x1p-12f, 0, 0, 0, 0, 0, 0, -1}, {1, 0x1p-12f, 0, 0, 0, 0, 0, 0, 1}, 0, 0},
+    {"subnormal", {0x1p-24f}, {0x1p-24f}, 0, 0x1p-48f},
+};
+
+float sum16(const float (&a)[9], const float (&b)[9], float c)
+{
+    pk_fp16_term terms[2][16];
+    for (int i = 0; i < 16; i++) {
+        terms[0][i] = pk_fp16_decoded(pk_shim_f16(i < 9 ? a[i] : 0));
+        terms[1][i] = pk_fp16_decoded(pk_shim_f16(i < 9 ? b[i] : 0));
+    }
+    return pk_tensor_core_sum16(terms[0], terms[1], c);
+}
+
 } // namespace
 
 int main()
 {
+    for (const auto &r : rows16)
+        if (sum16(r.a, r.b, r.c) != r.want && failures++ < 10)
+            std::printf("16, %s: %a, should be %a\n", r.what, (double)sum16(r.a, r.b, r.c), (double)r.want);
     for (const auto &r : rows)
         if (sum(r.a, r.b, r.c) != r.want && failures++ < 10)
             std::printf("%s: %a, should be %a\n", r.what, (double)sum(r.a, r.b, r.c), (double)r.want);
