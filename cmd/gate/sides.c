@@ -47,8 +47,9 @@ static enum pk_code read_program(struct gate_entry *e, struct gate_side *s, stru
                pk_probe_call(e->probe), e->probe->name);
         return pk_fix(err, "give another state of the same program");
     }
-    if (p != e->probe &&
-        pk_descriptor_follow(p->own, e->probe->own, pk_probe_call(e->probe), e->app->arena, err))
+    const char *call = pk_probe_call(e->probe);
+    if (p != e->probe && (pk_descriptor_follow(p->own, e->probe->own, call, e->app->arena, err) ||
+                          pk_descriptor_align(p->own, e->probe->own, e->app->arena, err)))
         return within_side(err, s);
     s->run.probe = p;
     s->argv = p->own->provider.argv;

@@ -149,11 +149,11 @@ const char *pk_axis_format(const struct pk_axis *axis, union pk_value v, struct 
 /* Does axis i apply at a point of which the axes above it are set? */
 bool pk_axis_applies(const struct pk_point *p, size_t i);
 
-/* Does a point have axis i? Not where it does not apply, and not when it is a composite: that is a way to write the axes it
+/* Does a point have axis i? Not where its table ends before, where it does not apply, and not when it is a composite: that is a way to write the axes it
  * sets, and points that differ in nothing else are one point. */
 static inline bool pk_point_has(const struct pk_point *p, size_t i)
 {
-    return !p->absent[i] && !p->axes[i].sets;
+    return i < p->n && !p->absent[i] && !p->axes[i].sets;
 }
 
 /* All axes that a point has as a JSON object (numbers as numbers, sizes and rates in bytes, enums and files as strings, bools

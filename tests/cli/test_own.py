@@ -78,6 +78,17 @@ def test_a_slower_copy_makes_a_gate_red(perfkit):
     perfkit("gate", OWN, "--a", OWN, "--b", slow).refused(5, "describes another-sum", "one experiment")
 
 
+def test_a_gate_pairs_programs_of_which_one_has_more(perfkit):
+    """A new axis before the others, and a new choice before the others: cases of both sides are still the same."""
+    more = perfkit.cwd / "more.py"
+    more.write_text(OWN.read_text().replace('"axes": [', '"axes": [{"name": "order", "type": "choice", "choices": ["up", "down"]},')
+                    .replace('["fp32", "bf16"]', '["fp16", "fp32", "bf16"]').replace('"OWN_TICK_NS", 1000', '"OWN_TICK_NS", 1200'))
+    r = perfkit("gate", OWN, "--a", OWN, "--b", more, "-a", "n=100,200", "-v", "loop", "--max-pairs", "8", "--format", "json")
+    assert r.status == 3, r
+    assert sorted((row["axes"]["n"], row["verdict"]) for row in r.rows("compare_ns")[:2]) == [(100, "slower"), (200, "slower")]
+    perfkit("gate", more, "--a", more, "--b", OWN).refused(5, "axis order", "does not have it")
+
+
 def test_what_a_case_is_does_not_change_unseen(perfkit):
     assert perfkit("run", OWN, "-a", "n=100", *ONCE).status == 0
     axes = [{"name": "n", "type": "int", "unit": "numbers", "default": [200, 100]}, {"name": "dtype", "type": "choice", "choices": ["fp32"]}]

@@ -73,3 +73,62 @@ enum pk_code pk_descriptor_follow(struct pk_own *own, const struct pk_own *earli
     own->json = pk_descriptor_as_text(j, own, a);
     return PK_OK;
 }
+
+/* --- the order of axes ------------------------------------------------------------------------------------------------------ */
+
+static enum pk_code refuse_axis(const struct pk_own *own, const struct pk_own *with, const char *axis,
+                                const char *why, struct pk_err *err)
+{
+    pk_fail(err, PK_E_NOT_COMPARABLE, "%s: axis %s of %s cannot be paired", pk_probe_call(&own->probe), axis,
+            pk_probe_call(&with->probe));
+    pk_why(err, "%s", why);
+    return pk_fix(err,
+                  "give both programs the axis, or compare stored runs: perfkit compare, gate --against");
+}
+
+/* Where each axis of `own` goes: those of the other first. */
+static enum pk_code place_axes(const struct pk_own *own, const struct pk_own *with, size_t *place,
+                               struct pk_err *err)
+{
+    const size_t n = pk_axes_count(own->probe.axes), first = pk_axes_count(with->probe.axes);
+    size_t next = first;
+    for (size_t i = 0; i < first; i++)
+        if (pk_axis_index(own->probe.axes, with->probe.axes[i].name) < 0)
+            return refuse_axis(own, with, with->probe.axes[i].name, "one of the programs does not have it",
+                               err);
+    for (size_t i = 0; i < n; i++) {
+        const int at = pk_axis_index(with->probe.axes, own->probe.axes[i].name);
+        place[i] = at >= 0 ? (size_t)at : next++;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (own->probe.axes[i].when && place[own->probe.axes[i].when->axis] > place[i])
+            return refuse_axis(own, with, own->probe.axes[i].name, "it applies only with an axis that is new",
+                               err);
+    return PK_OK;
+}
+
+enum pk_code pk_descriptor_align(struct pk_own *own, const struct pk_own *with, struct pk_arena *a,
+                                 struct pk_err *err)
+{
+    size_t place[PK_AXES_MAX];
+    const struct pk_axis *old = own->probe.axes;
+    const size_t n = pk_axes_count(old);
+    struct pk_axis *axes = pk_new_n(a, struct pk_axis, n + 1);
+    bool born[PK_AXES_MAX];
+    if (place_axes(own, with, place, err))
+        return err->code;
+    memcpy(born, own->born, sizeof born);
+    for (size_t i = 0; i < n; i++) {
+        struct pk_axis *x = &axes[place[i]];
+        *x = old[i];
+        own->born[place[i]] = born[i];
+        if (!x->when)
+            continue;
+        struct pk_axis_when *when = pk_new(a, struct pk_axis_when);
+        *when = *x->when;
+        when->axis = place[when->axis];
+        x->when = when;
+    }
+    own->probe.axes = axes;
+    return PK_OK;
+}

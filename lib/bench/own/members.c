@@ -105,9 +105,12 @@ bool pk_descriptor_has(const char *const *names, size_t n, const char *name)
 const char *pk_descriptor_as_text(const json_t *j, const struct pk_own *own, struct pk_arena *a)
 {
     PK_JSON_CLEANUP json_t *copy = json_deep_copy(j);
-    const struct pk_axis *x = own->probe.axes;
-    for (size_t i = 0; x[i].name; i++)
-        json_object_set_new(json_array_get(json_object_get(copy, "axes"), i), "born", json_string(x[i].born));
+    json_t *list = json_object_get(copy, "axes");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *axis = json_array_get(list, i);
+        const int at = pk_axis_index(own->probe.axes, pk_json_str(axis, "name", ""));
+        json_object_set_new(axis, "born", json_string(own->probe.axes[at].born));
+    }
     json_object_del(copy, "type");
     return pk_json_text(a, copy, PK_JSON_CANON);
 }

@@ -132,12 +132,15 @@ static enum pk_code match(sides side, struct pk_arena *a, const char **warning, 
 
 /* --- the cases -------------------------------------------------------------------------------------------------------- */
 
-/* Both have the axis, and differ in it. One that means nothing to a variant is absent from its cases. */
-static bool differ(const struct pk_planned *x, const struct pk_planned *y, size_t axis)
+/* Both have the axis, and differ in it. One that means nothing to a variant is absent from its cases. Two programs may list the choices of an
+ * axis in two orders: texts are compared. */
+static bool differ(const struct pk_planned *x, const struct pk_planned *y, size_t axis, struct pk_arena *a)
 {
     const struct pk_point *p = &x->c.at, *q = &y->c.at;
     return pk_point_has(p, axis) && pk_point_has(q, axis) &&
-           !pk_axis_same(&p->axes[axis], p->v[axis], q->v[axis]);
+           (p->axes == q->axes ? !pk_axis_same(&p->axes[axis], p->v[axis], q->v[axis])
+                               : strcmp(pk_axis_format(&p->axes[axis], p->v[axis], a),
+                                        pk_axis_format(&q->axes[axis], q->v[axis], a)) != 0);
 }
 
 /* What a case is called on both sides: without what a side says, and what follows from that. */
@@ -148,7 +151,7 @@ static struct pk_case_info common_name(sides side, size_t i, struct pk_arena *a)
     struct pk_case_info b = pk_planned_info(base, i, a), info = pk_planned_info(new_, i, a);
     PK_JSON_CLEANUP json_t *axes = json_loads(info.axes, 0, NULL);
     for (size_t k = 0; k < new_->v[i].c.at.n; k++)
-        if (by_base.axis[k] || by_new.axis[k] || differ(&base->v[i], &new_->v[i], k))
+        if (by_base.axis[k] || by_new.axis[k] || differ(&base->v[i], &new_->v[i], k, a))
             json_object_del(axes, new_->probe->axes[k].name);
     if (strcmp(b.variant, info.variant) != 0)
         info.variant = pk_printf(a, "%s -> %s", b.variant, info.variant);
