@@ -85,7 +85,7 @@ typedef struct perfkit_experiment {
 struct perfkit_case {
     double flops, bytes; /* set by work() */
     void *user;          /* the program's own */
-    char device[32];
+    char device[128];
     uint64_t seed;
     int threads; /* of --threads; 0 = as many as the program likes */
     /* The rest is the client's. */
@@ -1132,7 +1132,7 @@ PERFKIT_FN int perfkit_by_hand(const perfkit_experiment *e, int argc, char **arg
         int more = 1;
         for (int v = 0; v < e->n_variants; v++) {
             snprintf(head, sizeof head,
-                     "{\"experiment\":\"%.100s\",\"variant\":\"%.100s\",\"device\":\"%.30s\",\"axes\":{",
+                     "{\"experiment\":\"%.100s\",\"variant\":\"%.100s\",\"device\":\"%.100s\",\"axes\":{",
                      e->name, e->variants[v].name, device);
             more = perfkit_combination(e, values, i, head, request, axes);
             if (more && (!any || only[v]))

@@ -372,7 +372,7 @@ def limit_memory(limit_bytes):
 def open_device(request):
     """Makes the request's device ready, with its CPUs, threads and memory limit. Returns the GPU, or None on the CPU."""
     device, options = request["device"], request.get("device_options", {})
-    if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", device):
+    if not re.fullmatch(r"cpu|cuda(:[\w./-]+)?", device):
         raise Skip("this program runs on cpu and cuda, not on %.100s" % device)
     if options.get("cpus"):
         ranges = [part.split("-") for part in options["cpus"].split(",")]

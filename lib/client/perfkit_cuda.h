@@ -90,7 +90,8 @@ static __global__ void perfkit_wait(volatile int *flags)
 PERFKIT_FN void perfkit_gpu_open(perfkit_case *c)
 {
     perfkit_gpu *g = &perfkit_gpu_now;
-    const int ordinal = c->device[4] == ':' ? atoi(c->device + 5) : 0;
+    const int ordinal =
+        c->device[4] == ':' ? atoi(c->device + 5) : 0; /* one that has a UUID is the only visible one */
     int l2 = 0, n = 0;
     memset(g, 0, sizeof *g);
     if (cudaGetDeviceCount(&n) != cudaSuccess || ordinal < 0 || ordinal >= n) {

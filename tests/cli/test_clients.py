@@ -437,6 +437,8 @@ def test_times_of_a_gpu(tmp_path):
         assert len(samples(m, "time_host_ns")["steady"][0]) == len(samples(m, "time_ns")["steady"][0])
         assert samples(m, "peak_bytes")["steady"][0] == [4096]
         assert {x["key"]: x["value"] for x in of_type(m, "setting")} == {"torch": "0.made.up", "clock": "events of torch"}
+        m = c.measure("launching", "launch", device="cuda:GPU-8f3a10c2")
+        assert outcome(m)[0] == "failed" and "AssertionError" in outcome(m)[1]  # in setup: it was not skipped
         assert outcome(c.measure("launching", "launch", {"us": -1.0}, device="cuda:1")) == ("oom", "CUDA out of memory. Tried to allocate much. Nothing else")
         m = c.measure("launching", "launch", {"us": 2000.0}, device="cuda:1")
         assert outcome(m)[0] == "failed" and m[-2]["type"] == "bye"  # another process measures the next case
@@ -507,7 +509,8 @@ def test_samples_of_a_stream(tmp_path):
         assert status == "oom" and "out of memory" in message
         assert outcome(c.measure("made-up", "launch", device="cpu"))[0] == "skipped"
         assert outcome(c.measure("made-up", "launch", device="cuda:7"))[0] == "skipped"
-        assert outcome(c.measure("made-up", "launch", {"mode": 0}, device="cuda"))[0] == "ok"
+        for device in ("cuda", "cuda:GPU-8f3a10c2-0000-1111-2222-333344445555"):
+            assert outcome(c.measure("made-up", "launch", {"mode": 0}, device=device))[0] == "ok"
     c = talk([program])
     m = c.measure("made-up", "launch", {"mode": 3}, device="cuda:0")
     assert [x["type"] for x in m] == ["bye", "status"] and outcome(m) == ("failed", "the variant: an illegal memory access was encountered")
