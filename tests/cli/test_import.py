@@ -191,6 +191,18 @@ def test_pytest_benchmark_of_another_version(perfkit, tmp_path):
 # --- criterion -----------------------------------------------------------------------------------------------------------
 
 
+def test_criterion_has_the_same_medians(perfkit):
+    row, = imported(perfkit, FILES / "criterion")
+    found = summaries(perfkit, row["run_id"], "time_ns")
+    for variant, axes, folder in (("sort/unstable", '{"value":64}', "sort/unstable/64"), ("sort/unstable", '{"value":4096}', "sort/unstable/4096"),
+                                  ("sum", "{}", "sum")):
+        s, estimates = found.pop((variant, axes)), json.loads((FILES / "criterion" / folder / "new" / "estimates.json").read_text())
+        for mine, theirs in (("median", "median"), ("mean", "mean"), ("sd", "std_dev")):
+            assert "%.12g" % s[mine] == "%.12g" % estimates[theirs]["point_estimate"], (folder, mine)
+        assert s["n"] == 10
+    assert not found
+
+
 def criterion(folder, full_id, name, iters, times, mode="Linear"):
     """A benchmark as criterion leaves it, made by hand; `base` beside `new` is the run before."""
     for which, scale in (("base", 3), ("new", 1)):
