@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { PK_IMPORT_KEYS = 4, PK_IMPORT_BEGINNINGS = 2 };
+enum { PK_IMPORT_KEYS = 4, PK_IMPORT_BEGINNINGS = 4 };
 
 /* A file while it is read. The first problem is kept: everything after it does nothing, so that a reader looks once, at its end. */
 struct pk_import_reader {

@@ -179,7 +179,7 @@ def test_nccl_tests_per_iteration_with_timestamps(perfkit, tmp_path):
     lines = NCCL.splitlines()
     at = [i for i, line in enumerate(lines) if " algbw " in line][0]
     text = lines[:at] + [heading("size", "count", "type", "redop", "root", *one, *one, "timestamp")] + [row, nothing] + lines[-4:]
-    (tmp_path / "n.txt").write_text("\n".join(text))
+    (tmp_path / "n.txt").write_text("\n".join(["# Writing JSON output to n.json", *text]))
     done, = imported(perfkit, tmp_path / "n.txt")
     assert done["cases"] == 3
     for metric, value in (("time_ns", 14270), ("iteration_min_ns", 13900), ("iteration_max_ns", 21000), ("iteration_p99_ns", 20950)):

@@ -292,6 +292,6 @@ static void read_text(struct pk_import_reader *r)
 const struct pk_import_source pk_import_nccl_tests = {
     .name = "nccl-tests",
     .files = "what all_reduce_perf and the others print",
-    .begins = {"# nccl-tests version ", "# nThread "},
+    .begins = {"# nccl-tests version ", "# nThread ", "# Writing JSON output to ", "# skipping json output"},
     .read = read_text,
 };
