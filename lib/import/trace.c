@@ -292,9 +292,9 @@ static bool is_piece(const struct building *b, const struct pk_traced_span *s, i
     return s->device == device && within(b, *at < 0 ? s->begin_ns : *at);
 }
 
-/* Pieces of a device, those whose launch is known first. Of the others the region is the one that was open when they began. */
-static void take_pieces(struct building *b, int64_t device, const struct pk_marks *marks,
-                        struct pk_trace *out)
+/* Pieces of a device, those whose launch is known first: how many. The region of the others is the one that was open when they began. */
+static size_t take_pieces(struct building *b, int64_t device, const struct pk_marks *marks,
+                          struct pk_trace *out)
 {
     const struct pk_traced_spans *pieces = &b->t->of[PK_TRACED_PIECE];
     size_t n = 0, known = 0;
@@ -311,6 +311,7 @@ static void take_pieces(struct building *b, int64_t device, const struct pk_mark
     }
     for (size_t i = known; i < out->n; i++)
         out->v[i].launched_ns = 0;
+    return known;
 }
 
 /* Operators of one thread that are open, each within the one below it. */
@@ -427,7 +428,7 @@ static void add_case(struct pk_traced *t, const json_t *axes, int64_t device)
     PK_ARENA_CLEANUP struct pk_arena own = {0};
     struct building b = {.t = t, .a = &own};
     struct pk_marks marks;
-    struct pk_trace pieces;
+    struct pk_trace pieces, calls = {0}; /* operators declare no work */
     struct pk_imported_case *c = pk_import_new_case(
         t->r, "trace", device < 0 ? "cpu" : pk_printf(t->r->a, "cuda:%lld", (long long)device), axes);
     choose_window(&b);
@@ -435,15 +436,16 @@ static void add_case(struct pk_traced *t, const json_t *axes, int64_t device)
     make_marks(&b, &marks);
     if (device < 0)
         take_own_times(&b, &marks, &pieces);
-    else
-        take_pieces(&b, device, &marks, &pieces);
+    else if (take_pieces(&b, device, &marks, &pieces))
+        pieces.ops = &calls; /* gaps are split at the launches */
     struct pk_spans spans = {.marks = marks.v, .n_marks = marks.n, .begin_ns = (uint64_t)ORIGIN_NS};
     spans.launched = device >= 0;
     spans.pieces = pieces.v;
     spans.n_pieces = pieces.n < PK_SPANS_NOTED ? pieces.n : PK_SPANS_NOTED;
-    if (device < 0)
-        take_ops(&b, &spans.pieces, (spans.n_pieces = 0, &spans.n_pieces));
-    else if (spans.n_pieces + t->of[PK_TRACED_OP].n < PK_SPANS_NOTED)
+    if (device < 0) {
+        spans.n_pieces = 0;
+        take_ops(&b, &spans.pieces, &spans.n_pieces);
+    } else if (spans.n_pieces + t->of[PK_TRACED_OP].n < PK_SPANS_NOTED)
         take_ops(&b, &spans.ops, &spans.n_ops);
     if (t->r->failed)
         return;
@@ -469,8 +471,12 @@ void pk_traced_finish(struct pk_traced *t, const json_t *axes)
     }
     sort(&t->of[PK_TRACED_LAUNCH], by_launch);
     sort(&t->of[PK_TRACED_RANGE], by_begin);
-    for (size_t i = 0; i < n && !t->r->failed; i++)
-        add_case(t, axes, devices[i]);
+    for (size_t i = 0; i < n && !t->r->failed; i++) {
+        PK_JSON_CLEANUP json_t *own = axes ? json_deep_copy(axes) : json_object();
+        if (n > 1)
+            json_object_set_new(own, "gpu", json_integer(devices[i]));
+        add_case(t, own, devices[i]);
+    }
     if (!n && !t->r->failed)
         add_case(t, axes, -1);
 }

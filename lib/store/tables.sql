@@ -269,9 +269,9 @@ FROM line JOIN breakdown_place p USING (case_id, region) LEFT JOIN longest_kerne
 -- column: busy_ns | Kernels (ms) | ms | 3
 -- column: gap_ns | Gaps (ms) | ms | 3
 -- column: traced_ns | Both (ms) | ms | 3
--- column: timed_ns | Timed median (ms) | ms | 3
--- column: off | Off by (%) | % | 1
--- column: agrees | Within 4 % | text
+-- column: timed_ns | Timed median (ms) | ms | 3 hide
+-- column: off | Off by (%) | % | 1 hide
+-- column: agrees | Within 4 % | text | hide
 -- column: host_bound | Host-bound (%) | % | 1 hide
 -- column: launch | Launch (%) | % | 1 hide
 -- note: SELECT 'Host-bound: the GPU was idle and the host had not begun to launch the next kernel; launch: idle from there until it ran; in % of both. The'
@@ -282,10 +282,10 @@ FROM line JOIN breakdown_place p USING (case_id, region) LEFT JOIN longest_kerne
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1),
 traced AS (SELECT DISTINCT case_id, variant, axes, region, busy_ns, gap_ns, busy_ns + gap_ns AS traced_ns, ordinal FROM traced_family
-           WHERE run_id = :run AND experiment = :experiment AND region <> 'iteration'
-             AND NOT EXISTS (SELECT 1 FROM v_run r WHERE r.run_id = :run AND r.settings ->> '$.import' IS NOT NULL)),
+           WHERE run_id = :run AND experiment = :experiment AND region <> 'iteration'),
 held AS (SELECT r.*, t.median AS timed_ns, r.traced_ns / t.median - 1 AS off
-         FROM traced r LEFT JOIN v_summary t ON t.case_id = r.case_id AND t.metric = r.region || '_ns')
+         FROM traced r LEFT JOIN v_summary t ON t.case_id = r.case_id AND t.metric = r.region || '_ns'
+           AND EXISTS (SELECT 1 FROM v_run v WHERE v.run_id = :run AND v.settings ->> '$.import' IS NULL))
 SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis), '') AS "case",
        region, busy_ns, gap_ns, traced_ns, timed_ns, off, CASE WHEN abs(off) <= 0.04 THEN 'yes' WHEN off IS NOT NULL THEN 'no' END AS agrees,
        1.0 * host_ns / nullif(traced_ns, 0) AS host_bound, 1.0 * launch_ns / nullif(traced_ns, 0) AS launch

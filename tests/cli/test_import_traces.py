@@ -73,7 +73,7 @@ def test_steps_are_samples_and_the_median_one_is_described(perfkit):
     found = kernels(perfkit, row["run_id"])
     assert sum(calls for _, calls in found.values()) == len(ops)
     shown = perfkit("show", row["run_id"])
-    assert "aten::addmm" in shown.stdout and "the step of median length" in shown.stdout.lower() and "Traced and timed" not in shown.stdout
+    assert "aten::addmm" in shown.stdout and "the step of median length" in shown.stdout.lower() and "Timed median" not in shown.stdout
     timeline = perfkit("export", "trace", row["run_id"])
     pieces = [e for e in json.loads(timeline.stdout)["traceEvents"] if e.get("cat") == "piece"]
     assert len(pieces) == len(ops)
@@ -136,6 +136,8 @@ def test_kernels_of_a_gpu(perfkit, tmp_path):
                      ("data", "Memcpy Hto"): ("copy", 1, 4000)}
     regions = {b["region"]: (b["busy_ns"], b["gap_ns"]) for b in query(perfkit.db, "SELECT * FROM v_breakdown")}
     assert regions["forward"] == (50400, 1000) and regions["iteration"] == (54400, 2000)
+    gaps, = (json.loads(s["notes"])["breakdown"]["regions"] for s in query(perfkit.db, "SELECT notes FROM v_slice WHERE pass = 'trace'"))
+    assert {g["region"]: (g["host_ns"], g["launch_ns"]) for g in gaps}["forward"] == (0, 1000)  # each was launched 20 us before
     forward = summaries(perfkit, row["run_id"], "forward_ns")["trace", '{"rank":3}']
     assert (forward["n"], forward["median"], forward["unit"], forward["direction"]) == (3, pytest.approx(52400), "ns", "lower")
     events = json.loads(perfkit("export", "trace", "@").stdout)["traceEvents"]
@@ -261,6 +263,7 @@ def test_nsys(perfkit, tmp_path):
     assert found == {("cuda:0", "step", "sm90_xmma"): ("gemm", 3, 2730), ("cuda:0", "step", "*)"): ("softmax", 3, 1500),
                      ("cuda:0", "trace", "device"): ("copy", 1, 400), ("cuda:0", "trace", "host"): ("copy", 1, 300), ("cuda:0", "trace", "fill"): ("copy", 1, 10),
                      ("cuda:1", "step", "*)"): ("softmax", 1, 200)}
+    assert {c["axes"] for c in query(perfkit.db, "SELECT axes FROM v_case")} == {'{"gpu":0}', '{"gpu":1}'}
     step = {r["device"]: r for r in query(perfkit.db, "SELECT * FROM v_summary WHERE metric = 'step_ns'")}
     assert (step["cuda:0"]["median"], step["cuda:0"]["n"], step["cuda:0"]["max"]) == (2700, 3, 2800)
     run, = query(perfkit.db, "SELECT * FROM v_run")

@@ -176,8 +176,8 @@ static void read_database(struct reading *n)
     }
     const char *version = one_text(n, &names, "META_DATA_EXPORT", "nsys_version");
     if (!version)
-        pk_import_problem(r, "it is a SQLite database of another program: it has no EXPORT_SCHEMA_VERSION (a "
-                             "store of perfkit is brought in by `perfkit db merge`)");
+        pk_import_problem(r, "it is a SQLite database of another program: it has no EXPORT_SCHEMA_VERSION "
+                             "(`perfkit db merge` takes a store of perfkit)");
     else if (strncmp(version, "3.", 2) != 0)
         pk_import_version(r, pk_printf(r->a, "version %.40s of nsys's tables", version), "version 3");
     pk_import_setting(r, "nsys", one_text(n, &names, "META_DATA_EXPORT", "nsys_product"));
