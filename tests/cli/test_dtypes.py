@@ -65,15 +65,17 @@ def test_math_is_of_fp32(perfkit):
     assert maths == {"fp32": "ieee", "bf16": None}
 
 
-def test_3xtf32_is_of_flash_on_gpus(perfkit):
+def test_products_of_parts_are_of_flash_on_gpus(perfkit):
     """Skipped with the reason elsewhere, an identity of its own where it runs."""
-    tiny = [a for a in TINY if a != "dtype=fp32,tf32,bf16"][:-1] + ["-a", "math=ieee,3xtf32"]
+    tiny = [a for a in TINY if a != "dtype=fp32,tf32,bf16"][:-1] + ["-a", "math=ieee,3xtf32,fp16x3"]
     r = perfkit(*tiny, "--device", "cpu", "--variant", "flash")
     assert r.status == 0, r
-    assert "3xtf32 products need a GPU: -a math=ieee" in perfkit("show", "@", "--tables", "all").stdout
+    said = perfkit("show", "@", "--tables", "all").stdout
+    assert all(f"{math} products need a GPU: -a math=ieee" in said for math in ("3xtf32", "fp16x3"))
     r = perfkit(*tiny, "--device", "null", "--variant", "fused,flash")
     assert r.status == 0, r
-    assert "only flash has 3xtf32 products: -a math=ieee" in perfkit("show", "@", "--tables", "all").stdout
+    said = perfkit("show", "@", "--tables", "all").stdout
+    assert all(f"only flash has {math} products: -a math=ieee" in said for math in ("3xtf32", "fp16x3"))
     shares = {(row["other_axes"] or {}).get("math"): row["forward_of_floor"] for row in perfkit("show", "@", "--format", "json").rows("scaling")
               if row["variant"] == "flash"}
     assert shares["3xtf32"] is None and shares[None] > 0, "no ceiling of tensor cores is measured"
