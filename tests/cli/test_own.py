@@ -178,7 +178,19 @@ def test_a_program_that_waits_is_refused(perfkit):
     assert time.monotonic() - began < 8
 
 
+def test_an_entry_of_a_suite(perfkit):
+    (perfkit.cwd / "perf.ini").write_text(f"[sums]\nexperiment = {OWN}\naxis = n=100\n[again]\nexperiment = {OWN}\nvariant = tree\n")
+    r = perfkit("run", "--suite", "perf.ini", "--dry-run", "--format", "json")
+    assert r.status == 0, r
+    assert [(row["entry"], row["experiment"], row["variant"]) for row in r.rows("suite_plan")] == [
+        ("sums", "own-sum", "loop"), ("sums", "own-sum", "tree")] + 3 * [("again", "own-sum", "tree")]
+    (perfkit.cwd / "perf.ini").write_text("[sums]\nexperiment = ./nowhere\n")
+    perfkit("run", "--suite", "perf.ini").refused(2, "perf.ini:1: [sums]", "cannot be executed")
+
+
 def test_what_is_no_program(perfkit):
+    os.chmod(shutil.copy(OWN, perfkit.cwd / "bench"), 0o755)
+    perfkit("run", "bench").refused(2, "there is no experiment 'bench'", "./bench")
     perfkit("run", "./nowhere").refused(2, "'./nowhere' cannot be executed", "No such file")
     perfkit("run", "nowhere.py").refused(2, "'nowhere.py' cannot be read")
 

@@ -12,13 +12,6 @@ static const char *const types[] = {"int", "size", "float", "choice", "bool", NU
 static const enum pk_axis_type type_of[] = {PK_AXIS_INT, PK_AXIS_SIZE, PK_AXIS_FLOAT, PK_AXIS_ENUM,
                                             PK_AXIS_BOOL};
 
-/* What `--filter` and tables call otherwise. */
-static const char *const reserved[] = {
-    "variant",         "command",     "case",       "status",      "message",      "others",
-    "variants",        "uncertainty", "speedup",    "low_ns",      "high_ns",      "of_floor",
-    "lives_in",        "above_floor", "peak_bytes", "speedup_low", "speedup_high", "rate_flops_per_s",
-    "rate_bytes_per_s"};
-
 /* One value as it would be typed. */
 static enum pk_code value_text(const struct reading *r, const char *where, const struct pk_axis *x,
                                const json_t *v, const char **out)
@@ -156,7 +149,7 @@ static enum pk_code read_axis(const struct reading *r, const json_t *j, const st
     const char *const named = pk_printf(r->a, "axis %s", made.name);
     if (pk_axis_index(axes, made.name) >= 0)
         return pk_descriptor_refuse(r, named, "it is there twice");
-    if (pk_descriptor_has(reserved, sizeof reserved / sizeof *reserved, made.name))
+    if (pk_descriptor_is_reserved(made.name))
         return pk_descriptor_refuse(r, named, "the name stands for something else in filters and tables");
     if (pk_descriptor_word(r, j, named, "type", types, 0, &type) ||
         pk_descriptor_text(r, j, named, "unit", NULL, &made.unit) ||

@@ -133,6 +133,8 @@ static enum pk_code add_metric(struct reading *r, const struct pk_metric *m, con
                                   : NULL;
     if (strcmp(m->name, pk_peak_metric.name) == 0)
         return strcmp(m->unit, "bytes") ? pk_descriptor_refuse(r, where, "peak_bytes is in bytes") : PK_OK;
+    if (pk_descriptor_is_reserved(m->name) || pk_axis_index(r->own->probe.axes, m->name) >= 0)
+        return pk_descriptor_refuse(r, where, "the name '%s' stands for something else in tables", m->name);
     if (whole && m->class == PK_CLASS_TIME && is_known(&r->own->probe, whole, r->a))
         return PK_OK; /* it comes with its region */
     if (is_known(&r->own->probe, m->name, r->a))

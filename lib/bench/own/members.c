@@ -94,6 +94,16 @@ enum pk_code pk_descriptor_word(const struct reading *r, const json_t *obj, cons
     return pk_descriptor_refuse(r, where, "`%s` is not one of %s", key, pk_list(words, SIZE_MAX, ", ", r->a));
 }
 
+bool pk_descriptor_is_reserved(const char *name)
+{
+    static const char *const names[] = {"variant",     "variants",     "command",          "case",
+                                        "status",      "message",      "others",           "uncertainty",
+                                        "speedup",     "low_ns",       "high_ns",          "of_floor",
+                                        "speedup_low", "speedup_high", "rate_flops_per_s", "rate_bytes_per_s",
+                                        "lives_in",    "above_floor",  "peak_bytes"};
+    return pk_descriptor_has(names, sizeof names / sizeof *names, name);
+}
+
 bool pk_descriptor_has(const char *const *names, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)

@@ -38,5 +38,8 @@ bool pk_descriptor_has(const char *const *names, size_t n, const char *name);
 /* Canonical, with the `born` of every axis of `own`, so that a later descriptor can follow this one. */
 const char *pk_descriptor_as_text(const json_t *j, const struct pk_own *own, struct pk_arena *a);
 
+/* What filters and tables call otherwise: no axis and no metric of a program has such a name. */
+bool pk_descriptor_is_reserved(const char *name);
+
 /* axes.c */
 enum pk_code pk_descriptor_axes(struct reading *r, const json_t *j) PK_MUST_CHECK;
