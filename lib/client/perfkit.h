@@ -847,7 +847,7 @@ PERFKIT_FN void perfkit_describe(FILE *f, const perfkit_experiment *e)
         perfkit_put_string(f, e->variants[i].summary);
         fputc('}', f);
     }
-    fputs("],\"metrics\":[{\"name\":\"time_ns\"}", f);
+    fputs("],\"metrics\":[{\"name\":\"time_ns\",\"summary\":\"one call of the variant\"}", f);
     for (int i = 0; i < e->n_metrics; i++)
         fprintf(f, ",{\"name\":\"%s\",\"unit\":\"%s\",\"direction\":\"%s\"}", e->metrics[i].name,
                 e->metrics[i].unit, e->metrics[i].direction);

@@ -531,7 +531,7 @@ class Experiment:
         plan = any(hasattr(self.cls, hook) for hook in ("flops", "bytes", "predict", "skip"))
         yardstick = {"yardstick": self.yardstick} if self.yardstick else {}
         wire.say("experiment", name=self.name, summary=self.summary, axes=list(self.axes.values()), variants=self.described,
-                 metrics=[{"name": "time_ns"}] + self.metrics, devices=self.devices_here(), plan=plan, **yardstick, **self.more)
+                 metrics=[{"name": "time_ns", "summary": "one call of the variant"}] + self.metrics, devices=self.devices_here(), plan=plan, **yardstick, **self.more)
 
     def case_of(self, request):
         """The request's case, checked."""

@@ -182,7 +182,7 @@ def test_it_describes_itself(argv):
                      {"name": "scale", "type": "float", "default": [0.5]}, {"name": "warm", "type": "bool", "default": [False]},
                      {"name": "zero", "type": "size", "default": [0], "min": 0}],
             "variants": [{"name": "up-to", "summary": "to n"}],
-            "metrics": [{"name": "time_ns"}, {"name": "steps", "unit": "1", "direction": "none"}]}
+            "metrics": [{"name": "time_ns", "summary": "one call of the variant"}, {"name": "steps", "unit": "1", "direction": "none"}]}
 
 
 def test_it_plans(argv):
