@@ -521,8 +521,8 @@ PERFKIT_FN int perfkit_count_bytes(perfkit_case *c, size_t bytes)
         return 0;
     if (bytes > (uint64_t)INT64_MAX / 2 ||
         (c->limit_bytes && c->now_bytes + (int64_t)bytes > c->limit_bytes)) {
-        perfkit_oom(c, "%zu bytes more than the %lld that are allocated exceed the limit of %lld bytes",
-                    bytes, (long long)c->now_bytes, (long long)c->limit_bytes);
+        perfkit_oom(c, "cannot allocate %zu bytes: %lld bytes are allocated, and the limit is %lld", bytes,
+                    (long long)c->now_bytes, (long long)c->limit_bytes);
         return 0;
     }
     c->now_bytes += (int64_t)bytes;

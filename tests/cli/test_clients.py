@@ -236,6 +236,9 @@ def test_what_goes_wrong_is_an_outcome_of_its_case(argv):
             assert re.search(r"ValueError: no such thing \(bench\.py:\d+, in setup\)", message)
         status, message = outcome(c.measure("counting", "up-to", {"mode": "oom"}))
         assert status == "oom" and message
+        if argv[0] != sys.executable:
+            assert outcome(c.measure("counting", "up-to", {"mode": "oom"}, device_options={"limit_bytes": 7})) == (
+                "oom", "cannot allocate 1125899906842624 bytes: 0 bytes are allocated, and the limit is 7")
         assert outcome(c.measure("counting", "up-to", {"mode": "skip"}))[0] == ("skipped" if argv[0] == sys.executable else "ok")
         assert outcome(c.measure("counting", "up-to"))[0] == "ok"
 
