@@ -42,11 +42,14 @@ enum pk_code pk_db_one_select(struct pk_store *s, const char *sql, sqlite3_stmt 
     if (first)
         rc = sqlite3_prepare_v2(s->db, rest, -1, &second, NULL);
     const bool more = rc != SQLITE_OK || second;
+    const bool reads = first && sqlite3_stmt_readonly(*stmt) && sqlite3_column_count(*stmt) > 0;
     sqlite3_finalize(second);
-    if (first && !more)
+    if (reads && !more)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "the SQL is refused");
-    if (first)
+    if (first && !reads)
+        pk_why(err, "it is no SELECT");
+    else if (first)
         pk_why(err, "a section has one statement, and there is more behind it: %.*s",
                (int)strcspn(rest, "\n"), rest);
     else if (rc == SQLITE_AUTH)
