@@ -190,7 +190,8 @@ def topic_page(pages, topic):
 def write_page(scdoc, pages, folder, name):
     stem, _, number = name.rpartition(".")
     subject = stem.partition("-")[2]
-    about = pages.topics[subject] if number == "7" else pages.commands[subject] if subject else "measure deep-learning code, compare, gate"
+    about = pages.topics[subject] if number == "7" else pages.help(subject).partition("\n")[0].partition(" - ")[2] if subject else \
+        "measure deep-learning code, compare, gate"
     body = topic_page(pages, subject) if number == "7" else command_page(pages, subject) if subject else program_page(pages)
     text = "\n".join([f'{stem}({number}) "perfkit" "perfkit"', "", "# NAME", "", f"{stem} - {plain(about)}", "", *body])
     made = subprocess.run([scdoc], input=text, capture_output=True, text=True, check=False)
