@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import shutil
+import sqlite3
 import time
 
 import pytest
@@ -232,3 +233,17 @@ def test_rows_without_end_end(perfkit, sql):
     r = perfkit("run", OWN, "-a", "n=100", *ONCE, "-o", "/dev/null", env=described(sql="-- table: endless\n" + sql))
     assert r.status == 1 and "more than 64 MB" in r.error()["why"], r
     assert query(perfkit, "SELECT count(*) FROM v_case WHERE status = 'ok'") == [(2,)]
+
+
+def test_a_description_in_a_strangers_store(perfkit):
+    """It is read with the same care: SQL that does more than to read ends the printing, names that are none are not used."""
+    assert perfkit("run", OWN, "-a", "n=100", *ONCE).status == 0
+    (text, cases), = query(perfkit, "SELECT s.value, (SELECT count(*) FROM v_case) FROM v_setting s WHERE s.key = 'descriptor'")
+    for members, status, words in [
+            (dict(sql="-- table: t\nDELETE FROM run;"), 1, "malicious"), (dict(sql="-- table: t\nSELECT * FROM run;"), 1, "malicious"),
+            (dict(name="\x1b[31mred"), 0, "case_times"), (dict(variants=[{"name": "'; DROP TABLE run; --"}]), 0, "case_times")]:
+        with sqlite3.connect(perfkit.db) as db:
+            db.execute("UPDATE setting SET value = ? WHERE key = 'descriptor'", (json.dumps({**json.loads(text), **members}),))
+        shown = perfkit("show", f"{perfkit.db}:@", "--format", "json")
+        assert shown.status == status and words in shown.stdout + shown.stderr and "\x1b" not in shown.stdout + shown.stderr, shown
+        assert query(perfkit, "SELECT count(*) FROM v_case") == [(cases,)]
