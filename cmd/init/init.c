@@ -6,6 +6,7 @@
 #include "base/text/buf.h"
 #include "base/text/words.h"
 #include "bench/client/worker_client.h"
+#include "bench/record/runinfo.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +59,8 @@ static enum pk_code write_new(const char *path, const char *text, struct pk_err 
     if (fd < 0) {
         pk_fail(err, errno == EEXIST ? PK_E_USAGE : PK_E_IO, "%.200s was not written", path);
         pk_why_errno(err, errno);
-        return pk_fix(err, "give another name: perfkit init c NAME");
+        return pk_fix(err, errno == EEXIST ? "give another name: perfkit init c NAME"
+                                           : "change to a folder in which you may write");
     }
     for (size_t n = strlen(text); n;) {
         const ssize_t done = write(fd, text, n);
@@ -82,6 +84,9 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         i++;
     if (i == LANGUAGES)
         return unknown_language(app, word, err);
+    const char *suffix = strrchr(languages[i].file, '.');
+    if (strlen(name) > strlen(suffix) && strcmp(name + strlen(name) - strlen(suffix), suffix) == 0)
+        name = pk_strndup(app->arena, name, strlen(name) - strlen(suffix));
     if (strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != strlen(name) ||
         strchr(".-_", *name) || strlen(name) > 64 || pk_probe_find(name)) {
         pk_fail(err, PK_E_USAGE, "'%.100s' is no name for an experiment of yours", name);
@@ -97,7 +102,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         return err->code;
     pk_note(app, "%s is written; what comes next (perfkit help clients):", path);
     const char *next = replaced(app->arena, languages[i].next, "@name@", name);
-    fputs(replaced(app->arena, next, "@folder@", pk_client_folder()), app->text);
+    fputs(replaced(app->arena, next, "@folder@", pk_shell_quote(pk_client_folder(), app->arena)), app->text);
     return PK_OK;
 }
 

@@ -16,6 +16,7 @@
 `perfkit run ./bench.py` measures it by the wire protocol (docs/protocol.md). `python3 bench.py [AXIS=VALUE,... VARIANT ...]` prints a line for
 each case. The peers of perfkit's own experiments are built on the same wire, stop rule and clocks."""
 import gc
+import inspect
 import itertools
 import json
 import math
@@ -460,7 +461,8 @@ registered = []
 def axis_of(name, values):
     """The descriptor of an axis: from its values, or as it was written."""
     axis = dict(values) if isinstance(values, dict) else {"default": list(values)}
-    default = axis.get("default") or []
+    default = axis.get("default", [])
+    default = axis["default"] = list(default) if isinstance(default, (list, tuple)) else [default]
     kinds = {type(value) for value in default}
     if kinds == {int, float}:
         kinds = {float}
@@ -476,12 +478,20 @@ def axis_of(name, values):
     return {"name": name, **axis}
 
 
+def unit_of(metric):
+    """As perfkit takes it from the name, where it is not described."""
+    name = metric["name"]
+    return metric.get("unit", "ns" if name.endswith("_ns") else "bytes" if name.endswith("_bytes") else "1")
+
+
 def variant(summary="", **more):
     """Makes a method a variant, with a sentence about it. Its name in perfkit has dashes for underscores."""
     if callable(summary):
         return variant("")(summary)
 
     def mark(method):
+        if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
+            raise TypeError("%s: a call of a coroutine or generator function runs nothing; write a plain function that runs it" % method.__name__)
         method.perfkit_variant = {"name": method.__name__.strip("_").replace("_", "-"), "summary": summary, **more}
         return method
 
@@ -509,7 +519,8 @@ class Experiment:
 
     def __init__(self, cls, name, axes, summary, yardstick, metrics, devices, tolerance, more):
         methods = {key: value for base in reversed(cls.__mro__) for key, value in vars(base).items() if hasattr(value, "perfkit_variant")}
-        self.cls, self.name, self.summary, self.metrics, self.tolerance, self.more = cls, name, summary, list(metrics), tolerance, more
+        self.cls, self.name, self.summary, self.tolerance, self.more = cls, name, summary, tolerance, more
+        self.metrics = [{**metric, "unit": unit_of(metric)} for metric in metrics]
         self.axes = {key: axis_of(key, values) for key, values in axes.items()}
         self.variants = {method.perfkit_variant["name"]: key for key, method in methods.items()}
         self.described = [method.perfkit_variant for method in methods.values()]
@@ -628,6 +639,9 @@ class Experiment:
             if peak is not None:
                 wire.memory("peak_bytes", peak)
         values = self.ask(subject, "metrics", case, {})
+        unknown = set(values) - {metric["name"] for metric in self.metrics}
+        if unknown:
+            raise Refused("metrics() returns what the experiment does not describe in metrics=[...]: %s" % ", ".join(sorted(map(str, unknown))))
         for metric in self.metrics:
             if metric["name"] in values:
                 wire.say("metric", **{key: value for key, value in metric.items() if key != "summary"})
@@ -749,8 +763,8 @@ def chosen(one, words):
         elif word in one.variants:
             variants.append(word)
         else:
-            sys.exit("usage: %s [AXIS=VALUE,VALUE] [device=NAME] [VARIANT]\naxes: %s\nvariants: %s" %
-                     (sys.argv[0], ", ".join(one.axes) or "none", ", ".join(one.variants)))
+            sys.exit("%s: neither an axis nor a variant\nusage: %s [AXIS=VALUE,VALUE] [device=NAME] [VARIANT]\naxes: %s\nvariants: %s" %
+                     (word, sys.argv[0], ", ".join(one.axes) or "none", ", ".join(one.variants)))
     return axes, variants or list(one.variants), device
 
 

@@ -288,6 +288,36 @@ def test_an_incomplete_last_line_is_dropped(argv):
         pass
 
 
+IN_WORDS = '''
+import perfkit
+
+@perfkit.experiment("words", axes={"n": {"type": "int", "default": 3}},
+                    metrics=[{"name": "wait_ns"}, {"name": "hits"}])
+class Words:
+    @perfkit.variant("nothing")
+    def a(self): pass
+    def metrics(self, case):
+        return {"wait_ns": 5, "hits": 7, **({"mises": 1} if case.n == 4 else {})}
+ASYNC
+perfkit.main()
+'''
+
+
+def test_metrics_in_python_have_units_and_names(tmp_path):
+    program = tmp_path / "words.py"
+    program.write_text(IN_WORDS.replace("ASYNC", ""))
+    with talk([sys.executable, str(program)]) as c:
+        assert c.ask("describe")[0]["axes"] == [{"name": "n", "type": "int", "default": [3]}]
+        m = c.measure("words", "a", {"n": 3})
+        assert outcome(m) == ("ok", "") and samples(m, "wait_ns") == {"steady": ([5], 1)} and samples(m, "hits") == {"steady": ([7], 1)}
+        assert {"wait_ns": "ns", "hits": "1"}.items() <= {x["name"]: x["unit"] for x in of_type(m, "metric")}.items()
+        status, message = outcome(c.measure("words", "a", {"n": 4}))
+        assert status == "failed" and "mises" in message
+    program.write_text(IN_WORDS.replace("ASYNC", "    @perfkit.variant('b')\n    async def b(self): pass\n"))
+    done = by_hand([sys.executable, str(program)])
+    assert done.returncode == 1 and "b: a call of a coroutine" in done.stderr, done
+
+
 def test_without_a_descriptor_it_says_so(programs):
     for value in ("x", "", "7777", "-1"):
         for argv in programs.values():
@@ -547,7 +577,7 @@ def test_init_writes_an_example_under_another_name(perfkit, language, suffix):
     assert bool(path.stat().st_mode & 0o100) == (language in ("python", "shell"))
     assert r.stdout.splitlines()[-1] == "perfkit run ./Sum-2.b" + {"python": ".py", "shell": ".sh"}.get(language, "")
     path.write_text("mine")
-    perfkit("init", language, "Sum-2.b").refused(2, "File exists")
+    perfkit("init", language, f"Sum-2.b.{suffix}").refused(2, "File exists")
     assert path.read_text() == "mine"
 
 

@@ -152,6 +152,8 @@ enum pk_code pk_program_provider(const char *path, const char *python, struct pk
     if (access(path, pk_is_python(path) ? R_OK : X_OK) != 0) {
         pk_fail(err, PK_E_USAGE, "'%.200s' cannot be %s", path, pk_is_python(path) ? "read" : "executed");
         pk_why_errno(err, errno);
+        if (access(path, F_OK) == 0 && !pk_is_python(path))
+            return pk_fix(err, "chmod +x it, or give the program that was compiled from it");
         return pk_fix(err, "give the path of a program; `perfkit list experiments` lists what is built in");
     }
     if (pk_is_python(path))

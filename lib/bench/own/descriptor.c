@@ -166,8 +166,11 @@ static enum pk_code read_metrics(struct reading *r, const json_t *j)
     for (size_t i = 0; i < n; i++) {
         struct pk_metric m = {0};
         const char *where = pk_printf(r->a, "metrics[%zu]", i);
-        if (read_metric(r, json_array_get(list, i), where, &m) ||
-            add_metric(r, &m, where, regions, &n_regions, metrics, &n_metrics))
+        if (read_metric(r, json_array_get(list, i), where, &m))
+            return r->err->code;
+        if (pk_axis_index(r->own->probe.axes, m.name) >= 0)
+            return pk_descriptor_refuse(r, where, "%s is the name of an axis, too", m.name);
+        if (add_metric(r, &m, where, regions, &n_regions, metrics, &n_metrics))
             return r->err->code;
     }
     r->own->headline = n_regions   ? pk_printf(r->a, "%s_ns", regions[0].name)
@@ -296,6 +299,9 @@ static enum pk_code check_sections(const struct reading *r, const char *sql)
     const char *name;
     if (pk_sections(sql, r->a, &v, &n, &bad))
         return pk_descriptor_refuse(r, "sql", "%.*s", (int)strcspn(bad.what, "\n"), bad.what);
+    if (!n)
+        return pk_descriptor_refuse(r, "sql",
+                                    "it has no section; a table begins with a line `-- table: NAME`");
     for (size_t i = 0; i < n; i++) {
         PK_JSON_CLEANUP json_t *text = json_string(v[i].name);
         if (pk_descriptor_name(r, pk_printf(r->a, "section %zu of sql", i + 1), text, PK_NAME_KEY, &name))

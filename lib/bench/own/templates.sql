@@ -34,8 +34,8 @@ FROM (SELECT *, lead(ci_low) OVER (PARTITION BY device, axes ORDER BY median) AS
      (SELECT count(*) AS settings FROM (SELECT axes FROM own_case WHERE run_id = :run AND median IS NOT NULL GROUP BY device, axes HAVING count(*) > 2))
 WHERE place = 1 AND ci_high < next_low AND variants > 2 GROUP BY variant, variants ORDER BY count(*) DESC LIMIT 2;
 -- finding: range
-SELECT variant || ' takes ' || time_text(least) || iif(cases > 1, ' to ' || time_text(most), '') || ' ({metric}).' AS sentence
-FROM (SELECT variant, min(median) AS least, max(median) AS most, count(*) AS cases FROM own_case
+SELECT variant || ' takes ' || time_text(least) || iif(time_text(most) <> time_text(least), ' to ' || time_text(most), '') || ' ({metric}).' AS sentence
+FROM (SELECT variant, min(median) AS least, max(median) AS most FROM own_case
       WHERE run_id = :run AND median IS NOT NULL GROUP BY run_id HAVING count(DISTINCT variant) = 1);
 -- finding: memory
 SELECT printf('%s did not fit into memory in %d of %s.', variant, sum(status = 'oom'), plural(count(*), 'case')) AS sentence

@@ -127,7 +127,7 @@ enum pk_code pk_run_nothing_measured(const struct pk_run *r, struct pk_err *err)
             err,
             "choose smaller sizes with -a (`perfkit run %s --dry-run` shows what each case needs), or "
             "raise --memory-limit",
-            r->probe->name);
+            pk_probe_call(r->probe));
     }
     if (skipped == r->plan.n) {
         /* Every case was skipped by the plan. */
@@ -138,7 +138,7 @@ enum pk_code pk_run_nothing_measured(const struct pk_run *r, struct pk_err *err)
         return pk_fix(err,
                       "choose other values with -a, another --variant or another --device; `perfkit run %s "
                       "--dry-run` shows why each case is skipped",
-                      r->probe->name);
+                      pk_probe_call(r->probe));
     }
     pk_why(err, "no case of this grid can be measured under these limits");
     if (s->timeout && r->launched.by)
@@ -149,7 +149,7 @@ enum pk_code pk_run_nothing_measured(const struct pk_run *r, struct pk_err *err)
     if (r->o->budget_ns)
         return pk_fix(err, "give the run a longer --budget");
     return pk_fix(err, "`perfkit run %s --dry-run` shows what each case needs; choose smaller sizes with -a",
-                  r->probe->name);
+                  pk_probe_call(r->probe));
 }
 
 /* --- unavailable counters: those with one reason in one sentence ----------------------------------------- */
