@@ -18,9 +18,10 @@ struct options {
 static const char trace[] = "trace";
 static const char *const text_formats[] = {trace, "openmetrics", "bmf", "gab", "gab-bigger", NULL};
 
-static const char *const whats[] = {"samples", "summary",  "invocations", "cases",    "slices", "settings",
-                                    "fits",    "counters", "roofline",    "states",   "doubts", "breakdown",
-                                    "kernels", "memory",   "timeline",    "topology", "runs",   NULL};
+static const char *const whats[] = {"samples",  "summary",   "invocations", "cases",    "slices",
+                                    "settings", "fits",      "counters",    "roofline", "states",
+                                    "doubts",   "breakdown", "kernels",     "usage",    "memory",
+                                    "timeline", "topology",  "runs",        NULL};
 
 /* The options with which a run has them. */
 static const struct {
@@ -30,6 +31,7 @@ static const struct {
     {"roofline", "`perfkit run ... --counters` records counts"},
     {"breakdown", "`perfkit run ... --breakdown` records them"},
     {"kernels", "`perfkit run ... --breakdown` records them"},
+    {"usage", "`perfkit run ... --counters gpu-usage` records them"},
     {"memory", "`perfkit run ... --allocations` records them"},
     {"timeline", "only ddp-bucket records them; use --what memory for bytes over time"},
 };

@@ -21,6 +21,7 @@ struct pk_perf;  /* perf/reader.h: the kernel's counters */
 struct pk_cupti; /* cuda/cupti.h: NVIDIA's profiler */
 struct pk_nvml;  /* cuda/nvml/nvml.h: the driver's management library */
 struct pk_device;
+struct json_t;
 struct rusage;
 
 /* The world outside the process; tests replace it. NULL members = this machine's. */
@@ -30,7 +31,8 @@ struct pk_counter_env {
     int (*usage)(struct rusage *); /* of this process */
     const struct pk_cupti *cupti;
     const struct pk_nvml *nvml;
-    unsigned gpu; /* NVIDIA GPU of the plans, by CUDA's number */
+    uint64_t usage_ns; /* from moment to moment of gpu-usage; 0 = its own */
+    unsigned gpu;      /* NVIDIA GPU of the plans, by CUDA's number */
     const char
         *chip; /* plan for this NVIDIA chip ("GH100"), which need not be present; NULL = that of `gpu` */
 };
@@ -145,6 +147,8 @@ struct pk_source {
     /* The counts of the last iteration, summed over the occurrences of the region, or of the whole iteration (region < 0):
      * out[plan->n]. */
     enum pk_code (*read)(void *handle, int region, struct pk_reading *out, struct pk_err *err);
+    /* optional. What was read over time, in all iterations: rows that begin with ns since the first began, for the note "moments". */
+    struct json_t *(*moments)(void *handle);
     void (*close)(void *handle); /* NULL = nothing to release */
 };
 

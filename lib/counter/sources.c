@@ -21,6 +21,7 @@ const struct pk_source *const pk_sources[] = {
     &pk_source_energy,       /* perf_event, sockets */
     &pk_source_uncore,       /* perf_event, sockets */
     &pk_source_gpu_state,    /* NVML */
+    &pk_source_gpu_usage,    /* NVML, a thread */
     &pk_source_gpu_trace,    /* CUPTI, activity */
     &pk_source_gpu_counters, /* CUPTI, replayed */
     &pk_source_fake,         /* tests */

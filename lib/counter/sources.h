@@ -12,6 +12,7 @@ extern const struct pk_source pk_source_uncore;
 extern const struct pk_source pk_source_gpu_counters;
 extern const struct pk_source pk_source_gpu_trace;
 extern const struct pk_source pk_source_gpu_state;
+extern const struct pk_source pk_source_gpu_usage;
 extern const struct pk_source pk_source_fake;
 
 /* A row of a source's events; after the summary: quality, note, and the kind unless it is PK_EVENT_SUM. */

@@ -600,6 +600,14 @@ SELECT * FROM v_fit WHERE run_id = :run ORDER BY name, experiment, variant, devi
 -- column: block | block | json
 SELECT * FROM kernel_launch WHERE run_id = :run ORDER BY ordinal, region, time_ns DESC;
 
+-- table: export_usage
+-- empty: keep
+-- column: axes | axes | json | members
+SELECT c.run_id, c.case_id, c.experiment, c.device, c.variant, c.axes, l.invocation, m.value ->> 0 AS at_ns, m.value ->> 1 AS power_watts,
+       m.value ->> 2 AS sm_busy, m.value ->> 3 AS warps_active, m.value ->> 4 AS tensor_busy, m.value ->> 5 AS dram_used, c.ordinal
+FROM v_slice l JOIN v_case c USING (case_id), json_each(l.notes, '$.moments') m
+WHERE c.run_id = :run AND l.pass = 'counter' AND l.status = 'ok' ORDER BY c.ordinal, l.invocation, m.key;
+
 -- table: export_counters
 -- empty: keep
 -- column: axes | axes | json | members

@@ -148,6 +148,16 @@ def test_idle_time_and_the_cost_of_a_trace(perfkit):
     assert "The profiler slows the host" in " ".join(told.json()["tables"]["breakdown_regions"]["notes"])
 
 
+def test_usage_over_time(perfkit):
+    store = Stored(perfkit.db)
+    store.watched(store.run([("vanilla", {"seq_len": 256}, {"forward_ns": [1e3] * 3})], settings={"counters": "gpu-usage"}),
+                  [[105_000_000, 412.5, 0.9, 0.4, None, 0.7], [210_000_000, 430.0, 0.8, 0.3, None, 0.6]])
+    rows = done(perfkit("export", "json", "--what", "usage")).rows("export_usage")
+    assert [(r["at_ns"], r["power_watts"], r["sm_busy"], r["warps_active"], r["tensor_busy"], r["dram_used"]) for r in rows] == [
+        (105_000_000, 412.5, 0.9, 0.4, None, 0.7), (210_000_000, 430.0, 0.8, 0.3, None, 0.6)]
+    assert rows[0]["axes"]["seq_len"] == 256 and perfkit("list", "counters", "gpu-usage").status == 0
+
+
 def test_what_cannot_be_counted_is_said_and_the_rest_is(perfkit, db, measured):
     done(counted(perfkit, "--counters", "fake_works,page_faults"))
     assert db().execute("SELECT count(*) FROM v_counter WHERE name = 'fake_works' AND value = 1").fetchone()[0] == 2

@@ -210,6 +210,8 @@ static void pack(void *user, const struct pk_stopper *st, struct pk_notes *notes
     pk_note_json(notes, "counters",
                  json_pack("{s:s, s:i, s:o}", "source", c->plan->source->name, "passes", (int)c->plan->passes,
                            "events", events));
+    if (c->plan->source->moments)
+        pk_note_json(notes, "moments", c->plan->source->moments(c->handle));
 }
 
 enum pk_code pk_counts_open(const struct pk_counter_env *env, const struct pk_source_plan *plan,

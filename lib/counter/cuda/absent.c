@@ -78,3 +78,4 @@ ABSENT(pk_source_gpu_counters, "gpu-counters", "hardware counters of an NVIDIA G
 ABSENT(pk_source_gpu_trace, "gpu-trace", "kernels and copies of an NVIDIA GPU, by CUPTI");
 ABSENT(pk_source_gpu_state, "gpu-state",
        "clocks, power, temperature and throttling of an NVIDIA GPU, by NVML");
+ABSENT(pk_source_gpu_usage, "gpu-usage", "power and utilisation of an NVIDIA GPU over time, by NVML");

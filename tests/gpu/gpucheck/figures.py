@@ -89,6 +89,9 @@ IDLE = """SELECT 'cases whose idle time has the host''s and the launch''s part',
 OVERHEADS = """SELECT 'records of overhead', coalesce(sum(o.value ->> '$.calls'), 0) FROM v_slice l LEFT JOIN json_each(l.notes, '$.breakdown.overhead') o
     WHERE l.run_id = %s AND l.pass = 'trace' HAVING count(*) > 0""" % RUN
 
+USAGE = """SELECT 'moments with power and utilisation', count(*) FROM v_slice l, json_each(l.notes, '$.moments') m
+    WHERE l.run_id = %s AND l.pass = 'counter' AND m.value ->> 1 > 0 AND m.value ->> 2 > 0 HAVING count(*) > 0""" % RUN
+
 
 def counted(source):
     """Cases with a value above 0 of this source, of the cases that were to be counted."""

@@ -394,6 +394,9 @@ STAGES = [
           Run("attention-scaling", [*GRID, *axes("dtype=fp32"), "--variant", "vanilla,fused,flash", *PEERS], None, ["torch-compile"], figures.PEER_CASES), least=120),
     # What takes longest.
     Stage("numerics-full", "the tests of stage numerics with large and odd shapes", 240, "gpu-tests", numerics_full),
+    Stage("usage", "power and utilisation over time, by NVML", 40, "gpu-usage", Run("attention-scaling", [
+        "--variant", "flash", *axes("d_model=128", "seq_len=16384"), "--invocations", "1", "--max-time", "3s", "--min-time", "3s", "--counters", "gpu-usage"], None,
+        read=[figures.Figure("gpu-usage", "", (figures.AT_LEAST, 5), figures.USAGE)]), "gpu"),
     Stage("profilers", "one case under ncu and nsys", 90, "profilers", profilers, "gpu"),
     Stage("buckets", "exposed communication of every method over NCCL, one rank", 180, "ddp-bucket",
           nccl("ddp-bucket", [*BUCKETS, *axes("compute_ms=30", "dtype=fp32,bf16"), "--invocations", "1", "--timeout", "60s"]), "gpu"),

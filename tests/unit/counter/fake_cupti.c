@@ -562,6 +562,45 @@ static int nvml_nvlink(pk_nvml_device d, unsigned link, int *active)
     return fake_nvml.old_driver ? PK_NVML_NOT_SUPPORTED : link < 6 ? 0 : 2;
 }
 
+static int gpm_support(pk_nvml_device d, struct pk_nvml_gpm_support *s)
+{
+    s->supported = s->version == 1 && !fake_nvml.no_gpm;
+    return fake_nvml.old_driver ? PK_NVML_NOT_SUPPORTED : 0;
+}
+
+static int gpm_alloc(struct pk_nvml_gpm_sample *s)
+{
+    fake_nvml.gpm_live++;
+    s->p = calloc(1, sizeof(int));
+    return 0;
+}
+
+static int gpm_free(struct pk_nvml_gpm_sample s)
+{
+    fake_nvml.gpm_live--;
+    free(s.p);
+    return 0;
+}
+
+/* A sample is when it was taken. */
+static int gpm_sample(pk_nvml_device d, struct pk_nvml_gpm_sample s)
+{
+    *(int *)s.p = ++fake_nvml.gpm_samples;
+    return 0;
+}
+
+/* Of two samples of which the first is the older one. */
+static int gpm_metrics(struct pk_nvml_gpm_metrics *g)
+{
+    if (g->version != 1 || *(int *)g->before.p >= *(int *)g->now.p)
+        return 2;
+    for (unsigned i = 0; i < g->n; i++) {
+        g->v[i].rc = g->v[i].id == 5 ? PK_NVML_NOT_SUPPORTED : 0; /* no tensor cores are told of */
+        g->v[i].value = fake_nvml.busy + i;
+    }
+    return 0;
+}
+
 const struct pk_nvml fake_nvml_table = {
     .init = nvml_init,
     .shutdown = nvml_shutdown,
@@ -581,4 +620,9 @@ const struct pk_nvml fake_nvml_table = {
     .p2p = nvml_p2p,
     .ancestor = nvml_ancestor,
     .nvlink = nvml_nvlink,
+    .gpm_support = gpm_support,
+    .gpm_alloc = gpm_alloc,
+    .gpm_free = gpm_free,
+    .gpm_sample = gpm_sample,
+    .gpm_metrics = gpm_metrics,
 };

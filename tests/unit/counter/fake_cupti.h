@@ -57,6 +57,9 @@ struct fake_nvml {
     unsigned joined; /* the first GPUs, each joined with the others of them by NVLink; PCIe joins all */
     int p2p_status;  /* of pairs that PCIe joins */
     bool old_driver; /* what newer drivers have is refused */
+    bool no_gpm;     /* the GPU has none */
+    double busy;     /* of all GPM metrics, in percent; the next is one more */
+    _Atomic int gpm_live, gpm_samples;
     int live;
 };
 extern struct fake_nvml fake_nvml;

@@ -22,6 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -1139,6 +1140,74 @@ static void states_that_doctor_tells(void **state)
     assert_int_equal(f.error, 9);
 }
 
+static const char *const usages[] = {"gpu_power_watts", "gpu_sm_busy", "gpu_warps_active", "gpu_tensor_busy",
+                                     "gpu_dram_used"};
+
+/* An iteration that lasts until the thread has read a few moments in it; the readings. */
+static json_t *use_gpu(const struct pk_source *s, int samples, struct pk_reading *r)
+{
+    struct pk_counter_env env = fakes;
+    void *h;
+    bool again;
+    env.usage_ns = 100000;
+    const struct pk_source_plan *p = plan_of(s, usages, 5);
+    assert_int_equal(s->open(&env, p, &dev, &arena, &h, &err), 0);
+    assert_int_equal(s->start(h, &err), 0);
+    const struct timespec moment = {0, 200000};
+    for (int i = 0; i < (samples ? 5000 : 20) && (!samples || fake_nvml.gpm_samples < samples); i++)
+        nanosleep(&moment, NULL);
+    assert_int_equal(s->stop(h, &again, &err), 0);
+    assert_int_equal(s->read(h, -1, r, &err), 0);
+    json_t *rows = s->moments(h);
+    s->close(h);
+    assert_int_equal(fake_nvml.gpm_live, 0);
+    return rows;
+}
+
+static void usage_over_time(void **state)
+{
+    const struct pk_source *s = &pk_source_gpu_usage;
+    struct pk_reading r[5];
+    fake_nvml.busy = 40;
+    assert_int_equal(s->check(s, &fakes, &arena).state, PK_SOURCE_OK);
+    json_t *rows = use_gpu(s, 6, r);
+    assert_true(json_array_size(rows) >= 3);
+    json_int_t last = -1;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        assert_int_equal(json_array_size(row), 6);
+        assert_true(json_integer_value(json_array_get(row, 0)) > last);
+        last = json_integer_value(json_array_get(row, 0));
+        assert_float_equal(json_real_value(json_array_get(row, 2)), 0.40, 1e-12);
+        assert_true(json_is_null(json_array_get(row, 4)));
+        assert_float_equal(json_real_value(json_array_get(row, 5)), 0.43, 1e-12);
+    }
+    json_decref(rows);
+    assert_float_equal(r[0].real, 412, 1e-9); /* the mean power, where the driver has no instant one */
+    assert_float_equal(r[1].real, 0.40, 1e-12);
+    assert_float_equal(r[2].real, 0.41, 1e-12);
+    assert_true(r[3].absent && !r[4].absent);
+}
+
+/* A GPU before Hopper, and a driver without the functions: power alone. */
+static void usage_without_gpm_is_power(void **state)
+{
+    const struct pk_source *s = &pk_source_gpu_usage;
+    struct pk_reading r[5];
+    fake_nvml.no_gpm = true;
+    assert_int_equal(s->check(s, &fakes, &arena).state, PK_SOURCE_DEGRADED);
+    json_decref(use_gpu(s, 0, r));
+    assert_true(!r[0].absent && r[1].absent && r[4].absent);
+    assert_non_null(strstr(r[1].why, "does not report it"));
+    struct pk_nvml without = fake_nvml_table;
+    without.gpm_support = NULL;
+    struct pk_counter_env env = fakes;
+    env.nvml = &without;
+    assert_int_equal(s->check(s, &env, &arena).state, PK_SOURCE_DEGRADED);
+    fake_nvml.gpus = 0;
+    assert_int_equal(s->check(s, &fakes, &arena).state, PK_SOURCE_UNAVAILABLE);
+}
+
 static const char *told_by_doctor(const struct pk_counter_env *env)
 {
     const char *why = pk_source_gpu_state.selftest(&pk_source_gpu_state, env, &arena).why;
@@ -1280,6 +1349,8 @@ int main(void)
         GPU(processes_of_the_same_run_are_no_others),
         GPU(reasons_in_words),
         GPU(states_that_doctor_tells),
+        GPU(usage_over_time),
+        GPU(usage_without_gpm_is_power),
         GPU(doctor_tells_how_gpus_are_joined),
         GPU(doctor_tells_what_an_old_driver_knows),
         GPU(cases_get_the_state_around_them),

@@ -54,9 +54,21 @@ enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, 
         OPTIONAL(p2p, "nvmlDeviceGetP2PStatus");
         OPTIONAL(ancestor, "nvmlDeviceGetTopologyCommonAncestor");
         OPTIONAL(nvlink, "nvmlDeviceGetNvLinkState");
+        OPTIONAL(gpm_support, "nvmlGpmQueryDeviceSupport");
+        OPTIONAL(gpm_alloc, "nvmlGpmSampleAlloc");
+        OPTIONAL(gpm_free, "nvmlGpmSampleFree");
+        OPTIONAL(gpm_sample, "nvmlGpmSampleGet");
+        OPTIONAL(gpm_metrics, "nvmlGpmMetricsGet");
     }
 #undef OPTIONAL
     return check(*out, (*out)->init(0), "asking the NVIDIA driver", err);
+}
+
+bool pk_nvml_has_gpm(const struct pk_nvml *m, pk_nvml_device d)
+{
+    struct pk_nvml_gpm_support s = {.version = 1};
+    return m->gpm_support && m->gpm_alloc && m->gpm_free && m->gpm_sample && m->gpm_metrics &&
+           !m->gpm_support(d, &s) && s.supported;
 }
 
 void pk_nvml_close(const struct pk_nvml *m)

@@ -48,6 +48,27 @@ struct pk_nvml_pci {
 };
 enum { PK_NVML_P2P_READ = 0, PK_NVML_P2P_WRITE = 1, PK_NVML_P2P_NVLINK = 2 }; /* nvmlGpuP2PCapsIndex_t */
 
+enum { PK_NVML_POWER_INSTANT = 186 }; /* NVML_FI_DEV_POWER_INSTANT: milliwatts */
+
+/* nvmlGpmSample_t, and nvmlGpmMetricsGet_t of version 1 with the most metrics that a driver knows so far. */
+struct pk_nvml_gpm_sample {
+    void *p;
+};
+enum { PK_NVML_GPM_METRICS_MAX = 333 };
+struct pk_nvml_gpm_metrics {
+    unsigned version, n;
+    struct pk_nvml_gpm_sample before, now;
+    struct {
+        unsigned id;
+        int rc;
+        double value;
+        char *short_name, *long_name, *unit;
+    } v[PK_NVML_GPM_METRICS_MAX];
+};
+struct pk_nvml_gpm_support {
+    unsigned version, supported; /* version 1 */
+};
+
 struct pk_nvml {
     int (*init)(unsigned flags); /* nvmlInitWithFlags: NO_GPUS: a driver without GPUs is not an error */
     int (*shutdown)(void);
@@ -69,6 +90,11 @@ struct pk_nvml {
     int (*p2p)(pk_nvml_device a, pk_nvml_device b, int capability, int *status); /* status 0 = ok */
     int (*ancestor)(pk_nvml_device a, pk_nvml_device b, int *level);             /* nvmlGpuTopologyLevel_t */
     int (*nvlink)(pk_nvml_device d, unsigned link, int *active); /* an error for a link that there is not */
+    int (*gpm_support)(pk_nvml_device d, struct pk_nvml_gpm_support *s);
+    int (*gpm_alloc)(struct pk_nvml_gpm_sample *s);
+    int (*gpm_free)(struct pk_nvml_gpm_sample s);
+    int (*gpm_sample)(pk_nvml_device d, struct pk_nvml_gpm_sample s);
+    int (*gpm_metrics)(struct pk_nvml_gpm_metrics *g);
 };
 
 /* Opens env->nvml or the library of this machine, and initialises it; in the arena. Close with pk_nvml_close. PK_E_UNAVAILABLE. */
@@ -78,5 +104,7 @@ void pk_nvml_close(const struct pk_nvml *m);
 /* The handle of the open device, by its PCI id. */
 enum pk_code pk_nvml_device_of(const struct pk_nvml *m, struct pk_device *dev, pk_nvml_device *out,
                                struct pk_err *err) PK_MUST_CHECK;
+/* True when the driver has GPM and the GPU too. */
+bool pk_nvml_has_gpm(const struct pk_nvml *m, pk_nvml_device d);
 /* "; NUMA node by GPU: 0 1; active NVLinks: 18 18; GPU 0-1: NVLink, P2P": of all GPUs of the machine, in NVML's order. In the arena. */
 const char *pk_gpu_topology(const struct pk_counter_env *env, const struct pk_nvml *m, struct pk_arena *a);
