@@ -56,8 +56,8 @@ struct pk_import_source {
     }
 
 extern const struct pk_import_source pk_import_criterion, pk_import_hyperfine, pk_import_google_benchmark,
-    pk_import_nccl_tests, pk_import_nsys, pk_import_nvbench, pk_import_pytest_benchmark,
-    pk_import_pytorch_profiler, pk_import_superbench;
+    pk_import_nccl_tests, pk_import_nccl_tests_json, pk_import_nsys, pk_import_nvbench,
+    pk_import_pytest_benchmark, pk_import_pytorch_profiler, pk_import_superbench;
 
 /* --- problems --- */
 

@@ -206,6 +206,52 @@ def test_broken_nccl_tests(perfkit, tmp_path, change, words):
     assert not perfkit.db.exists() or not query(perfkit.db, "SELECT * FROM v_run")
 
 
+def test_the_json_of_nccl_tests(perfkit):
+    """The same cases as of its text, and the times of iterations as samples."""
+    row, = imported(perfkit, FILES / "nccl-tests.json")
+    assert (row["source"], row["cases"]) == ("nccl-tests", 4)
+    whole = json.loads((FILES / "nccl-tests.json").read_text())
+    for r in whole["results"]:
+        for key, place in (("out_of_place", "out-of-place"), ("in_place", "in-place")):
+            case = "all_reduce_perf", json.dumps({"bytes": r["size"], "place": place, "ranks": 4, "redop": "sum", "type": "float"}, separators=(",", ":"))
+            of = {m: summaries(perfkit, row["run_id"], m)[case] for m in ("time_ns", "busbw_bytes_per_s", "iteration_ns")}
+            assert of["time_ns"]["median"] == pytest.approx(r[key]["time"] * 1e3) and of["time_ns"]["n"] == 1
+            assert of["busbw_bytes_per_s"]["median"] == pytest.approx(r[key]["bus_bw"] * 1e9)
+            each, s = r[key + "_per_iter"], of["iteration_ns"]
+            assert (s["n"], s["min"], s["max"]) == (5, pytest.approx(each["min_us"] * 1e3), pytest.approx(each["max_us"] * 1e3))  # one is skipped
+            assert s["median"] == pytest.approx(each["p50_us"] * 1e3) and s["mean"] == pytest.approx(each["avg_us"] * 1e3, rel=1e-6)
+    run, = query(perfkit.db, "SELECT * FROM v_run")
+    assert run["started_at"] == "2026-07-09T16:03:21Z" and json.loads(run["machine"])["host"] == "node17"
+    text, = imported(perfkit, FILES / "nccl-tests.txt")
+    axes = [{c["axes"] for c in query(perfkit.db, "SELECT axes FROM v_case WHERE run_id = ?", r["run_id"])} for r in (row, text)]
+    assert axes[0] <= axes[1]
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda root: root.update(version=9), "versions 1 to 3"),
+    (lambda root: root.pop("end_time"), "no 'end_time'"),
+    (lambda root: root["results"][1]["in_place"].update(time="nan"), "results[1]: 'time' is no number"),
+    (lambda root: root["results"][1]["in_place_per_iter"].update(times_us=[1, -1]), "results[1]: times_us[1] is no time"),
+    (lambda root: root["results"][0].pop("size"), "results[0]: there is no 'size'"),
+    (lambda root: root["results"][0].update(in_place={}), "results[0]: there is no time in it"),
+])
+def test_broken_json_of_nccl_tests(perfkit, tmp_path, change, words):
+    root = json.loads((FILES / "nccl-tests.json").read_text())
+    change(root)
+    (tmp_path / "n.json").write_text(json.dumps(root))
+    perfkit("import", tmp_path / "n.json").refused(1, words)
+    assert not perfkit.db.exists() or not query(perfkit.db, "SELECT * FROM v_run")
+
+
+def test_wrong_values_in_the_json_of_nccl_tests(perfkit, tmp_path):
+    root = json.loads((FILES / "nccl-tests.json").read_text())
+    root["results"][0]["in_place"]["nwrong"] = 12.0
+    (tmp_path / "n.json").write_text(json.dumps(root))
+    imported(perfkit, tmp_path / "n.json")
+    failed, = query(perfkit.db, "SELECT * FROM v_case WHERE status = 'failed'")
+    assert failed["message"] == "12 wrong values" and not query(perfkit.db, "SELECT 1 FROM v_sample WHERE case_id = ?", failed["case_id"])
+
+
 # --- SuperBench ----------------------------------------------------------------------------------------------------------
 
 
