@@ -252,3 +252,11 @@ def test_a_description_in_a_strangers_store(perfkit):
         shown = perfkit("show", f"{perfkit.db}:@", "--format", "json")
         assert shown.status == status and words in shown.stdout + shown.stderr and "\x1b" not in shown.stdout + shown.stderr, shown
         assert query(perfkit, "SELECT count(*) FROM v_case") == [(cases,)]
+
+
+def test_the_program_of_the_page_runs(perfkit):
+    page = (HERE.parents[1] / "docs" / "own-experiments.md").read_text()
+    (perfkit.cwd / "lists.py").write_text(page.split("```python\n")[1].split("```")[0])
+    r = perfkit("run", "lists.py", "-a", "n=1000", *ONCE, "--format", "json")
+    assert r.status == 0, r
+    assert [(row["variant"], row["n"], row["status"]) for row in r.rows("results")] == [("sum", 1000, "ok"), ("copy", 1000, "ok")]
