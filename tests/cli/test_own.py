@@ -7,6 +7,7 @@ import sqlite3
 import time
 
 import pytest
+from conftest import not_sanitized
 from stored import query
 
 pytestmark = pytest.mark.usefixtures("measured")
@@ -67,6 +68,7 @@ def test_cases_that_fail_or_do_not_fit_are_rows(perfkit):
         (2000000, "oom", "2000000 numbers do not fit")]
 
 
+@not_sanitized
 def test_a_slower_copy_makes_a_gate_red(perfkit):
     slow = perfkit.cwd / "slow.py"
     slow.write_text(OWN.read_text().replace('"OWN_TICK_NS", 1000', '"OWN_TICK_NS", 1200'))
@@ -79,6 +81,7 @@ def test_a_slower_copy_makes_a_gate_red(perfkit):
     perfkit("gate", OWN, "--a", OWN, "--b", slow).refused(5, "describes another-sum", "one experiment")
 
 
+@not_sanitized
 def test_a_gate_pairs_programs_of_which_one_has_more(perfkit):
     """A new axis before the others, and a new choice before the others: cases of both sides are still the same."""
     more = perfkit.cwd / "more.py"
@@ -174,6 +177,7 @@ def test_a_program_that_says_something_else_is_refused(perfkit, code, words):
     assert time.monotonic() - began < 5
 
 
+@not_sanitized
 def test_a_program_that_waits_is_refused(perfkit):
     (perfkit.cwd / "silent.py").write_text("input()")
     began = time.monotonic()
@@ -221,6 +225,7 @@ def test_what_is_for_perfkits_own_processes(perfkit):
     perfkit("run", OWN, "--tables", "resluts").refused(2, "resluts", "results")
 
 
+@not_sanitized
 def test_what_init_writes_runs(perfkit):
     """perfkit.py is found without an installation."""
     assert perfkit("init", "python", "joined").status == 0
