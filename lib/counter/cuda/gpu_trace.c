@@ -188,10 +188,24 @@ static void give_back_all(void)
     }
 }
 
+/* Records that nobody wants, with what they own. */
+static void drop_all(void)
+{
+    for (size_t i = 0; i < BUFFERS; i++) {
+        const struct buffer *b = &session.buffers[i];
+        CUpti_Activity *r = NULL;
+        if (atomic_load(&b->state) == FULL)
+            while (!session.c->cuptiActivityGetNextRecord(b->bytes, b->valid, &r))
+                if (r->kind == CUPTI_ACTIVITY_KIND_OVERHEAD)
+                    pk_gpu_overhead_free(r);
+    }
+    give_back_all();
+}
+
 void pk_gpu_trace_close(struct pk_gpu_trace *t)
 {
     the_trace = NULL;
-    give_back_all();
+    drop_all();
 }
 
 /* Forced: a flush without it keeps a buffer with one record that is not complete. */
@@ -227,7 +241,7 @@ enum pk_code pk_gpu_trace_start(struct pk_gpu_trace *t, struct pk_err *err)
     size_t dropped; /* of what came before: forgotten */
     if (pk_device_sync(t->dev, err) || flush("emptying the trace", &dropped, err))
         return err->code;
-    give_back_all();
+    drop_all();
     t->n_calls = t->n_records = 0;
     memset(t->into->overhead, 0, sizeof t->into->overhead);
     return compare_clocks(t, &t->began, err);

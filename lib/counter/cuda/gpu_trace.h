@@ -30,3 +30,5 @@ void pk_gpu_trace_end(void);
 /* Adds a record of CUPTI_ACTIVITY_KIND_OVERHEAD to into->overhead when it began in this span of CUPTI's clock, and frees what the record
  * owns. */
 void pk_gpu_overhead_add(struct pk_trace *into, const void *record, uint64_t from_ns, uint64_t to_ns);
+/* Of one that is not added: frees alone. */
+void pk_gpu_overhead_free(const void *record);

@@ -27,11 +27,18 @@ static enum pk_overhead_kind kind_of(CUpti_ActivityOverheadKind kind)
     }
 }
 
+/* cupti_activity.h: the client frees it. */
+void pk_gpu_overhead_free(const void *record)
+{
+    const CUpti_ActivityOverhead3 *r = record;
+    free(r->overheadData);
+}
+
 void pk_gpu_overhead_add(struct pk_trace *into, const void *record, uint64_t from_ns, uint64_t to_ns)
 {
     const CUpti_ActivityOverhead3 *r = record;
     struct pk_overhead *sum = &into->overhead[kind_of(r->overheadKind)];
-    free(r->overheadData); /* cupti_activity.h: the client frees it */
+    pk_gpu_overhead_free(record);
     if (!r->start || r->end < r->start || r->start < from_ns || r->start > to_ns)
         return;
     sum->n++;
