@@ -222,6 +222,24 @@ void pk_out_only(struct pk_out *o, const char *const *tables, size_t n)
     o->n_only = n;
 }
 
+bool pk_out_wants(struct pk_out *o, const char *table)
+{
+    bool wanted = !o->n_only || chose_all(o);
+    for (size_t i = 0; i < o->n_only && !wanted; i++)
+        wanted = strncmp(o->only[i], table, strlen(table)) ==
+                 0; /* of several of one name, each has more of its title */
+    if (wanted)
+        return true;
+    locale_t user = uselocale(o->locale);
+    put_preface(o);
+    end_table(o);
+    o->in_table = o->omitted = true;
+    o->given_name = o->name = "";
+    o->rows = 0;
+    uselocale(user);
+    return false;
+}
+
 bool pk_out_answer_first(const struct pk_out *o)
 {
     return pk_out_brief(o) && !o->n_only;

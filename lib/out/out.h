@@ -195,6 +195,8 @@ struct pk_column *pk_column_of(struct pk_column *cols, size_t n, const char *key
 /* From now on only these tables are printed, by the names that pk_out_names has; the names are borrowed. The one name "all" is every table
  * also where a screen gets the answer first, none is what the format has without a choice. Notes before the first table are printed, too. */
 void pk_out_only(struct pk_out *o, const char *const *tables, size_t n);
+/* Whether a table whose name begins so may be among them. If not, it need not be computed: it counts as begun, and notes that follow are its. */
+bool pk_out_wants(struct pk_out *o, const char *table);
 /* Whether the answer is printed first and other tables are only listed: on a screen without `details`, where no table was chosen. */
 bool pk_out_answer_first(const struct pk_out *o);
 /* From here on at most n rows are printed, of all tables together; 0 ends that, with a note that counts the other rows and names the command

@@ -4,12 +4,13 @@
 #include "base/text/words.h"
 #include "out/out.h"
 
-/* The names of all tables, of which none is printed. */
-static enum pk_code names_of(const struct pk_printed *p, struct pk_arena *a, struct pk_texts *names,
-                             struct pk_err *err)
+/* The names of all tables, or of those that were chosen, of which none is printed. */
+static enum pk_code names_of(const struct pk_printed *p, const struct pk_texts *chosen, struct pk_arena *a,
+                             struct pk_texts *names, struct pk_err *err)
 {
     const struct pk_out_options programs = {.format = PK_FMT_CSV, .list = true};
     struct pk_out *none = pk_out_open(NULL, &programs);
+    pk_out_only(none, chosen ? chosen->v : NULL, chosen ? chosen->n : 0);
     const enum pk_code rc = p->print(p->user, none, err);
     size_t n;
     const char *const *all = pk_out_names(none, &n);
@@ -39,12 +40,24 @@ static enum pk_code check(const struct pk_printed *p, const struct pk_texts *tab
     return pk_fix(err, "choose one: --tables %s; or write a file of each: -o DIR/", names->v[0]);
 }
 
+/* Only what was chosen is computed, unless a name of it is unknown: an error names all that there are. */
+static enum pk_code check_names(const struct pk_printed *p, const struct pk_texts *tables, bool one,
+                                struct pk_arena *a, struct pk_err *err)
+{
+    struct pk_texts some = {0}, all = {0};
+    struct pk_err unknown;
+    if (tables->n && names_of(p, tables, a, &some, err))
+        return err->code;
+    if (tables->n && !check(p, tables, one, &some, a, &unknown))
+        return PK_OK;
+    return names_of(p, NULL, a, &all, err) ? err->code : check(p, tables, one, &all, a, err);
+}
+
 enum pk_code pk_print_tables(const struct pk_printed *p, const struct pk_texts *tables, struct pk_out *out,
                              struct pk_arena *a, struct pk_err *err)
 {
-    struct pk_texts names = {0};
     const bool one = pk_out_is_one_table(out);
-    if ((tables->n || one) && (names_of(p, a, &names, err) || check(p, tables, one, &names, a, err)))
+    if ((tables->n || one) && check_names(p, tables, one, a, err))
         return err->code;
     pk_out_only(out, tables->v, tables->n);
     return p->print(p->user, out, err);

@@ -37,7 +37,8 @@ static enum pk_code print_findings(struct pk_print *p, const struct pk_section *
     if (pk_out_answer_first(p->out))
         pk_out_most(p->out, PK_FINDINGS_MOST);
     for (size_t i = 0; i < n; i++)
-        if (v[i].kind == PK_SECTION_FINDING && print_finding(p, &v[i], &found, err))
+        if (v[i].kind == PK_SECTION_FINDING && pk_out_wants(p->out, "findings") &&
+            print_finding(p, &v[i], &found, err))
             return err->code;
     pk_out_most(p->out, 0);
     return PK_OK;
@@ -100,6 +101,8 @@ enum pk_code pk_table_print(struct pk_store *s, const char *text, const char *ta
     struct pk_section *v;
     size_t n, i = 0;
     s->doing = "print a table";
+    if (!pk_out_wants(out, table))
+        return PK_OK;
     if (!text && !pk_db_text(PK_SECTION_TABLE, table, &text))
         return pk_fail(err, PK_E_INTERNAL, "there is no table '%s'", table);
     if (pk_sections(text, &a, &v, &n, err))
@@ -119,5 +122,10 @@ enum pk_code pk_tables_print(struct pk_store *s, const char *text, const struct 
     struct pk_section *v;
     size_t n;
     s->doing = "print a table";
-    return pk_sections(text, &a, &v, &n, err) ? err->code : print_tables(&p, text, v, n, NULL, err);
+    if (pk_sections(text, &a, &v, &n, err))
+        return err->code;
+    bool wanted = pk_out_wants(out, "findings");
+    for (size_t i = 0; i < n && !wanted; i++)
+        wanted = v[i].kind == PK_SECTION_TABLE && pk_out_wants(out, v[i].name);
+    return wanted ? print_tables(&p, text, v, n, NULL, err) : PK_OK;
 }

@@ -123,5 +123,7 @@ static enum pk_code print_each(struct pk_print *p, struct pk_err *err)
 enum pk_code pk_print_section(struct pk_print *p, const struct pk_section *t, struct pk_err *err)
 {
     p->t = t;
-    return t->kind == PK_SECTION_TABLE && print_each(p, err) ? pk_within(err, "table %s", t->name) : PK_OK;
+    return t->kind == PK_SECTION_TABLE && pk_out_wants(p->out, t->name) && print_each(p, err)
+               ? pk_within(err, "table %s", t->name)
+               : PK_OK;
 }
