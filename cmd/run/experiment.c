@@ -79,14 +79,14 @@ enum pk_code pk_run_measure(struct pk_run *r, struct pk_err *err)
 /* Only perfkit's own processes can do it. */
 static enum pk_code refuse_of_program(const struct pk_run *r, struct pk_err *err)
 {
-    if (!r->probe || !r->probe->own || !(r->o->once || r->o->cold))
+    if (!r->probe || !r->probe->own || !(r->o->once || r->o->profile || r->o->cold))
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "--%s and %s do not go together", r->o->once ? "once" : "cold",
+    pk_fail(err, PK_E_USAGE, "--%s and %s do not go together", r->o->cold ? "cold" : pk_run_profile_option(r),
             pk_probe_call(r->probe));
     pk_why(err, "%s",
-           r->o->once ? "one iteration runs in this process, and the program is a process of its own"
-                      : "only perfkit's own variants can be measured with cold caches");
-    return pk_fix(err, "%s", r->o->once ? "start the program itself under the profiler" : "omit --cold");
+           r->o->cold ? "only perfkit's own variants can be measured with cold caches"
+                      : "iterations run in this process, and the program is a process of its own");
+    return pk_fix(err, "%s", r->o->cold ? "omit --cold" : "start the program itself under the profiler");
 }
 
 /* What is wrong with the options alone is reported before anything is opened or measured. */

@@ -98,6 +98,11 @@ static enum pk_code judge(const struct pk_run *r, size_t ok, size_t failed, size
     return pk_fix(err, "choose smaller sizes with -a");
 }
 
+const char *pk_run_profile_option(const struct pk_run *r)
+{
+    return r->o->once ? "once" : "profile";
+}
+
 /* Cases of ranks that are processes have none here; this is reported for all at once, not case by case. */
 static enum pk_code refuse_ranks(const struct pk_run *r, struct pk_err *err)
 {
@@ -105,7 +110,7 @@ static enum pk_code refuse_ranks(const struct pk_run *r, struct pk_err *err)
         const struct pk_planned *p = &r->plan.v[i];
         if (p->skip || !p->ranks)
             continue;
-        pk_fail(err, PK_E_USAGE, "--%s does not start the %u ranks of %s %s", r->o->once ? "once" : "profile",
+        pk_fail(err, PK_E_USAGE, "--%s does not start the %u ranks of %s %s", pk_run_profile_option(r),
                 p->ranks, p->variant, pk_point_text(&p->c.at, NULL, r->arena));
         pk_why(err, "it runs in this process only, and ranks are separate processes");
         return pk_fix(err, "omit it, or use --transport link, whose ranks are virtual");
@@ -117,7 +122,7 @@ enum pk_code pk_run_profile(struct pk_run *r, struct pk_err *err)
 {
     struct pk_device dev;
     if (r->o->peers.n) {
-        pk_fail(err, PK_E_USAGE, "--%s does not run the peer '%s'", r->o->once ? "once" : "profile",
+        pk_fail(err, PK_E_USAGE, "--%s does not run the peer '%s'", pk_run_profile_option(r),
                 r->o->peers.v[0]);
         pk_why(err, "it runs in this process only, and a peer is a separate program");
         return pk_fix(err, "omit one of them");
@@ -126,7 +131,7 @@ enum pk_code pk_run_profile(struct pk_run *r, struct pk_err *err)
         pk_device_open(&dev, r->device, &r->device_options, err))
         return err->code;
     pk_out_again(pk_run_app(r)->out, NULL); /* the same command would run it */
-    pk_run_case_table(r, r->o->once ? "once" : "profile", PK_COLUMNS(columns));
+    pk_run_case_table(r, pk_run_profile_option(r), PK_COLUMNS(columns));
     size_t ok = 0, failed = 0, oom = 0;
     for (size_t i = 0; i < r->plan.n && !pk_stop_flag; i++) {
         enum pk_status status = measure(r, &dev, &r->plan.v[i]);

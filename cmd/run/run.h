@@ -24,7 +24,8 @@ const char *pk_run_device_note(const struct pk_run *r);
  * where they agree in all. */
 void pk_run_case_table(const struct pk_run *r, const char *name, const struct pk_column *cols, size_t n);
 
-/* profile.c: --profile and --once. */
+/* profile.c: --profile and --once; which of them was given. */
+const char *pk_run_profile_option(const struct pk_run *r);
 enum pk_code pk_run_profile(struct pk_run *r, struct pk_err *err) PK_MUST_CHECK;
 
 /* options.c: tables for the options of commands that measure cases; into struct pk_run_options. */

@@ -219,6 +219,7 @@ def test_its_own_sql_is_printed_under_limits(perfkit):
 
 def test_what_is_for_perfkits_own_processes(perfkit):
     perfkit("run", OWN, "--once").refused(2, "--once", "a process of its own")
+    perfkit("run", OWN, "--profile", "3").refused(2, "--profile", "a process of its own")
     perfkit("run", OWN, "--cold").refused(2, "--cold")
     r = perfkit("run", OWN, "-a", "n=100", "-v", "loop", *ONCE, "--counters", "sw", "--tables", "results,findings")
     assert r.status == 0 and "own-sum is not counted: it is measured by its program" in r.stderr and "x loop" not in r.stdout, r
