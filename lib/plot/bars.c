@@ -2,6 +2,7 @@
 #include "plot/parts.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MOST = PK_DRAWING_MOST, GAP = PK_DRAWING_GAP };
 
@@ -17,10 +18,20 @@ struct columns {
     unsigned x, series, bar, value;
 };
 
+/* Of bars that have the colour of their x, the name stands once. */
+static bool is_named_by_x(const struct pk_drawing *d)
+{
+    size_t i = 0;
+    while (i < d->c->rows.n &&
+           strcmp(pk_drawing_text(d, i, PK_CHANNEL_X), pk_drawing_text(d, i, PK_CHANNEL_COLOR)) == 0)
+        i++;
+    return i == d->c->rows.n;
+}
+
 static struct columns columns_of(const struct pk_drawing *d, bool stack)
 {
     struct columns k = {.x = pk_drawing_label_width(d, PK_CHANNEL_X),
-                        .series = stack ? 0 : pk_drawing_label_width(d, PK_CHANNEL_COLOR),
+                        .series = stack || is_named_by_x(d) ? 0 : pk_drawing_label_width(d, PK_CHANNEL_COLOR),
                         .value = pk_drawing_value_width(d, PK_CHANNEL_Y)};
     const unsigned others = k.x + k.series + k.value + 3 * GAP;
     k.bar = d->screen.width > others + 10 ? d->screen.width - others : 10;
@@ -53,7 +64,8 @@ static void draw_bar(struct pk_drawing *d, const struct columns *k, size_t row, 
     const unsigned left = k->x + k->series + (k->series ? 2 : 1) * GAP;
     if (r->first == row)
         pk_canvas_text(&canvas, 0, 0, pk_drawing_text(d, row, PK_CHANNEL_X), 0);
-    pk_canvas_text(&canvas, (int)(k->x + GAP), 0, pk_drawing_text(d, row, PK_CHANNEL_COLOR), 0);
+    if (k->series)
+        pk_canvas_text(&canvas, (int)(k->x + GAP), 0, pk_drawing_text(d, row, PK_CHANNEL_COLOR), 0);
     const int end = r->y > 0 ? end_of(d, k, left, r->y, most) : (int)left;
     fill(d, &canvas, (int)left, end, 0, r->series);
     pk_canvas_text(&canvas, end + 1, 0, pk_drawing_value(d, row, PK_CHANNEL_Y), 0);

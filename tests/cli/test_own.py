@@ -42,7 +42,7 @@ def test_a_run_is_printed_again_without_its_program(perfkit):
     again = perfkit("show", "--format", "json")
     assert again.json()["tables"] == r.json()["tables"]
     screen = perfkit("show", "--plot")
-    assert "sum over n" in screen.stdout and "x loop" in screen.stdout, screen
+    assert "sum over n" in screen.stdout and "x loop" in screen.stdout and "sum (us)" in screen.stdout, screen
     page = perfkit("report", "-o", "page.html")
     assert page.status == 0 and "sum over n" in (perfkit.cwd / "page.html").read_text(), page
 
@@ -203,6 +203,14 @@ def test_what_is_no_program(perfkit):
     (perfkit.cwd / "bench").write_text("int main;")
     perfkit("run", "bench").refused(2, "there is no experiment 'bench'", "./bench")
     perfkit("run", "./bench").refused(2, "'./bench' cannot be executed", "chmod +x")
+
+
+def test_its_charts_name_what_they_show(perfkit):
+    axes = [dict(AXIS, default=[100, 200]), {"name": "k", "type": "choice", "choices": ["(a)", "[b]"], "default": ["(a)", "[b]"]}]
+    drawn = perfkit("run", OWN, *ONCE, "-v", "loop", "--plot", env=described(axes=axes, presets=[]))
+    assert drawn.status == 0 and "k (a), sum (us)" in drawn.stdout and "k [b], sum (us)" in drawn.stdout, drawn
+    bars = perfkit("run", OWN, *ONCE, "-a", "n=100", "-a", "k=(a)", "--plot", env=described(axes=axes, presets=[])).stdout
+    assert bars.count("loop  \u2588") == 1 and "loop  loop" not in bars, bars
 
 
 def test_its_own_sql_is_printed_under_limits(perfkit):

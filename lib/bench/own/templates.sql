@@ -90,9 +90,9 @@ ORDER BY ordinal;
 -- color: variant
 -- facet: others
 -- column: {axis} | {heading}
--- column: {metric} | {base} (ms) | ms | 3
--- column: low_ns | From (ms) | ms | 3
--- column: high_ns | To (ms) | ms | 3
+-- column: {metric} | {base} ({unit}) | us ms s | 3
+-- column: low_ns | From ({unit}) | us ms s | 3
+-- column: high_ns | To ({unit}) | us ms s | 3
 -- column: variant | Variant | text
 -- column: others | Other axes | text
 -- note: SELECT printf('Drawn are 6 of the %d combinations of the other axes.', count(DISTINCT json_remove(axes, '$.{axis}')))
@@ -105,7 +105,7 @@ WITH p AS (SELECT o.*, axes ->> '$.{axis}' AS x, json_remove(axes, '$.{axis}') A
      shape AS (SELECT count(*) AS n, coalesce(min(x) > 0 AND min(step) >= 1.5, 0) AS by_factors FROM r),
      drawn AS (SELECT rest, differing(other, group_concat(other, char(10)) OVER ()) AS others
                FROM (SELECT rest, other FROM p GROUP BY rest ORDER BY min(ordinal) LIMIT 6))
-SELECT x AS "{axis}", median AS {metric}, ci_low AS low_ns, ci_high AS high_ns, variant, trim(others, ' ()') AS others
+SELECT x AS "{axis}", median AS {metric}, ci_low AS low_ns, ci_high AS high_ns, variant, substr(others, 3, length(others) - 3) AS others
 FROM p JOIN drawn USING (rest), shape WHERE n > 1 AND by_factors = {factors} ORDER BY ordinal;
 
 -- Over an axis of words where no axis of numbers was swept; {flat} is that condition.
@@ -120,9 +120,9 @@ FROM p JOIN drawn USING (rest), shape WHERE n > 1 AND by_factors = {factors} ORD
 -- color: variant
 -- facet: others
 -- column: {axis} | {axis} | text
--- column: {metric} | {base} (ms) | ms | 3
--- column: low_ns | From (ms) | ms | 3
--- column: high_ns | To (ms) | ms | 3
+-- column: {metric} | {base} ({unit}) | us ms s | 3
+-- column: low_ns | From ({unit}) | us ms s | 3
+-- column: high_ns | To ({unit}) | us ms s | 3
 -- column: variant | Variant | text
 -- column: others | Other axes | text
 WITH p AS (SELECT o.*, json_remove(axes, '$.{axis}') AS rest,
@@ -131,7 +131,7 @@ WITH p AS (SELECT o.*, json_remove(axes, '$.{axis}') AS rest,
            FROM own_case o WHERE run_id = :run AND median IS NOT NULL AND {value} IS NOT NULL{flat}),
      drawn AS (SELECT rest, differing(other, group_concat(other, char(10)) OVER ()) AS others
                FROM (SELECT rest, other FROM p GROUP BY rest ORDER BY min(ordinal) LIMIT 6))
-SELECT {value} AS "{axis}", median AS {metric}, ci_low AS low_ns, ci_high AS high_ns, variant, trim(others, ' ()') AS others
+SELECT {value} AS "{axis}", median AS {metric}, ci_low AS low_ns, ci_high AS high_ns, variant, substr(others, 3, length(others) - 3) AS others
 FROM p JOIN drawn USING (rest) ORDER BY ordinal;
 
 -- piece: dtype_rate
