@@ -184,6 +184,8 @@ def test_contrast(page):
         series = re.search(r"category: \[([^\]]*)\]", page.scripts()[-1]).group(1)
         for color in re.findall(r"#\w{6}", series):
             assert contrast(color, colors["ground"]) >= 3, (color, block)
+    heat = re.findall(r"#\w{6}", " ".join(re.findall(r'"range": \[([^\]]*)\]', json.dumps(page.block("perfkit-charts")))))
+    assert len(heat) >= 2 and all(contrast("#111111", color) >= 4.5 for color in heat), heat  # of the texts of a heat map, which are black
 
 
 def test_hostile_texts_are_data(perfkit):
