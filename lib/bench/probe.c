@@ -8,7 +8,6 @@
 #include "wire/slice.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 extern const struct pk_embedded pk_probe_tables[]; /* generated: probes/meson.build */
 
@@ -31,14 +30,11 @@ enum pk_code pk_probe_named(const char *name, const struct pk_probe **p, struct 
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_texts names = {0};
-    struct stat file;
     if ((*p = pk_probe_find(name)))
         return PK_OK;
     pk_probe_names(&names, &a);
     pk_fail(err, PK_E_USAGE, "there is no experiment '%.100s'", name);
     pk_why(err, "experiments are listed by `perfkit list experiments`");
-    if (stat(name, &file) == 0 && S_ISREG(file.st_mode))
-        return pk_fix(err, "the program of this name in this folder is ./%.100s", name);
     return pk_fix(err, "%s", pk_suggest_text(&a, name, names.v, names.n));
 }
 

@@ -142,7 +142,6 @@ AXIS = {"name": "n", "type": "int", "default": 1}
     (dict(sql="SELECT 1;\n-- column: a\n"), ("sql: tables: line 2 is misplaced",)),
     (dict(sql="-- statement: t\nSELECT 1;"), ("the SQL is refused",)),
     (dict(sql="SELECT 1;"), ("sql", "no section")),
-    (dict(metrics=[{"name": "n", "unit": "1"}]), ("metrics[0]", "n is the name of an axis")),
     (dict(sql="-- table: t\n-- column: a | A | furlongs\nSELECT 1 AS a;"), ("table t", "furlongs")),
     (dict(sql="-- finding: t\nSELECT 1 AS a;"), ("finding t", "sentence")),
 ])
@@ -200,7 +199,7 @@ def test_what_is_no_program(perfkit):
     perfkit("run", "bench").refused(2, "there is no experiment 'bench'", "./bench")
     perfkit("run", "./nowhere").refused(2, "'./nowhere' cannot be executed", "No such file")
     perfkit("run", "nowhere.py").refused(2, "'nowhere.py' cannot be read")
-    (perfkit.cwd / "bench").write_text("int main;")
+    os.chmod(perfkit.cwd / "bench", 0o644)
     perfkit("run", "bench").refused(2, "there is no experiment 'bench'", "./bench")
     perfkit("run", "./bench").refused(2, "'./bench' cannot be executed", "chmod +x")
 

@@ -166,11 +166,8 @@ static enum pk_code read_metrics(struct reading *r, const json_t *j)
     for (size_t i = 0; i < n; i++) {
         struct pk_metric m = {0};
         const char *where = pk_printf(r->a, "metrics[%zu]", i);
-        if (read_metric(r, json_array_get(list, i), where, &m))
-            return r->err->code;
-        if (pk_axis_index(r->own->probe.axes, m.name) >= 0)
-            return pk_descriptor_refuse(r, where, "%s is the name of an axis, too", m.name);
-        if (add_metric(r, &m, where, regions, &n_regions, metrics, &n_metrics))
+        if (read_metric(r, json_array_get(list, i), where, &m) ||
+            add_metric(r, &m, where, regions, &n_regions, metrics, &n_metrics))
             return r->err->code;
     }
     r->own->headline = n_regions   ? pk_printf(r->a, "%s_ns", regions[0].name)
