@@ -356,7 +356,7 @@ const struct pk_cmd pk_cmd_run = {
                 "perfkit run attention-scaling --seq-len 256:16384:*2 --variant flash\n"
                 "perfkit run attention-scaling --preset seed --budget 10m --label before\n"
                 "perfkit run attention-scaling --dry-run\n"
-                "perfkit run ./bench.py                          a program that describes itself\n"
+                "perfkit run ./bench.py            a program that describes itself\n"
                 "perfkit run --suite perf.ini --label nightly\n",
     .options = options,
     .options_bytes = sizeof(struct pk_run_options),
