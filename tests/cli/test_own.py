@@ -142,6 +142,7 @@ AXIS = {"name": "n", "type": "int", "default": 1}
     (dict(sql="SELECT 1;\n-- column: a\n"), ("sql: tables: line 2 is misplaced",)),
     (dict(sql="-- statement: t\nSELECT 1;"), ("the SQL is refused",)),
     (dict(sql="SELECT 1;"), ("sql", "no section")),
+    (dict(axes=[dict(AXIS, name="time_ns")], metrics=[], presets=[], sql=None), ("axis time_ns", "the metric")),
     (dict(sql="-- table: t\n-- column: a | A | furlongs\nSELECT 1 AS a;"), ("table t", "furlongs")),
     (dict(sql="-- finding: t\nSELECT 1 AS a;"), ("finding t", "sentence")),
 ])

@@ -161,6 +161,9 @@ static enum pk_code read_metrics(struct reading *r, const json_t *j)
     struct pk_metric *metrics = pk_new_n(r->a, struct pk_metric, n + 1);
     r->own->probe.regions = regions;
     r->own->probe.metrics = metrics;
+    if (!n && pk_axis_index(r->own->probe.axes, "time_ns") >= 0)
+        return pk_descriptor_refuse(r, "axis time_ns",
+                                    "the name stands for the metric of an experiment that describes none");
     if (!n)
         regions[n_regions++] = (struct pk_region){.name = "time", .summary = "time of one repetition"};
     for (size_t i = 0; i < n; i++) {
