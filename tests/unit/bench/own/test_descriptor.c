@@ -119,7 +119,7 @@ static void what_is_wrong_is_named(void **state)
         {AXES("{\"name\":\"n\",\"applies\":{\"axis\":\"n\",\"values\":[1]}}"), "stands before"},
         {WITH("\"metrics\":[{\"name\":\"a_ns\"},{\"name\":\"a_ns\"}]"), "there twice"},
         {WITH("\"metrics\":[{\"name\":\"speedup\"}]"), "something else in tables"},
-        {WITH("\"axes\":[{\"name\":\"n\"}],\"metrics\":[{\"name\":\"n\"}]"), "is the name of an axis"},
+        {WITH("\"axes\":[{\"name\":\"n\"}],\"metrics\":[{\"name\":\"n\"}]"), "something else in tables"},
         {WITH("\"metrics\":[{\"name\":\"a_ns\",\"direction\":\"higher\"}]"), "lower is better"},
         {WITH("\"metrics\":[{\"name\":\"peak_bytes\",\"unit\":\"GB\"}]"), "in bytes"},
         {WITH("\"presets\":[{\"name\":\"p\",\"variants\":[\"c\"]}]"), "presets[0]"},
