@@ -104,10 +104,12 @@ static bool has(const struct pk_chart *c, enum pk_channel channel)
 /* Whether a row has a value in a channel. */
 static bool has_values(const struct pk_chart *c, enum pk_channel channel)
 {
-    size_t row = 0;
-    while (row < c->rows.n && pk_chart_cell(c, row, channel)->type == PK_CELL_NULL)
-        row++;
-    return row < c->rows.n;
+    for (size_t row = 0; row < c->rows.n; row++) {
+        const struct pk_cell *cell = pk_chart_cell(c, row, channel);
+        if (cell->type != PK_CELL_NULL && !(cell->type == PK_CELL_REAL && isnan(cell->f)))
+            return true;
+    }
+    return false;
 }
 
 struct extent {

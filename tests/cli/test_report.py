@@ -246,6 +246,9 @@ def test_many_runs(perfkit):
         [run, "", "forward_ns", "2", "2.000" if run == "6" else "1.000"] for run in "62345"]
     history = page.block("perfkit-charts")[0]["data"]["values"]
     assert [row["x"] for row in history if row["c"] == "plain n=0"] == list("123456")
+    for spec in page.block("perfkit-charts"):  # a layer without values is a warning of Vega's
+        fitted = any(row.get("fit") is not None for row in spec["data"]["values"])
+        assert ("isValid(datum.fit)" in json.dumps(spec)) == fitted, spec
 
 
 @not_sanitized
