@@ -588,6 +588,7 @@ typedef struct perfkit_rule {
     int64_t min_samples, max_samples, min_time_ns, max_time_ns, warmup;
     double max_noise;
     int once;
+    FILE *counted; /* perfkit counts samples from outside, and is told by this; NULL = it does not */
 } perfkit_rule;
 
 typedef struct perfkit_series {
@@ -597,7 +598,7 @@ typedef struct perfkit_series {
     const char *reason;
 } perfkit_series;
 
-static const int64_t perfkit_batch_ns = 20000, perfkit_warmup_ns = 10000000;
+static const int64_t perfkit_batch_ns = 20000, perfkit_warmup_ns = 10000000, perfkit_counted_ns = 10000000;
 
 PERFKIT_FN int64_t perfkit_now(void)
 {
@@ -658,6 +659,7 @@ PERFKIT_FN perfkit_rule perfkit_rule_of(const char *stop)
     r.warmup = (int64_t)perfkit_number_or(stop, "warmup", -1, -1, 1e6);
     r.max_noise = perfkit_number_or(stop, "max_noise", 0.005, 0, 1);
     r.once = perfkit_true(perfkit_member(stop, "once"));
+    r.counted = NULL;
     return r;
 }
 
@@ -726,6 +728,31 @@ PERFKIT_FN void perfkit_samples(perfkit_case *c, perfkit_fn run, const perfkit_r
     }
 }
 
+/* Asks perfkit to begin or end counting, and waits until it has. */
+PERFKIT_FN void perfkit_go(FILE *f, const char *state, int64_t reps)
+{
+    int ch = 0;
+    fprintf(f, "{\"type\":\"count\",\"state\":\"%s\",\"reps\":%lld}\n", state, (long long)reps);
+    fflush(f);
+    while (ch != '\n' && (ch = getchar()) != EOF)
+        ;
+}
+
+/* Samples that perfkit counts: long ones where calls can be repeated, so that waiting for it is no part of them. */
+PERFKIT_FN void perfkit_count(perfkit_case *c, perfkit_fn run, const perfkit_rule *r, const perfkit_series *s)
+{
+    const int64_t ns = s->ns[s->n - 1] / s->reps, most = perfkit_counted_ns / (ns > 0 ? ns : 1),
+                  reps = c->e->reset || most < 1 ? 1 : most;
+    for (int64_t n = 0; n < r->min_samples && strcmp(c->status, "ok") == 0; n++) {
+        if (c->e->reset)
+            c->e->reset(c);
+        perfkit_go(r->counted, "begin", reps);
+        for (int64_t i = 0; i < reps; i++)
+            run(c);
+        perfkit_go(r->counted, "end", reps);
+    }
+}
+
 /* The first call, the check, and samples. */
 PERFKIT_FN void perfkit_measure(perfkit_case *c, perfkit_fn run, int check, const perfkit_rule *r,
                                 perfkit_series *s)
@@ -744,6 +771,8 @@ PERFKIT_FN void perfkit_measure(perfkit_case *c, perfkit_fn run, int check, cons
     if (strcmp(c->status, "ok") == 0 && !r->once) {
         perfkit_repeat(c, run, s);
         perfkit_samples(c, run, r, s);
+        if (r->counted && strcmp(c->device, "cpu") == 0)
+            perfkit_count(c, run, r, s);
     }
     if (c->e->teardown)
         c->e->teardown(c);
@@ -928,9 +957,10 @@ PERFKIT_FN void perfkit_answer_measure(FILE *f, const perfkit_experiment *e, con
 {
     const int variant = perfkit_case_of(e, request, c),
               check = perfkit_true(perfkit_member(request, "check"));
-    const perfkit_rule rule = perfkit_rule_of(perfkit_member(request, "stop"));
+    perfkit_rule rule = perfkit_rule_of(perfkit_member(request, "stop"));
     perfkit_series s;
     memset(&s, 0, sizeof s);
+    rule.counted = perfkit_member(request, "counters") ? f : NULL;
     perfkit_bind(perfkit_member(request, "device_options"));
     if (strcmp(c->status, "ok") == 0)
         perfkit_measure(c, e->variants[variant].run, check, &rule, &s);

@@ -33,6 +33,7 @@ __version__ = "0.1.0"
 LONGEST_REQUEST = 8 << 20
 BATCH_NS = 20_000  # a call that takes less is repeated: the clock would be a part of its time
 WARMUP_NS = 10**7
+COUNTED_NS = 10**7  # a sample that perfkit counts from outside: waiting for it is no part of the counts
 TRACED_NS = 2 * 10**9  # a longer call is not repeated under tracemalloc, which makes it several times slower
 FRAMEWORKS = ("numpy", "torch", "cupy", "jax")
 
@@ -93,6 +94,11 @@ class Wire:
         """A metric of bytes and its value."""
         self.metric(name, "bytes", **{"class": "memory", "combine": "max", "source": "allocator"})
         self.samples(name, "steady", 0, [value])
+
+    def count(self, state, reps=1):
+        """Asks perfkit to `begin` or `end` counting this process, and waits until it has."""
+        self.say("count", state=state, reps=reps)
+        sys.stdin.readline(LONGEST_REQUEST)
 
     def checked(self, request, what):
         """Whether results are compared, from the request."""
@@ -631,6 +637,8 @@ class Experiment:
         if check:
             run.check = lambda got, want=subject.reference(case): compare(got, want, self.tolerance)
         cut, rows, reason = timed(stop, run)
+        if request.get("counters") and not gpu:
+            run.count(wire, stop.get("min_samples", 5), rows[-1][0] / run.reps)
         wire.times("time_ns", [row[0] for row in rows], cut, reps=run.reps)
         if gpu:
             wire.times("time_host_ns", run.host, cut)
@@ -662,6 +670,16 @@ class Runs:
         if self.reset:
             self.reset()
         return (self.on_clock(self.call),) if self.clock else (self.on_host(self.reps),)
+
+    def count(self, wire, samples, call_ns):
+        """Samples that perfkit counts: long ones where calls can be repeated."""
+        reps = 1 if self.reset else int(max(1, COUNTED_NS // max(1, call_ns)))
+        for _ in range(samples):
+            if self.reset:
+                self.reset()
+            wire.count("begin")
+            self.on_host(reps)
+            wire.count("end", reps)
 
     def on_host(self, reps):
         call, again = self.call, itertools.repeat(None, reps)

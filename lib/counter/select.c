@@ -18,7 +18,7 @@ struct selection {
     const struct pk_counter_env *env;
     struct pk_arena *arena;
     struct pk_counters *out;
-    bool command; /* counted is one that perfkit starts */
+    bool other; /* counted is a process that is not ours */
     const struct pk_group *groups;
     size_t n_groups;
     struct bundle loose;
@@ -103,7 +103,7 @@ static bool countable(struct selection *s, const struct bundle *b, size_t i)
     size_t n;
     if (!src)
         missing.why = "this build of perfkit has no source for it";
-    else if (s->command && !src->open_command)
+    else if (s->other && !src->open_other)
         missing.why = src->ours;
     else if (!src->plan(src, s->env, &b->names[i], 1, s->arena, &plans, &n, &err))
         return true;
@@ -213,7 +213,7 @@ static enum pk_code plan_bundle(struct selection *s, const struct bundle *wanted
             add_name(s, &b, wanted->names[i], wanted->sources[i]);
         else if (i < wanted->required)
             return PK_OK;
-    if (s->command)
+    if (s->other)
         add_twins(s, &b);
     const char **names = pk_new_n(s->arena, const char *, b.n);
     for (const struct pk_source *const *src = pk_sources; *src; src++) { /* its events, all at once */
@@ -264,10 +264,10 @@ static enum pk_code take_name(struct selection *s, const char *name, struct pk_e
     "task_clock_ns,page_faults,context_switches,cpu_migrations,cycles,instructions,branches,branch_misses,"  \
     "llc_misses"
 
-enum pk_code pk_counters_select(const struct pk_counter_env *env, const char *text, bool command,
+enum pk_code pk_counters_select(const struct pk_counter_env *env, const char *text, bool other,
                                 struct pk_arena *a, struct pk_counters *out, struct pk_err *err)
 {
-    struct selection s = {.env = env, .arena = a, .out = out, .command = command};
+    struct selection s = {.env = env, .arena = a, .out = out, .other = other};
     const char **seen = NULL, *rest = text ? text : USUAL;
     size_t n = 0, cap = 0;
     *out = (struct pk_counters){0};

@@ -43,12 +43,12 @@ struct pk_counters {
 /* The counters of `text` that are available here. PK_E_USAGE for an unknown name (with the nearest one), a name that is given twice, and
  * an empty text. In the arena.
  *
- * command: for a command that perfkit starts: only sources with open_command can count it; events of others are missing. On CPUs with
+ * other: for a process that is not ours: only sources with open_other can count it; events of others are missing. On CPUs with
  * two kinds of cores, both kinds are counted.
  *
  * text NULL = task clock, faults, switches, migrations, cycles, instructions, branches, and misses of branches and of the last cache,
  * with the metrics of all groups that follow from them. */
-enum pk_code pk_counters_select(const struct pk_counter_env *env, const char *text, bool command,
+enum pk_code pk_counters_select(const struct pk_counter_env *env, const char *text, bool other,
                                 struct pk_arena *a, struct pk_counters *out,
                                 struct pk_err *err) PK_MUST_CHECK;
 

@@ -91,6 +91,13 @@ struct pk_reading {
     uint64_t enabled_ns, running_ns; /* 0, 0 = always counted; running < enabled: `integer` is scaled */
 };
 
+/* A process that is not ours, with the threads and children that it starts later. */
+struct pk_other_process {
+    pid_t pid;
+    bool
+        runs; /* counted from now on, with the threads that it has; false: from its next exec on, complete when it has ended */
+};
+
 enum pk_source_caps {
     PK_SOURCE_REGIONS = 1,    /* can be read at the begin and end of a region */
     PK_SOURCE_PROCESS = 2,    /* counts this process and what it starts */
@@ -132,10 +139,11 @@ struct pk_source {
                          const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err);
     enum pk_code (*open)(const struct pk_counter_env *env, const struct pk_source_plan *p,
                          struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err);
-    /* Instead of open, for another process `pid` that will call exec, and its children; counts are complete when it has ended. The other
-     * hooks are the same, but mark is not called. NULL: only this process can be counted, for the reason `ours`. */
-    enum pk_code (*open_command)(const struct pk_counter_env *env, const struct pk_source_plan *p, pid_t pid,
-                                 struct pk_arena *a, void **handle, struct pk_err *err);
+    /* Instead of open, for another process. The other hooks are the same, but mark is not called. NULL: only this process can be counted,
+     * for the reason `ours`. */
+    enum pk_code (*open_other)(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                               struct pk_other_process other, struct pk_arena *a, void **handle,
+                               struct pk_err *err);
     const char *ours;
     /* Before and after an iteration of the work. stop: *again true = the work has to be repeated (PK_SOURCE_REPLAYS). */
     enum pk_code (*start)(void *handle, struct pk_err *err);

@@ -80,7 +80,8 @@ static double reader_ns(const struct kind *k, size_t of)
     int error = 0;
     for (; !error && n < EVENTS / of; n++) {
         g[n] = (struct pk_perf_group){.codes = &k->codes[n * of], .n = of, .user_only = true};
-        error = pk_perf_reader_open(&pk_counter_host, &g[n], 0, &a, &readers[n], &which);
+        error = pk_perf_reader_open(&pk_counter_host, &g[n], (struct pk_other_process){0}, &a, &readers[n],
+                                    &which);
     }
     n -= error != 0;
     const double ns = error ? NAN : cost_ns(readers, n);

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """An experiment of its own, by the protocol alone. OWN_* change what it says: see test_own.py."""
 import json
+import mmap
 import os
 import sys
 import time
 
 wire = os.fdopen(int(os.environ["PERFKIT_WIRE_FD"]), "w")
 TICK_NS = int(os.environ.get("OWN_TICK_NS", 1000))
+COUNT = json.loads(os.environ.get("OWN_COUNT", "{}"))  # in a counter pass: messages `count`, and fresh pages that are touched after each
 EXPERIMENT = {
     "type": "experiment", "name": "own-sum", "summary": "how long does it take to add n numbers?", "plan": True,
     "axes": [{"name": "n", "type": "int", "unit": "numbers", "min": 1, "max": 1 << 30, "default": [100, 200, 400]},
@@ -23,8 +25,19 @@ def say(**message):
     wire.flush()
 
 
+def count():
+    for message in COUNT.get("messages", []):
+        say(type="count", **message)
+        assert json.loads(sys.stdin.readline()) == {"type": "go"}
+        with mmap.mmap(-1, COUNT["pages"] * mmap.PAGESIZE) as fresh:
+            for at in range(0, len(fresh), mmap.PAGESIZE):
+                fresh[at] = 1
+
+
 def measure(request):
     n = request["axes"].get("n", 1)
+    if request["pass"] == "counter":
+        count()
     if n == 13:
         return "failed", "13 numbers do not add up"
     if n > 1 << 20:

@@ -11,6 +11,7 @@ import zipfile
 import pytest
 from conftest import BINARY
 from conversation import STOP, Conversation, note, of_type, outcome, samples
+from stored import query
 
 SOURCES = pathlib.Path(__file__).parents[2]
 CLIENT, EXAMPLES = SOURCES / "lib" / "client", SOURCES / "docs" / "examples"
@@ -241,6 +242,58 @@ def test_what_goes_wrong_is_an_outcome_of_its_case(argv):
                 "oom", "cannot allocate 1125899906842624 bytes: 0 bytes are allocated, and the limit is 7")
         assert outcome(c.measure("counting", "up-to", {"mode": "skip"}))[0] == ("skipped" if argv[0] == sys.executable else "ok")
         assert outcome(c.measure("counting", "up-to"))[0] == "ok"
+
+
+TOUCHES_IN_PYTHON = '''
+import mmap, perfkit
+@perfkit.experiment("touching", axes={"again": [False, True]})
+class Touching:
+    def setup(self, case):
+        if case.again:
+            self.reset = lambda: None
+    @perfkit.variant("a hundred fresh pages")
+    def touch(self):
+        with mmap.mmap(-1, 100 * mmap.PAGESIZE) as fresh:
+            for at in range(0, len(fresh), mmap.PAGESIZE):
+                fresh[at] = 1
+perfkit.main()
+'''
+TOUCHES_IN_C = r'''
+#include "perfkit.h"
+#include <sys/mman.h>
+static void touch(perfkit_case *c)
+{
+    char *p = (char *)mmap(NULL, 100 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < 100; i++)
+        p[i * 4096] = 1;
+    munmap(p, 100 * 4096);
+    (void)c;
+}
+int main(int argc, char **argv)
+{
+    perfkit_experiment *e = perfkit_new("touching", "");
+    perfkit_axis(e, "again", PERFKIT_BOOL, "off,on", "");
+    perfkit_variant(e, "touch", touch, "a hundred fresh pages");
+    return perfkit_main(e, argc, argv);
+}
+'''
+
+
+@pytest.mark.usefixtures("counts")
+@pytest.mark.parametrize("language", ["python", "c"])
+def test_its_samples_are_counted(perfkit, tmp_path, language):
+    """By perfkit, of every call its own."""
+    if language == "python":
+        program = tmp_path / "touching.py"
+        program.write_text(TOUCHES_IN_PYTHON)
+    else:
+        program = tmp_path / "touching"
+        (tmp_path / "touching.c").write_text(TOUCHES_IN_C)
+        subprocess.run(["cc", "-O2", f"-I{CLIENT}", "-D_GNU_SOURCE", "-o", program, tmp_path / "touching.c"], check=True)
+    r = perfkit("run", program, "--invocations", "1", "--max-time", "20ms", "--min-time", "1ms", "--counters", "sw")
+    assert r.status == 0, r
+    counts = query(perfkit, "SELECT json_extract(axes, '$.again'), value FROM v_counter WHERE name = 'page_faults' AND region = 'iteration' ORDER BY 1")
+    assert [again for again, _ in counts] == [0, 1] and all(100 <= value < 103 for _, value in counts), counts
 
 
 REFUSED = [

@@ -229,9 +229,41 @@ def test_what_is_for_perfkits_own_processes(perfkit):
     perfkit("run", OWN, "--once").refused(2, "--once", "a process of its own")
     perfkit("run", OWN, "--profile", "3").refused(2, "--profile", "a process of its own")
     perfkit("run", OWN, "--cold").refused(2, "--cold")
-    r = perfkit("run", OWN, "-a", "n=100", "-v", "loop", *ONCE, "--counters", "sw", "--tables", "results,findings")
-    assert r.status == 0 and "own-sum is not counted: it is measured by its program" in r.stderr and "x loop" not in r.stdout, r
+    r = perfkit("run", OWN, "-a", "n=100", "-v", "loop", *ONCE, "--breakdown", "--tables", "results,findings")
+    assert r.status == 0 and "own-sum is not traced: it is measured by its program" in r.stderr and "x loop" not in r.stdout, r
     perfkit("run", OWN, "--tables", "resluts").refused(2, "resluts", "results")
+
+
+BEGIN, END = {"state": "begin"}, {"state": "end", "reps": 2}
+
+
+def counted(perfkit, *messages):
+    return perfkit("run", OWN, "-a", "n=100", *ONCE, "--counters", "sw,fake", env={"OWN_COUNT": json.dumps({"pages": 300, "messages": messages})})
+
+
+@pytest.mark.usefixtures("counts")
+def test_its_samples_are_counted_from_outside(perfkit):
+    """Between begin and end, and nothing else: pages are touched after each of both."""
+    r = counted(perfkit, *[BEGIN, END] * 3)
+    assert r.status == 0 and "warning: fake is not counted" in r.stderr and "warning: not counted" not in r.stderr, r
+    rows = query(perfkit, "SELECT variant, region, value, quality FROM v_counter WHERE name = 'page_faults' ORDER BY variant")
+    assert [row[:2] + row[3:] for row in rows] == [("loop", "iteration", "exact"), ("tree", "iteration", "exact")]
+    assert all(150 <= row[2] < 160 for row in rows), rows
+    assert query(perfkit, "SELECT count(*) FROM v_sample WHERE metric = 'iteration.page_faults'") == [(6,)]
+    assert "page_faults" in perfkit("show", "--tables", "all").stdout
+
+
+@pytest.mark.usefixtures("counts")
+@pytest.mark.parametrize("messages, why", [
+    ([], "does not say when a sample begins and ends"), ([BEGIN, BEGIN], "it began to count twice"), ([END], "it ended counting before it began"),
+    ([BEGIN, {"state": "end"}], '"reps"'), ([BEGIN, END, BEGIN, {"state": "end", "reps": 3}], '"reps"'), ([{"state": "pause"}], "neither begin nor end"),
+    ([BEGIN], "does not say when a sample begins and ends")])
+def test_what_it_says_of_samples_is_not_believed(perfkit, messages, why):
+    """Times stay as they were measured."""
+    r = counted(perfkit, *messages)
+    assert r.status == 0 and "warning: not counted: " in r.stderr and why in r.stderr, r
+    assert query(perfkit, "SELECT count(*) FROM v_counter WHERE name = 'page_faults' AND value IS NOT NULL") == [(0,)]
+    assert query(perfkit, "SELECT count(*) FROM v_summary WHERE metric = 'sum_ns'") == [(2,)]
 
 
 @not_sanitized

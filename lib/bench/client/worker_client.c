@@ -6,6 +6,7 @@
 #include "machine/machine.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define QUIT_GRACE_NS (2 * PK_NS_PER_S)
 #define KILL_GRACE_NS (500 * PK_NS_PER_MS)
@@ -112,6 +113,8 @@ static const char *handle_message(struct pk_worker_client *l, const struct pk_wi
             return pk_printf(&l->arena, "it uses version %lld of the wire protocol, this perfkit version %d",
                              (long long)version, PK_WIRE_VERSION);
         l->greeted = true;
+        const pid_t pid = (pid_t)pk_json_int(m->json, "pid", 0);
+        l->pid = pid > 0 && getpgid(pid) == l->process.program.pid ? pid : l->process.program.pid;
         return NULL;
     }
     if (m->type == PK_WIRE_GARBAGE)
@@ -136,6 +139,21 @@ static const char *handle_message(struct pk_worker_client *l, const struct pk_wi
             (struct pk_fact){pk_strdup(&l->arena, m->key), pk_strdup(&l->arena, m->text)};
     }
     return problem;
+}
+
+/* A sample of a program that is counted from outside begins or ends. */
+static const char *handle_count(struct pk_worker_client *l, const struct pk_wire_msg *m, uint64_t deadline_ns,
+                                const volatile int *stop_flag)
+{
+    const char *problem = pk_attached_count(&l->attached, l->pid, m->json, &l->arena);
+    if (!problem) /* what becomes of a process that does not take it is seen when its next message is awaited */
+        pk_process_send(&l->process, json_pack("{s:s}", "type", "go"), deadline_ns, stop_flag);
+    return problem;
+}
+
+static bool is_count(const struct pk_wire_msg *m)
+{
+    return m->type == PK_WIRE_UNKNOWN && !strcmp(pk_json_str(m->json, "type", ""), "count");
 }
 
 static enum pk_reply failed(struct pk_worker_client *l, const char *message, struct pk_slice **slice)
@@ -242,7 +260,8 @@ static enum pk_reply receive_answer(struct pk_worker_client *l, const struct pk_
         const char *problem = NULL;
         pk_wire_feed(l->reader, buf, n);
         while (!problem && !answered && pk_wire_next(l->reader, &m))
-            problem = handle_message(l, &m, r, &answered);
+            problem = l->greeted && r->attached && is_count(&m) ? handle_count(l, &m, deadline_ns, stop_flag)
+                                                                : handle_message(l, &m, r, &answered);
         if (problem)
             return protocol_violated(l, problem, slice);
         if (answered)
@@ -269,7 +288,11 @@ enum pk_reply pk_worker_client_request(struct pk_worker_client *l, const struct 
         pk_process_send(&l->process, pk_request_json(&with_choices), deadline_ns, stop_flag);
     if (event != PK_PROCESS_SENT)
         return no_answer(l, event, slice);
-    return receive_answer(l, r, deadline_ns, stop_flag, slice);
+    l->attached = (struct pk_attached){.plan = r->attached};
+    const enum pk_reply reply = receive_answer(l, r, deadline_ns, stop_flag, slice);
+    if (r->attached)
+        pk_attached_end(&l->attached, &l->arena, reply == PK_REPLY_SLICE ? *slice : NULL);
+    return reply;
 }
 
 enum pk_reply pk_worker_client_question(struct pk_worker_client *l, const char *experiment,

@@ -2,6 +2,7 @@
  * keeps the choices that a worker reports, for the workers after it. */
 #pragma once
 
+#include "bench/client/attached.h"
 #include "bench/client/process.h"
 #include "bench/worker/request.h"
 #include "comm/rank_heartbeats.h"
@@ -57,6 +58,9 @@ struct pk_worker_client {
     json_t *choices;      /* the choices of its workers so far; every request contains them */
     bool started;         /* a worker, ever */
     bool greeted;
+    pid_t
+        pid; /* that it gave in its hello, if it is of the process that was started or its group; else that process */
+    struct pk_attached attached; /* of the request in flight */
     bool leaving; /* it sent bye: it ends after this answer, and the next request starts another worker */
 };
 

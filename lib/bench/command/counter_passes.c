@@ -51,7 +51,7 @@ static enum pk_code plan_one(struct pk_counting *c, const json_t *request, struc
     size_t n_plans;
     if (pk_counters_named(request, c->arena, &named, err))
         return err->code;
-    if (!named.source || !named.source->open_command || !named.n)
+    if (!named.source || !named.source->open_other || !named.n)
         return pk_fail(err, PK_E_USAGE, "this perfkit cannot count a command by '%.100s'",
                        pk_json_str(request, "source", ""));
     struct pk_event *events = pk_new_n(c->arena, struct pk_event, named.n);
@@ -86,7 +86,8 @@ void pk_counting_open(struct pk_counting *c, pid_t pid)
         struct pk_err err;
         if (p->why)
             continue;
-        if (p->plan->source->open_command(c->env, p->plan, pid, c->arena, &p->handle, &err)) {
+        if (p->plan->source->open_other(c->env, p->plan, (struct pk_other_process){.pid = pid}, c->arena,
+                                        &p->handle, &err)) {
             set_absent(c, p, &err);
             p->handle = NULL;
         } else if (p->plan->source->start(p->handle, &err))

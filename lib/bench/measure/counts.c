@@ -1,7 +1,6 @@
 /* Counts: starting, stopping and reading a source around samples, and what it read as series. */
+#include "bench/count_series.h"
 #include "bench/measure/steps.h"
-
-#include <math.h>
 
 struct counting {
     const struct pk_source_plan *plan;
@@ -82,134 +81,49 @@ static bool counted_at(const struct counting *c, size_t place)
     return true;
 }
 
-/* An event's counts, over all samples. */
-struct event_summary {
-    size_t n, absent;
-    bool real;
-    const char *why;      /* of the last absent one */
-    double counted_share; /* of the time, where that was least; below 1: scaled to the whole */
-};
-
-static struct event_summary read_counts(const struct counting *c, size_t place, size_t event,
-                                        const size_t *rows, size_t n)
+/* Of the steady samples. */
+static size_t steady_rows(const struct counting *c, const struct pk_stopper *st, size_t *rows,
+                          int64_t *ordinals)
 {
-    struct event_summary summary = {.n = n, .counted_share = 1};
-    for (size_t i = 0; i < n; i++) {
-        const struct pk_reading *r = readings(c, rows[i], place) + event;
-        summary.absent += r->absent;
-        summary.real |= r->is_real || r->absent;
-        summary.why = r->absent ? r->why : summary.why;
-        if (!r->absent && r->running_ns < r->enabled_ns)
-            summary.counted_share =
-                fmin(summary.counted_share, (double)r->running_ns / (double)r->enabled_ns);
-    }
-    return summary;
-}
-
-struct count_output {
-    const struct counting *c;
-    struct pk_arena *a;
-    struct pk_slice *out;
-    struct pk_metric_decl *metrics;
-    struct pk_series *series;
-    const size_t *rows; /* of steady samples */
-    const int64_t *ordinals;
-    size_t n;
-};
-
-static void add_series(struct count_output *k, size_t place, size_t event,
-                       const struct event_summary *summary)
-{
-    const struct pk_event *e = &k->c->plan->events[event];
-    const struct pk_sampler *s = k->c->s;
-    const struct pk_region *regions = s->ctx->c->probe->regions;
-    const int64_t region_reps = place < s->n_regions ? s->mark_reps[s->first_column[place]] : 1;
-    const char *where = place + 1 < places(k->c) ? regions[place].name : "iteration";
-    int64_t *integer = summary->real ? NULL : pk_new_n(k->a, int64_t, k->n);
-    double *real = summary->real ? pk_new_n(k->a, double, k->n) : NULL;
-    for (size_t i = 0; i < k->n; i++) {
-        const struct pk_reading *r = readings(k->c, k->rows[i], place) + event;
-        if (integer)
-            integer[i] = r->integer;
-        else
-            real[i] = r->absent ? NAN : r->is_real ? r->real : (double)r->integer;
-    }
-    k->metrics[k->out->n_metrics] = (struct pk_metric_decl){
-        pk_printf(k->a, "%s.%s", where, e->name), e->unit, "none", "rate", "median", "sum", "counter"};
-    k->series[k->out->n_series++] =
-        (struct pk_series){.metric = k->out->n_metrics++,
-                           .phase = PK_PHASE_STEADY,
-                           .reps = e->kind == PK_EVENT_SUM ? s->reps * region_reps : 1,
-                           .n = k->n,
-                           .ordinal = k->ordinals,
-                           .integer = integer,
-                           .real = real};
-}
-
-static json_t *event_json(const struct pk_event *e, const struct event_summary *summary)
-{
-    json_t *j = json_pack("{s:s, s:s}", "native", e->native, "quality",
-                          e->quality == PK_QUALITY_EXACT ? "exact" : "approximate");
-    if (*e->note)
-        json_object_set_new(j, "note", json_string(e->note));
-    if (summary->absent)
-        json_object_set_new(j, "absent", json_integer((json_int_t)summary->absent));
-    if (summary->why)
-        json_object_set_new(j, "why", json_string(summary->why));
-    if (summary->counted_share < 1)
-        json_object_set_new(j, "scaled_from", json_real(summary->counted_share));
-    if (*e->modes)
-        json_object_set_new(j, "modes", json_string(e->modes));
-    return j;
-}
-
-/* Arrays with room for the times' and the counts' rows. */
-static struct count_output make_room(const struct counting *c, const struct pk_stopper *st,
-                                     struct pk_slice *out)
-{
-    struct pk_arena *a = c->arena;
-    const size_t more = places(c) * c->plan->n;
-    size_t *rows = pk_new_n(a, size_t, c->s->n);
-    int64_t *ordinals = pk_new_n(a, int64_t, c->s->n);
-    struct count_output k = {.c = c, .a = a, .out = out, .rows = rows, .ordinals = ordinals};
-    k.metrics = pk_new_n(a, struct pk_metric_decl, out->n_metrics + more);
-    k.series = pk_new_n(a, struct pk_series, out->n_series + more);
-    for (size_t i = 0; i < out->n_metrics; i++)
-        k.metrics[i] = out->metrics[i];
-    for (size_t i = 0; i < out->n_series; i++)
-        k.series[i] = out->series[i];
+    size_t n = 0;
     for (size_t i = 1; i < c->s->n; i++)
         if (pk_stop_phase(st, i) == PK_PHASE_STEADY) {
-            rows[k.n] = i;
-            ordinals[k.n++] = (int64_t)i;
+            rows[n] = i;
+            ordinals[n++] = (int64_t)i;
         }
-    out->metrics = k.metrics;
-    out->series = k.series;
-    return k;
+    return n;
+}
+
+/* The counts of a place, of n steady samples. */
+static struct pk_counts counts_at(const struct counting *c, size_t place, const size_t *rows,
+                                  const int64_t *ordinals, size_t n)
+{
+    const struct pk_sampler *s = c->s;
+    const struct pk_reading **at = pk_new_n(c->arena, const struct pk_reading *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        at[i] = readings(c, rows[i], place);
+    const int64_t region_reps = place < s->n_regions ? s->mark_reps[s->first_column[place]] : 1;
+    return (struct pk_counts){.plan = c->plan,
+                              .where =
+                                  place + 1 < places(c) ? s->ctx->c->probe->regions[place].name : "iteration",
+                              .reps = s->reps * region_reps,
+                              .ordinals = ordinals,
+                              .at = at,
+                              .n = n};
 }
 
 static void pack(void *user, const struct pk_stopper *st, struct pk_notes *notes, struct pk_slice *out)
 {
     const struct counting *c = user;
-    struct count_output k = make_room(c, st, out);
-    json_t *events = json_object();
-    for (size_t e = 0; e < c->plan->n; e++) {
-        struct event_summary all = {.counted_share = 1};
-        for (size_t place = 0; place < places(c); place++) {
-            if (!counted_at(c, place))
-                continue;
-            const struct event_summary summary = read_counts(c, place, e, k.rows, k.n);
-            all.absent = summary.absent > all.absent ? summary.absent : all.absent;
-            all.why = summary.why ? summary.why : all.why;
-            all.counted_share = fmin(all.counted_share, summary.counted_share);
-            if (summary.absent < summary.n)
-                add_series(&k, place, e, &summary);
-        }
-        json_object_set_new(events, c->plan->events[e].name, event_json(&c->plan->events[e], &all));
-    }
-    pk_note_json(notes, "counters",
-                 json_pack("{s:s, s:i, s:o}", "source", c->plan->source->name, "passes", (int)c->plan->passes,
-                           "events", events));
+    size_t *rows = pk_new_n(c->arena, size_t, c->s->n);
+    int64_t *ordinals = pk_new_n(c->arena, int64_t, c->s->n);
+    const size_t n = steady_rows(c, st, rows, ordinals);
+    struct pk_counts *counts = pk_new_n(c->arena, struct pk_counts, places(c));
+    size_t n_places = 0;
+    for (size_t place = 0; place < places(c); place++)
+        if (counted_at(c, place))
+            counts[n_places++] = counts_at(c, place, rows, ordinals, n);
+    pk_note_json(notes, "counters", pk_counts_add(counts, n_places, c->plan, c->arena, out));
     if (c->plan->source->moments)
         pk_note_json(notes, "moments", c->plan->source->moments(c->handle));
 }

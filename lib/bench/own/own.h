@@ -51,6 +51,12 @@ static inline bool pk_own_runs_on(const struct pk_own *own, enum pk_device_kind 
     return own->devices >> kind & 1;
 }
 
+/* Whether perfkit counts around its samples: it cannot count the GPU work of another process. */
+static inline bool pk_own_counted(const struct pk_probe *p, enum pk_device_kind kind)
+{
+    return p->own && kind == PK_DEVICE_CPU;
+}
+
 /* tables.c: what is printed of one that brings no SQL: sections (store/table/table.h) with findings, the headline table `results`, and charts chosen
  * by the axes. It follows from the descriptor alone. Names are those that pk_descriptor_read has let through: none of them can end a
  * name or a text of SQL. */

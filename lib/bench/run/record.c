@@ -78,10 +78,11 @@ static enum pk_code record_warnings(struct pk_run *r, struct pk_err *err)
     return *setting.value ? pk_store_settings(r->store, r->run_id, &setting, 1, err) : PK_OK;
 }
 
-/* A program of another author is timed alone. */
+/* A program of another author is timed, and its samples can be counted when it described the experiment. */
 static enum pk_code record_uncounted(struct pk_run *r, const char *name, const char *what, struct pk_err *err)
 {
-    const bool wanted[] = {r->o->counters, r->o->breakdown, r->o->allocations};
+    const bool wanted[] = {r->o->counters && !pk_own_counted(r->probe, r->plan.kind), r->o->breakdown,
+                           r->o->allocations};
     static const char *const words[] = {"counted", "traced", "followed by its allocations"}, *const keys[] = {
                                                                                                  "counted",
                                                                                                  "traced",
@@ -90,7 +91,7 @@ static enum pk_code record_uncounted(struct pk_run *r, const char *name, const c
     for (size_t k = 0; k < sizeof wanted / sizeof *wanted && !rc; k++) {
         if (!wanted[k])
             continue;
-        pk_run_warn(r, "%s is not %s: it is %s, and perfkit can only count its own processes", name, words[k],
+        pk_run_warn(r, "%s is not %s: it is %s, and that takes a process of perfkit's own", name, words[k],
                     what);
         const struct pk_setting s = {0, pk_printf(r->arena, "not_%s.%s", keys[k], name),
                                      pk_printf(r->arena, "it is %s", what)};

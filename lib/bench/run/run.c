@@ -51,7 +51,7 @@ static enum pk_code select_counters(struct pk_run *r, struct pk_err *err)
     env.gpu = r->ordinal;
     if (!text)
         return PK_OK;
-    if (pk_counters_select(&env, text, false, r->arena, c, err))
+    if (pk_counters_select(&env, text, r->probe->own != NULL, r->arena, c, err))
         return err->code;
     const struct pk_texts unavailable = pk_run_unavailable(c, r->arena);
     for (size_t i = 0; i < unavailable.n; i++)

@@ -2,9 +2,18 @@
  * allocations. */
 #include "bench/session/parts.h"
 
-static bool to_be_counted(const struct session *s, size_t i)
+#include "bench/own/own.h"
+
+/* Of a program that described the experiment, samples are counted from outside, and there are no other passes. */
+static bool has_pass(const struct session *s, size_t i, enum pk_pass pass)
 {
-    return !pk_session_by_other(s, i) && s->cases[i].invocations && s->cases[i].last == PK_ST_OK;
+    return !pk_session_by_other(s, i) ||
+           (pass == PK_PASS_COUNTER && pk_own_counted(s->plan->probe, s->plan->kind));
+}
+
+static bool was_timed(const struct session *s, size_t i)
+{
+    return s->cases[i].invocations && s->cases[i].last == PK_ST_OK;
 }
 
 /* A run that goes on has this pass of the case already. */
@@ -17,12 +26,13 @@ static bool is_over(const struct tally *t, enum pk_pass pass, int number)
 }
 
 /* All cases once more, by fresh workers. */
-static enum pk_code extra_pass(struct session *s, enum pk_pass pass, int number, const json_t *counters,
-                               struct pk_err *err)
+static enum pk_code extra_pass(struct session *s, enum pk_pass pass, int number,
+                               const struct pk_source_plan *counted, struct pk_err *err)
 {
     enum pk_code rc = PK_OK;
+    PK_JSON_CLEANUP json_t *counters = counted ? pk_counters_json(counted) : NULL;
     for (size_t i = 0; i < s->plan->n && !rc && !pk_session_stopped(s); i++) {
-        if (!to_be_counted(s, i) || is_over(&s->cases[i], pass, number))
+        if (!was_timed(s, i) || !has_pass(s, i, pass) || is_over(&s->cases[i], pass, number))
             continue;
         if (!pk_session_fits(s, i)) {
             rc = pk_session_leave_out(s, i, pass, number, err);
@@ -39,6 +49,7 @@ static enum pk_code extra_pass(struct session *s, enum pk_pass pass, int number,
                                   .max_noise = 1,
                                   .warmup = 1};
         r.counters = counters;
+        r.attached = s->plan->probe->own ? counted : NULL;
         rc = pk_session_measure_slice(s, i, r, err);
     }
     if (!rc)
@@ -55,12 +66,10 @@ size_t pk_session_extra_passes_of(const struct session *s, size_t i)
 {
     const struct tally *t = &s->cases[i];
     size_t n = 0;
-    if (pk_session_by_other(s, i))
-        return 0;
     for (size_t k = 0; k < counter_plans(s); k++)
-        n += !is_over(t, PK_PASS_COUNTER, (int)k + 1);
-    n += s->opt->breakdown && !is_over(t, PK_PASS_TRACE, 1);
-    return n + (s->opt->memory && !is_over(t, PK_PASS_MEMORY, 1));
+        n += has_pass(s, i, PK_PASS_COUNTER) && !is_over(t, PK_PASS_COUNTER, (int)k + 1);
+    n += s->opt->breakdown && has_pass(s, i, PK_PASS_TRACE) && !is_over(t, PK_PASS_TRACE, 1);
+    return n + (s->opt->memory && has_pass(s, i, PK_PASS_MEMORY) && !is_over(t, PK_PASS_MEMORY, 1));
 }
 
 enum pk_code pk_session_extra_passes(struct session *s, struct pk_err *err)
@@ -68,11 +77,9 @@ enum pk_code pk_session_extra_passes(struct session *s, struct pk_err *err)
     enum pk_code rc = PK_OK;
     s->to_count = 0; /* as far as it is known now */
     for (size_t i = 0; i < s->plan->n; i++)
-        s->to_count += to_be_counted(s, i) ? pk_session_extra_passes_of(s, i) : 0;
-    for (size_t k = 0; k < counter_plans(s) && !rc && !pk_session_stopped(s); k++) {
-        PK_JSON_CLEANUP json_t *counters = pk_counters_json(&s->opt->counters->plans[k]);
-        rc = extra_pass(s, PK_PASS_COUNTER, (int)k + 1, counters, err);
-    }
+        s->to_count += was_timed(s, i) ? pk_session_extra_passes_of(s, i) : 0;
+    for (size_t k = 0; k < counter_plans(s) && !rc && !pk_session_stopped(s); k++)
+        rc = extra_pass(s, PK_PASS_COUNTER, (int)k + 1, &s->opt->counters->plans[k], err);
     if (!rc && s->opt->breakdown && !pk_session_stopped(s))
         rc = extra_pass(s, PK_PASS_TRACE, 1, NULL, err);
     if (!rc && s->opt->memory && !pk_session_stopped(s))

@@ -9,7 +9,7 @@
  * worker is ended.
  *
  * Counter passes, and a trace pass, come when every timing pass is over: for each fresh workers measure perfkit's own cases that ended ok
- * once more, with few samples. Counter pass k is the slice of invocation k + 1 and pass "counter". One that fails is a warning and leaves its
+ * once more, with few samples, and programs that described the experiment are counted from outside (client/attached.h). Counter pass k is the slice of invocation k + 1 and pass "counter". One that fails is a warning and leaves its
  * case as it is; one that a budget has no room for is recorded as skipped, a warning says so, and a resumed run makes it. */
 #pragma once
 

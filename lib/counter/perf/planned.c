@@ -11,13 +11,14 @@ struct open_plan {
     struct pk_perf_reader *reader;
 };
 
-enum pk_code pk_perf_planned_open_command(const struct pk_counter_env *env, const struct pk_source_plan *p,
-                                          pid_t pid, struct pk_arena *a, void **handle, struct pk_err *err)
+enum pk_code pk_perf_planned_open_other(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                                        struct pk_other_process other, struct pk_arena *a, void **handle,
+                                        struct pk_err *err)
 {
     struct open_plan *h = *handle = pk_new(a, struct open_plan);
     size_t which, e = 0;
     *h = (struct open_plan){.plan = p, .perf = p->state, .root = pk_counter_root(env), .arena = a};
-    const int error = pk_perf_reader_open(env, &h->perf->group, pid, a, &h->reader, &which);
+    const int error = pk_perf_reader_open(env, &h->perf->group, other, a, &h->reader, &which);
     if (!error)
         return PK_OK;
     while (h->perf->ends[e] <= which)
@@ -29,7 +30,7 @@ enum pk_code pk_perf_planned_open(const struct pk_counter_env *env, const struct
                                   struct pk_device *dev, struct pk_arena *a, void **handle,
                                   struct pk_err *err)
 {
-    return pk_perf_planned_open_command(env, p, 0, a, handle, err);
+    return pk_perf_planned_open_other(env, p, (struct pk_other_process){0}, a, handle, err);
 }
 
 enum pk_code pk_perf_planned_start(void *handle, struct pk_err *err)
@@ -135,7 +136,7 @@ bool pk_perf_count_work(const struct pk_counter_env *env, const struct pk_perf_g
     struct pk_perf_reader *r;
     size_t which;
     bool ok = true;
-    if (pk_perf_reader_open(env, g, 0, a, &r, &which))
+    if (pk_perf_reader_open(env, g, (struct pk_other_process){0}, a, &r, &which))
         return false;
     pk_perf_reader_start(r);
     work(user);

@@ -22,7 +22,7 @@ struct pk_perf_reader {
     struct pk_arena *arena;
     size_t n, words; /* events; words of a group read */
     bool inherit;
-    bool command; /* a process that is not ours */
+    struct pk_other_process other; /* pid 0 = ours */
     size_t n_groups, cap;
     struct opened {
         pid_t thread;
@@ -57,6 +57,11 @@ struct counting_place {
     const uint32_t *type; /* NULL = the code's */
 };
 
+static bool starts_at_exec(const struct pk_perf_reader *r)
+{
+    return r->other.pid && !r->other.runs;
+}
+
 static struct perf_event_attr attributes(const struct pk_perf_reader *r, size_t i, const uint32_t *type)
 {
     const struct pk_perf_code *c = &r->group->codes[i];
@@ -69,8 +74,8 @@ static struct perf_event_attr attributes(const struct pk_perf_reader *r, size_t 
         .read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
         .disabled = i == 0,
         .inherit = process && r->inherit,
-        .enable_on_exec = i == 0 && process && r->command,
-        .pinned = i == 0 && r->group->pinned && !r->command,
+        .enable_on_exec = i == 0 && process && starts_at_exec(r),
+        .pinned = i == 0 && r->group->pinned && !r->other.pid,
         .exclude_kernel = r->group->user_only,
         .exclude_hv = r->group->user_only,
     };
@@ -100,7 +105,7 @@ static int open_group(struct pk_perf_reader *r, const struct counting_place *at,
         o.fd[i] = -1;
     int error = open_events(r, &o, at, which);
     if (error == EINVAL && !*which && r->inherit) { /* kernels that cannot inherit groups */
-        if (r->command)
+        if (r->other.pid)
             return PK_NO_INHERITANCE;
         r->inherit = false;
         error = open_events(r, &o, at, which);
@@ -109,7 +114,7 @@ static int open_group(struct pk_perf_reader *r, const struct counting_place *at,
         return error;
     o.now = pk_new_n(r->arena, uint64_t, r->words);
     o.sums = pk_new_n(r->arena, uint64_t, r->words * SPANS);
-    if ((!r->command || r->group->n_cpus) && r->perf->enable(o.fd[0])) {
+    if ((!starts_at_exec(r) || r->group->n_cpus) && r->perf->enable(o.fd[0])) {
         error = errno;
         close_one(r, &o);
         return error;
@@ -128,12 +133,14 @@ static bool has_thread(const struct pk_perf_reader *r, pid_t thread)
     return false;
 }
 
-/* The other threads of this process: what they count is not inherited from us. Until no new one is found; one that ended
+/* The threads of a process, but for this one: what they count is not inherited. Until no new one is found; one that ended
  * meanwhile (ESRCH) counts nothing. */
 static int open_threads(struct pk_perf_reader *r, const char *root, size_t *which)
 {
-    const char *path = pk_printf(r->arena, "%s/proc/self/task", root);
-    for (size_t before = 0; before != r->n_groups;) {
+    const char *path = r->other.pid ? pk_printf(r->arena, "%s/proc/%d/task", root, (int)r->other.pid)
+                                    : pk_printf(r->arena, "%s/proc/self/task", root);
+    size_t before;
+    do {
         if (r->n_groups > THREADS_MAX)
             return PK_TOO_MANY_THREADS;
         before = r->n_groups;
@@ -149,7 +156,7 @@ static int open_threads(struct pk_perf_reader *r, const char *root, size_t *whic
             closedir(d);
         if (error)
             return error;
-    }
+    } while (before != r->n_groups);
     return 0;
 }
 
@@ -201,15 +208,24 @@ static struct pk_perf_reader *new_reader(const struct pk_counter_env *env, const
     return r;
 }
 
-int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_group *g, pid_t command,
-                        struct pk_arena *a, struct pk_perf_reader **out, size_t *which)
+static int open_other(struct pk_perf_reader *r, const char *root, size_t *which)
+{
+    if (starts_at_exec(r))
+        return open_group(r, &(struct counting_place){r->other.pid, -1, NULL}, which);
+    const int error = open_threads(r, root, which);
+    return error || r->n_groups ? error : ESRCH;
+}
+
+int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_group *g,
+                        struct pk_other_process other, struct pk_arena *a, struct pk_perf_reader **out,
+                        size_t *which)
 {
     struct pk_perf_reader *r = *out = new_reader(env, g, a);
     *which = 0;
-    r->command = command != 0;
-    const int error = g->n_cpus ? open_cpus(r, which)
-                      : command ? open_group(r, &(struct counting_place){command, -1, NULL}, which)
-                                : open_process(r, pk_counter_root(env), which);
+    r->other = other;
+    const int error = g->n_cpus   ? open_cpus(r, which)
+                      : other.pid ? open_other(r, pk_counter_root(env), which)
+                                  : open_process(r, pk_counter_root(env), which);
     if (error)
         pk_perf_reader_close(r);
     return error;
@@ -231,7 +247,7 @@ int pk_perf_try(const struct pk_counter_env *env, const struct pk_perf_group *g,
 {
     struct pk_perf_reader *r;
     size_t which;
-    int error = pk_perf_reader_open(env, g, 0, a, &r, &which);
+    int error = pk_perf_reader_open(env, g, (struct pk_other_process){0}, a, &r, &which);
     if (!error)
         pk_perf_reader_close(r);
     return error;

@@ -80,12 +80,13 @@ struct pk_perf_count {
 
 struct pk_perf_reader;
 
-/* Returns 0, or the errno for event *which (EBUSY: opened, but never scheduled); nothing is then left open. In the arena. command: 0 =
- * this process; else another process, counted with its children from its next exec on: without CPUs, in one group that is not pinned, so
- * that sharing the counters shows as running < enabled. PK_NO_INHERITANCE when the kernel does not support it. */
+/* Returns 0, or the errno for event *which (EBUSY: opened, but never scheduled); nothing is then left open. In the arena. other.pid: 0 =
+ * this process; else, without CPUs, groups that are not pinned, so that sharing the counters shows as running < enabled.
+ * PK_NO_INHERITANCE when the kernel does not support it. */
 enum { PK_NO_INHERITANCE = EPROTONOSUPPORT, PK_TOO_MANY_THREADS = ENOBUFS };
-int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_group *g, pid_t command,
-                        struct pk_arena *a, struct pk_perf_reader **out, size_t *which);
+int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_group *g,
+                        struct pk_other_process other, struct pk_arena *a, struct pk_perf_reader **out,
+                        size_t *which);
 void pk_perf_reader_close(struct pk_perf_reader *r);
 /* Opens and closes a reader, as a test. */
 int pk_perf_try(const struct pk_counter_env *env, const struct pk_perf_group *g, struct pk_arena *a);

@@ -103,6 +103,45 @@ static void groups_count_from_exec_with_what_it_starts(void **state)
     assert_int_equal(pk_json_int(note, "ran_ns", 0), 12345);
 }
 
+static enum pk_code open_running(void **handle)
+{
+    const struct pk_source_plan *p = &chosen.plans[0];
+    return p->source->open_other(&fake_env, p, (struct pk_other_process){COMMAND, true}, &arena, handle,
+                                 &err);
+}
+
+static void a_running_process_is_counted_with_the_threads_that_it_has(void **state)
+{
+    struct pk_reading v[8];
+    void *handle;
+    bool again;
+    choose("cpu-basic");
+    const struct pk_source_plan *p = &chosen.plans[0];
+    fake_file("proc/4321/task/4321/comm", "bench\n");
+    fake_file("proc/4321/task/4325/comm", "bench\n");
+    fake.enabled_by_call = 0;
+    assert_int_equal(open_running(&handle), 0);
+    assert_int_equal(fake.open_now, 10);
+    assert_int_equal(fake.enabled_by_call, 2);
+    for (unsigned i = 0; i < 10; i++) {
+        assert_true(fake.fd[i].pid == COMMAND || fake.fd[i].pid == 4325);
+        assert_true(fake.fd[i].inherits && !fake.fd[i].pinned && !fake.fd[i].at_exec);
+    }
+    assert_int_equal(p->source->start(handle, &err), 0);
+    assert_int_equal(p->source->stop(handle, &again, &err), 0);
+    assert_int_equal(p->source->read(handle, -1, v, &err), 0);
+    assert_true(!strcmp(p->events[0].name, "cycles") && v[0].integer == 2 * 100); /* of both threads */
+    pk_source_close(p->source, handle);
+}
+
+static void a_process_that_is_gone_is_not_counted(void **state)
+{
+    void *handle;
+    choose("cpu-basic");
+    assert_int_equal(open_running(&handle), PK_E_UNAVAILABLE);
+    assert_int_equal(fake.open_now, 0);
+}
+
 static void sources_are_counted_at_once_and_what_competes_is_not(void **state)
 {
     fake.counters = 2;
@@ -263,6 +302,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(groups_count_from_exec_with_what_it_starts),
+        TEST(a_running_process_is_counted_with_the_threads_that_it_has),
+        TEST(a_process_that_is_gone_is_not_counted),
         TEST(sources_are_counted_at_once_and_what_competes_is_not),
         TEST(both_kinds_of_cores_are_counted_apart),
         TEST(what_is_not_of_commands_says_why),
