@@ -197,9 +197,13 @@ def test_it_plans(argv):
 
 def test_it_measures_until_the_rule_holds(argv):
     with talk(argv) as c:
-        m = c.measure("counting", "up-to", {"n": 100}, stop={**STOP, "max_noise": 0, "warmup": 2})
-        assert outcome(m) == ("ok", "")
-        times = samples(m, "time_ns")
+        for attempt in range(5):  # a busy machine makes a call long, so that fewer are enough
+            m = c.measure("counting", "up-to", {"n": 100}, stop={**STOP, "max_noise": 0, "warmup": 2})
+            assert outcome(m) == ("ok", "")
+            times = samples(m, "time_ns")
+            if min(times["steady"][0]) > 10_000 and times["steady"][1] > 1:
+                break
+            print("busy:", times)
         assert {phase: len(values) for phase, (values, _) in times.items()} == {"first": 1, "warmup": 2, "steady": 5}
         reps = times["steady"][1]
         assert times["first"][1] == 1 and times["warmup"][1] == reps > 1
