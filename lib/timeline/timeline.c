@@ -219,26 +219,36 @@ struct samples {
     int64_t at_ns;
 };
 
-/* metric, rank, ordinal, phase, value */
+/* ordinal, phase, value */
 static enum pk_code add_sample(void *samples, const struct pk_cell *c, struct pk_err *err)
 {
     struct samples *m = samples;
     struct pk_events *e = &m->s->w->e;
+    const double ns = pk_cell_number(&c[2]);
+    const struct pk_event_slice v = {pk_cell_string(&c[1]), "sample", m->at_ns,
+                                     ns >= 0 && ns <= (double)PK_EVENTS_TIME_MAX ? (int64_t)ns : -1};
+    if (pk_events_slice(e, m->track, &v, json_pack("{s:o}", "ordinal", number(&c[0]))))
+        m->at_ns += v.length_ns;
+    return go_on(m->s->w, err);
+}
+
+/* metric, rank, first: the samples of a block follow those of the block before */
+static enum pk_code add_samples(void *samples, const struct pk_cell *c, struct pk_err *err)
+{
+    struct samples *m = samples;
+    struct pk_events *e = &m->s->w->e;
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const char *name = c[1].i ? pk_printf(&a, "%s, rank %lld", pk_cell_string(&c[0]), (long long)c[1].i)
-                              : pk_cell_string(&c[0]);
+    const char *metric = pk_cell_string(&c[0]);
+    const char *name = c[1].i ? pk_printf(&a, "%s, rank %lld", metric, (long long)c[1].i) : metric;
     if (strcmp(name, pk_buf_text(&m->name)) != 0) {
         pk_buf_clear(&m->name);
         pk_buf_str(&m->name, name);
         m->at_ns = m->s->begin_ns;
     }
     m->track = pk_events_track(e, pk_events_process(e, "measurement"), name, PK_FLAT);
-    const double ns = pk_cell_number(&c[4]);
-    const struct pk_event_slice v = {pk_cell_string(&c[3]), "sample", m->at_ns,
-                                     ns >= 0 && ns <= (double)PK_EVENTS_TIME_MAX ? (int64_t)ns : -1};
-    if (pk_events_slice(e, m->track, &v, json_pack("{s:o}", "ordinal", number(&c[2]))))
-        m->at_ns += v.length_ns;
-    return go_on(m->s->w, err);
+    const struct pk_param params[] = {m->s->id, pk_param_text(":metric", metric),
+                                      pk_param_int(":rank", c[1].i), pk_param_int(":first", c[2].i)};
+    return pk_query_each(m->s->w->s, "timeline_samples", PK_PARAMS(params), add_sample, m, err);
 }
 
 /* --- slices --- */
@@ -265,7 +275,7 @@ static enum pk_code add_phases(struct slice *s, const char *status, const struct
     pk_events_slice(e, pk_events_track(e, pk_events_process(e, "measurement"), "slices", PK_FLAT), &v,
                     json_pack("{s:o, s:I, s:o}", "pass", text(s, s->pass), "invocation",
                               (json_int_t)s->invocation, "status", text(s, status)));
-    return pk_query_each(s->w->s, "timeline_samples", &s->id, 1, add_sample, &m, err);
+    return pk_query_each(s->w->s, "timeline_blocks", &s->id, 1, add_samples, &m, err);
 }
 
 /* id, pass, invocation, status, started_ns, elapsed_ns, device, variant, axes, ranks */

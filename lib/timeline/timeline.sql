@@ -84,7 +84,21 @@ JOIN (SELECT 'state' AS note, 'frequency_hz' AS name, 'CPU clock' AS counter, 'H
       UNION ALL SELECT 'state:gpu', 'temperature_c', 'GPU temperature', 'C') k ON k.note = n.key AND k.name = e.key
 WHERE l.id = :slice AND json_valid(l.notes) AND e.type = 'array' ORDER BY k.counter;
 
+-- The samples of a metric and rank in blocks of 4096 ordinals, each from its first: what is sorted at a time is one block.
+-- query: timeline_blocks
+WITH RECURSIVE b(metric, rank, first) AS (
+    SELECT m.name, e.rank, min((SELECT min(s.ordinal) FROM main.sample s WHERE s.series_id = e.id))
+    FROM main.series e JOIN main.metric m ON m.id = e.metric_id WHERE e.slice_id = :slice AND m.unit = 'ns' GROUP BY m.name, e.rank
+    UNION ALL
+    SELECT b.metric, b.rank, (SELECT min((SELECT min(s.ordinal) FROM main.sample s WHERE s.series_id = e.id AND s.ordinal >= b.first + 4096))
+                              FROM main.series e JOIN main.metric m ON m.id = e.metric_id
+                              WHERE e.slice_id = :slice AND m.unit = 'ns' AND m.name = b.metric AND e.rank = b.rank)
+    FROM b WHERE b.first IS NOT NULL
+    ORDER BY 1, 2, 3)
+SELECT metric, rank, first FROM b WHERE first IS NOT NULL;
+
 -- query: timeline_samples
-SELECT m.name AS metric, e.rank, s.ordinal, max(e.phase) AS phase, sum(s.value) AS value
+SELECT s.ordinal, max(e.phase) AS phase, sum(s.value) AS value
 FROM main.series e JOIN main.metric m ON m.id = e.metric_id JOIN main.sample s ON s.series_id = e.id
-WHERE e.slice_id = :slice AND m.unit = 'ns' GROUP BY m.name, e.rank, s.ordinal ORDER BY m.name, e.rank, s.ordinal;
+WHERE e.slice_id = :slice AND m.unit = 'ns' AND m.name = :metric AND e.rank = :rank AND s.ordinal >= :first AND s.ordinal < :first + 4096
+GROUP BY s.ordinal ORDER BY s.ordinal;
