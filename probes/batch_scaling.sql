@@ -86,11 +86,18 @@ SELECT c.*, d.median_ns AS typical_init_ns, epoch_ns + d.median_ns AS typical_to
 FROM batch_case c LEFT JOIN batch_init_median d USING (run_id, setting) LEFT JOIN (SELECT run_id, case_id, device_ns FROM batch_rest WHERE parent = 'training') r USING (run_id, case_id)
 WINDOW w AS (PARTITION BY run_id, setting ORDER BY batch);
 
+-- Settings that differ in the variant alone share a table.
+-- view: batch_title
+SELECT run_id, setting, min(ordinal) AS ordinal, iif(n > 1, variant, NULL) AS variant, iif(n > 1, substr(setting, length(variant) + 3), setting) AS title
+FROM batch_case JOIN (SELECT run_id, max(rank) AS n FROM (SELECT run_id, dense_rank() OVER (PARTITION BY run_id ORDER BY variant) AS rank FROM batch_case) GROUP BY run_id) USING (run_id)
+GROUP BY run_id, setting;
+
 -- table: summary
 -- headline: 1
 -- title: {each}
 -- about: Batch size and accumulation
--- each: SELECT setting FROM batch_case WHERE run_id = :run GROUP BY setting ORDER BY min(ordinal)
+-- each: SELECT title FROM batch_title WHERE run_id = :run GROUP BY title ORDER BY min(ordinal)
+-- column: variant | Variant | text | hide
 -- column: batch | Batch size
 -- column: accum | Accum. steps
 -- column: micro_steps | Micro-steps
@@ -103,17 +110,17 @@ WINDOW w AS (PARTITION BY run_id, setting ORDER BY batch);
 -- column: backward_ns | Backward ({unit}) | ms s | 2 optional7
 -- column: backward_mean_ns | Backward each (ms) | ms | 3 optional8
 -- column: loss_ns | Loss ({unit}) | ms s | 2 optional5
--- column: loss_mean_ns | Loss each (ms) | ms | 3 optional8
+-- column: loss_mean_ns | Loss each (ms) | ms | 3 optional7
 -- column: forward_ns | Forward ({unit}) | ms s | 2 optional6
 -- column: forward_mean_ns | Forward each (ms) | ms | 3 optional8
 -- column: tokens_per_s | Tokens/s | | 0
 -- column: rank_tokens_per_s | per rank | | 0 optional1
 -- column: padding_tokens | Padding (tokens) | | 0 optional1
 -- column: setting | Setting | text | machine
-SELECT batch, accum, micro_steps, total_ns, total_ns - init_load_ns AS worker_ns, epoch_ns, epoch_uncertainty, training_ns, validation_ns,
+SELECT t.variant, batch, accum, micro_steps, total_ns, total_ns - init_load_ns AS worker_ns, epoch_ns, epoch_uncertainty, training_ns, validation_ns,
        backward_ns, backward_ns / micro_steps AS backward_mean_ns, loss_ns, loss_ns / micro_steps AS loss_mean_ns, forward_ns, forward_ns / micro_steps AS forward_mean_ns,
        tokens_per_s, rank_tokens_per_s, padding_tokens, setting
-FROM batch_derived WHERE run_id = :run AND setting = :each ORDER BY ordinal;
+FROM batch_derived d JOIN batch_title t USING (run_id, setting) WHERE run_id = :run AND t.title = :each ORDER BY t.ordinal, d.ordinal;
 
 -- table: derived
 -- title: Scaling and initialisation: {each}
