@@ -306,6 +306,13 @@ JOIN (SELECT run_id, count(DISTINCT d_model) AS n FROM attention_case GROUP BY r
 JOIN (SELECT 1 AS place, 'Forward' AS what, 'forward_ns' AS metric UNION ALL SELECT 2, 'Backward', 'backward_ns') q
 WHERE c.status <> 'skipped';
 
+-- view: attention_power
+SELECT run_id, metric, CASE metric WHEN 'forward_ns' THEN 'The time of forward' WHEN 'backward_ns' THEN 'The time of backward' WHEN 'peak_bytes' THEN 'The peak memory' ELSE 'The memory before backward' END
+       || ' grows with seq_len to the power of ' || group_concat(printf('%.2f (%s%s%s)', slope, variant, iif(n > 1, ', d_model ' || d_model, ''), iif(slope_low IS NULL, '', printf(': %.2f to %.2f', slope_low, slope_high))), ', ') || '.' AS sentence
+FROM (SELECT run_id, metric, slope, slope_low, slope_high, variant, fixed ->> 'd_model' AS d_model, count(*) OVER (PARTITION BY run_id, metric, variant) AS n,
+             row_number() OVER (PARTITION BY run_id, metric ORDER BY variant, fixed ->> 'd_model') AS place FROM v_fit WHERE kind = 'power')
+WHERE place <= 12 GROUP BY run_id, metric;
+
 -- chart: time
 -- title: Time over sequence length, with fitted powers
 -- mark: point
@@ -324,9 +331,7 @@ WHERE c.status <> 'skipped';
 -- column: variant | Variant | text
 -- column: drawing | Pass | text
 -- column: missing | Not measured | text
--- note: SELECT 'Time grows with seq_len to the power of ' || group_concat(printf('%.2f (%s%s)', slope, variant, iif(n > 1, ', d_model ' || d_model, '')), ', ') || ' in the forward pass.'
---   FROM (SELECT slope, variant, fixed ->> 'd_model' AS d_model, count(*) OVER (PARTITION BY variant) AS n FROM v_fit
---         WHERE run_id = :run AND metric = 'forward_ns' ORDER BY variant, d_model LIMIT 12) HAVING count(*) > 0
+-- note: SELECT sentence FROM attention_power WHERE run_id = :run AND metric IN ('forward_ns', 'backward_ns') ORDER BY metric DESC
 SELECT d.seq_len, d.time_ns, d.low_ns, d.high_ns, exp(f.intercept) * pow(d.seq_len, f.slope) AS fitted_ns, d.variant, d.drawing, iif(d.status = 'OK', NULL, d.status) AS missing
 FROM attention_drawn d LEFT JOIN v_fit f ON f.run_id = d.run_id AND f.kind = 'power' AND f.metric = d.metric AND f.variant = d.variant AND f.device = d.device
      AND f.fixed = json_remove(d.axes, '$.seq_len')
@@ -347,6 +352,7 @@ WHERE d.run_id = :run AND (d.time_ns IS NOT NULL OR d.status <> 'OK') ORDER BY d
 -- column: variant | Variant | text
 -- column: drawing | Of | text
 -- column: missing | Not measured | text
+-- note: SELECT sentence FROM attention_power WHERE run_id = :run AND metric IN ('peak_bytes', 'before_backward_bytes') ORDER BY metric DESC
 SELECT d.seq_len, iif(d.place = 1, d.peak_bytes, d.before_backward_bytes) AS bytes, exp(f.intercept) * pow(d.seq_len, f.slope) AS fitted_bytes, d.variant,
        replace(replace(d.drawing, 'Forward', 'Peak'), 'Backward', 'Before backward') AS drawing, iif(d.status = 'OK', NULL, d.status) AS missing
 FROM attention_drawn d LEFT JOIN v_fit f ON f.run_id = d.run_id AND f.kind = 'power' AND f.metric = iif(d.place = 1, 'peak_bytes', 'before_backward_bytes')
@@ -392,7 +398,7 @@ SELECT p.seq_len, p.d_model, p.total_speedup, p.variant || a.apart AS variant,
 FROM attention_pair p JOIN attention_apart a USING (case_id)
 WHERE p.run_id = :run AND p.variant <> 'vanilla' AND p.status <> 'skipped'
   AND EXISTS (SELECT 1 FROM attention_case v WHERE v.run_id = :run AND v.variant = 'vanilla')
-ORDER BY p.variant, a.apart, p.d_model DESC, p.seq_len;
+ORDER BY min(a.ordinal) OVER (PARTITION BY p.variant), a.apart, p.d_model DESC, p.seq_len;
 
 -- chart: change
 -- title: From vanilla to each variant, forward and backward together

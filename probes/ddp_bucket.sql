@@ -305,17 +305,19 @@ SELECT run_id, setting, differing(setting, group_concat(setting, char(10)) OVER 
 -- column: gradients | Gradients | text
 -- column: setting | Setting | text
 -- column: choice | Choice | text
--- note: SELECT 'Dashed: the time without averaging and what the model predicts to be exposed. Upright: the best size as measured, by the model of these tensors, by that of equal buckets, and by the reports'' formula.' FROM ddp_measured
+-- note: SELECT 'Dashed: the time without averaging and what the model predicts to be exposed. Upright: the best size as measured, by the model of these tensors, by that of equal buckets, and by the reports'' formula; lines close together share a text, from left to right.' FROM ddp_measured
 --   WHERE run_id = :run AND predicted_exposed_ns IS NOT NULL LIMIT 1
 WITH drawn AS (SELECT m.setting, m.setting_ordinal, m.first_bytes, m.bucket_bytes, m.step_ns, m.step_low_ns AS low_ns, m.step_high_ns AS high_ns,
                       coalesce((SELECT n.step_ns FROM ddp_case n WHERE n.run_id = m.run_id AND n.setting = m.setting AND n.variant = 'none'), c.compute_ns) + m.predicted_exposed_ns AS modelled_ns,
                       m.gradients || iif(m.first_bytes > 0, printf(', first %g MB', m.first_bytes / 1e6), '') AS gradients
                FROM ddp_measured m JOIN ddp_case c ON c.case_id = m.case_id WHERE m.run_id = :run),
--- sizes that are hardly apart share a line
-chosen AS (SELECT setting, avg(chosen_bytes) AS chosen_bytes, group_concat(choice, ', ') AS choice
-           FROM (SELECT DISTINCT setting, chosen_bytes, CASE place WHEN 0 THEN 'model' WHEN 1 THEN 'equal buckets' WHEN 2 THEN 'formula' ELSE 'measured' END AS choice FROM ddp_choice
-                 WHERE run_id = :run AND chosen_bytes > 0 ORDER BY place DESC)
-           GROUP BY setting, round(4 * ln(chosen_bytes)))
+-- lines that are close together share a text, at the first of them
+choices AS (SELECT setting, chosen_bytes, group_concat(choice, ', ') AS choice, ln(chosen_bytes) - lag(ln(chosen_bytes)) OVER (PARTITION BY setting ORDER BY chosen_bytes) < 0.4 AS close
+            FROM (SELECT DISTINCT setting, chosen_bytes, CASE place WHEN 0 THEN 'model' WHEN 1 THEN 'equal' WHEN 2 THEN 'formula' ELSE 'best' END AS choice FROM ddp_choice
+                  WHERE run_id = :run AND chosen_bytes > 0 ORDER BY place DESC) GROUP BY setting, chosen_bytes),
+grouped AS (SELECT *, sum(NOT coalesce(close, 0)) OVER (PARTITION BY setting ORDER BY chosen_bytes) AS cluster FROM choices),
+chosen AS (SELECT setting, chosen_bytes, iif(coalesce(close, 0), '', group_concat(choice, ', ') OVER (PARTITION BY setting, cluster ORDER BY chosen_bytes ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)) AS choice
+           FROM grouped)
 SELECT d.bucket_bytes, d.step_ns, d.low_ns, d.high_ns, d.modelled_ns, d.gradients, coalesce(nullif(trim(w.which, ' ()'), ''), d.setting) AS setting, d.choice
 FROM (SELECT *, NULL AS choice FROM drawn
       UNION ALL SELECT setting, NULL, NULL, chosen_bytes, NULL, NULL, NULL, NULL, NULL, choice FROM chosen) d
@@ -329,14 +331,17 @@ ORDER BY d.choice IS NOT NULL, d.setting_ordinal, d.gradients, d.bucket_bytes;
 -- y: time_ns
 -- color: part
 -- facet: setting
+-- label: overhead
 -- column: method | Method | text
 -- column: time_ns | Time (ms) | ms | 3
 -- column: part | Part | text
 -- column: setting | Setting | text
--- note: SELECT 'Compute and exposed communication are medians of their own: their sum can differ from the median of the step.' FROM ddp_case WHERE run_id = :run AND status = 'ok' LIMIT 1
+-- column: overhead | Overhead | text
+-- note: SELECT 'Above: overhead, the part of the step that is not compute. Compute and exposed communication are medians of their own: their sum can differ from the median of the step.' FROM ddp_case WHERE run_id = :run AND status = 'ok' LIMIT 1
 SELECT c.variant || iif(c.bucket_bytes > 0, printf(' %.3g MB', c.bucket_bytes / 1e6), '') || iif(c.first_bucket_bytes > 0, printf(', first %g MB', c.first_bucket_bytes / 1e6), '')
        || iif(c.gradients LIKE 'copy%', ', copied', '') || iif(c.gradients LIKE '%split', ', split', '') AS method,
-       CASE p.column1 WHEN 'compute' THEN c.compute_ns ELSE c.exposed_ns END AS time_ns, p.column1 AS part, coalesce(nullif(trim(w.which, ' ()'), ''), c.setting) AS setting
+       CASE p.column1 WHEN 'compute' THEN c.compute_ns ELSE c.exposed_ns END AS time_ns, p.column1 AS part, coalesce(nullif(trim(w.which, ' ()'), ''), c.setting) AS setting,
+       iif(p.column1 = 'compute' AND c.variant <> 'none', printf('%.0f %%', 100 * max(0, 1 - c.compute_ns / c.step_ns)), NULL) AS overhead
 FROM ddp_case c JOIN ddp_named w USING (run_id, setting) JOIN (VALUES ('exposed communication'), ('compute')) p
 WHERE c.run_id = :run AND c.status = 'ok' AND c.compute_ns IS NOT NULL
 ORDER BY min(c.ordinal) OVER (PARTITION BY c.setting), min(c.ordinal) OVER (PARTITION BY c.variant), c.ordinal, p.column1 = 'compute';

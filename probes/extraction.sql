@@ -369,6 +369,14 @@ FROM extraction_all a JOIN extraction_overlap o USING (run_id, case_id) JOIN ext
 JOIN (VALUES ('drain'), ('waits'), ('at work'), ('fill')) p
 WHERE a.run_id = :run AND a.status = 'ok' ORDER BY a.ordinal, instr('fill, at work, waits, drain', p.column1) DESC;
 
+-- A batch of the first pass of the first process.
+-- view: extraction_first
+SELECT a.run_id, a.variant, a.setting, a.ordinal, a.steady_ns, a.steady_first, s.value,
+       row_number() OVER (PARTITION BY s.case_id ORDER BY s.ordinal, s.instance) AS batch
+FROM extraction_all a JOIN v_sample s ON s.case_id = a.case_id AND s.metric = 'batch_ns' AND s.pass = 'timing'
+WHERE (s.ordinal = 0 OR a.plans IS NULL) AND coalesce(s.rank, 0) = 0
+  AND s.invocation = (SELECT min(invocation) FROM v_slice l WHERE l.case_id = a.case_id AND l.pass = 'timing' AND l.status = 'ok');
+
 -- chart: batches
 -- title: Batches of the first pass, with the steady time
 -- mark: line
@@ -386,14 +394,29 @@ WHERE a.run_id = :run AND a.status = 'ok' ORDER BY a.ordinal, instr('fill, at wo
 -- column: steady | Warm-up | text
 -- note: SELECT 'Of the first process. Dashed: a steady batch of the median process.' FROM extraction_batch WHERE run_id = :run LIMIT 1
 SELECT b.batch, b.value AS batch_ns, b.steady_ns, b.variant, coalesce(nullif(trim(w.which, ' ()'), ''), b.setting) AS setting,
-       iif(b.batch = b.steady_first AND b.batch > 1, 'steady: ' || b.variant, NULL) AS steady
-FROM (SELECT a.variant, a.setting, a.ordinal, a.steady_ns, a.steady_first, s.value,
-             row_number() OVER (PARTITION BY s.case_id ORDER BY s.ordinal, s.instance) AS batch
-      FROM extraction_all a JOIN v_sample s ON s.case_id = a.case_id AND s.metric = 'batch_ns' AND s.pass = 'timing'
-      WHERE a.run_id = :run AND (s.ordinal = 0 OR a.plans IS NULL) AND coalesce(s.rank, 0) = 0
-        AND s.invocation = (SELECT min(invocation) FROM v_slice l WHERE l.case_id = a.case_id AND l.pass = 'timing' AND l.status = 'ok')) b
-JOIN extraction_named w ON w.run_id = :run AND w.setting = b.setting
-WHERE b.batch <= 100 ORDER BY min(b.ordinal) OVER (PARTITION BY b.setting), b.ordinal, b.batch;
+       iif(b.batch > 1 AND b.batch = b.steady_first AND row_number() OVER (PARTITION BY b.setting, b.batch, b.batch = b.steady_first ORDER BY b.ordinal) = 1,
+           'steady: ' || group_concat(b.variant, ', ') OVER (PARTITION BY b.setting, b.batch, b.batch = b.steady_first), NULL) AS steady
+FROM extraction_first b JOIN extraction_named w ON w.run_id = :run AND w.setting = b.setting
+WHERE b.run_id = :run AND b.batch <= 100 ORDER BY min(b.ordinal) OVER (PARTITION BY b.setting), b.ordinal, b.batch;
+
+-- chart: total
+-- title: Time so far over the batches of the first pass, beside the steady time
+-- mark: line
+-- x: batch
+-- y: total_ns
+-- color: variant
+-- facet: setting
+-- fit: steady_ns
+-- column: batch | Batches
+-- column: total_ns | Time so far (ms) | ms | 3
+-- column: steady_ns | Steady (ms) | ms | 3
+-- column: variant | Variant | text
+-- column: setting | Setting | text
+-- note: SELECT 'Of the first process. Dashed: warm from the first batch on; what lies between is the warm-up.' FROM extraction_first WHERE run_id = :run AND batch > 1 LIMIT 1
+SELECT b.batch, sum(b.value) OVER (PARTITION BY b.setting, b.variant ORDER BY b.batch) AS total_ns, b.batch * b.steady_ns AS steady_ns, b.variant,
+       coalesce(nullif(trim(w.which, ' ()'), ''), b.setting) AS setting
+FROM extraction_first b JOIN extraction_named w ON w.run_id = :run AND w.setting = b.setting
+WHERE b.run_id = :run AND b.batch <= 100 ORDER BY min(b.ordinal) OVER (PARTITION BY b.setting), b.ordinal, b.batch;
 
 -- chart: projection
 -- title: Projection to 8,000 samples, extrapolated
@@ -439,7 +462,8 @@ SELECT printf('The files are %.2f x smaller than the activations', raw_bytes * 1
 FROM extraction_all a JOIN extraction_named USING (run_id, setting) WHERE run_id = :run AND stored_bytes > 0 AND raw_bytes > stored_bytes ORDER BY variant <> 'pipelined', ordinal LIMIT 1;
 
 -- finding: throughput
-SELECT printf('%s extracts %.3g samples/s (%.3g to %.3g), %.3g GB/s of raw activations', variant, n / extract_ns, n / extract_high_ns, n / extract_low_ns, raw_bytes / extract_ns)
+SELECT printf('%s extracts %g samples/s (%g to %g), %.3g GB/s of raw activations', variant, printf('%.3g', n / extract_ns), printf('%.3g', n / extract_high_ns), printf('%.3g', n / extract_low_ns),
+              raw_bytes / extract_ns)
        || which || '.' AS sentence
 FROM (SELECT *, coalesce(real_samples, samples) * 1e9 AS n FROM extraction_all) JOIN extraction_named USING (run_id, setting)
 WHERE run_id = :run AND extract_low_ns > 0 AND raw_bytes > 0 ORDER BY n / extract_ns DESC LIMIT 1;

@@ -355,6 +355,10 @@ ORDER BY max(way_order), min(min(ordinal)) OVER (PARTITION BY other_axes), varia
 
 -- Charts: a case without memory for it stands as OOM.
 
+-- view: precision_drawn
+SELECT c.*, c.variant || iif(m.n > 1, ', ' || c.model, '') || coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(c.other_axes)), '') AS drawing
+FROM precision_case c JOIN (SELECT run_id, count(DISTINCT model) AS n FROM precision_case GROUP BY run_id) m USING (run_id);
+
 -- chart: steps
 -- title: Time of each mode and type
 -- mark: bar
@@ -371,10 +375,29 @@ ORDER BY max(way_order), min(min(ordinal)) OVER (PARTITION BY other_axes), varia
 -- column: dtype | Dtype | text
 -- column: variant | Variant | text
 -- column: missing | Not measured | text
-WITH part AS (SELECT *, variant || iif((SELECT count(DISTINCT model) FROM precision_case WHERE run_id = :run) > 1, ', ' || model, '')
-                        || coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(other_axes)), '') AS drawing FROM precision_case WHERE run_id = :run)
 SELECT mode, step_ns, step_ci_low_ns AS low_ns, step_ci_high_ns AS high_ns, dtype, drawing AS variant, iif(status = 'OK', NULL, status) AS missing
-FROM part WHERE status <> 'skipped' AND (step_ns IS NOT NULL OR status <> 'OK')
+FROM precision_drawn WHERE run_id = :run AND status <> 'skipped' AND (step_ns IS NOT NULL OR status <> 'OK')
+ORDER BY min(ordinal) OVER (PARTITION BY model), min(ordinal) OVER (PARTITION BY drawing), mode_order, dtype_order;
+
+-- chart: throughput
+-- title: Thousand tokens per second of each mode and type
+-- mark: bar
+-- x: mode
+-- y: ktokens_per_s
+-- interval: low_per_s high_per_s
+-- color: dtype
+-- facet: variant
+-- label: missing
+-- column: mode | Mode | text
+-- column: ktokens_per_s | K tokens/s | | 2
+-- column: low_per_s | From | | 2
+-- column: high_per_s | To | | 2
+-- column: dtype | Dtype | text
+-- column: variant | Variant | text
+-- column: missing | Not measured | text
+SELECT mode, tokens * 1e6 / step_ns AS ktokens_per_s, tokens * 1e6 / step_ci_high_ns AS low_per_s, tokens * 1e6 / step_ci_low_ns AS high_per_s, dtype, drawing AS variant,
+       iif(status = 'OK', NULL, status) AS missing
+FROM precision_drawn WHERE run_id = :run AND status <> 'skipped' AND (step_ns IS NOT NULL OR status <> 'OK')
 ORDER BY min(ordinal) OVER (PARTITION BY model), min(ordinal) OVER (PARTITION BY drawing), mode_order, dtype_order;
 
 -- chart: memory
@@ -390,14 +413,29 @@ ORDER BY min(ordinal) OVER (PARTITION BY model), min(ordinal) OVER (PARTITION BY
 -- column: dtype | Dtype | text
 -- column: variant | Variant | text
 -- column: missing | Not measured | text
--- column: allocated_bytes | Allocated (GB) | GB | 3
--- column: reserved_bytes | Reserved (GB) | GB | 3
 -- column: predicted_bytes | Predicted peak (GB) | GB | 3
-WITH part AS (SELECT *, variant || iif((SELECT count(DISTINCT model) FROM precision_case WHERE run_id = :run) > 1, ', ' || model, '')
-                        || coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(other_axes)), '') AS drawing FROM precision_case WHERE run_id = :run)
-SELECT mode, peak_bytes, dtype, drawing AS variant, iif(status = 'OK', NULL, status) AS missing, allocated_bytes, reserved_bytes, predicted_bytes
-FROM part WHERE status <> 'skipped' AND (peak_bytes IS NOT NULL OR status <> 'OK')
+SELECT mode, peak_bytes, dtype, drawing AS variant, iif(status = 'OK', NULL, status) AS missing, predicted_bytes
+FROM precision_drawn WHERE run_id = :run AND status <> 'skipped' AND (peak_bytes IS NOT NULL OR status <> 'OK')
 ORDER BY min(ordinal) OVER (PARTITION BY model), min(ordinal) OVER (PARTITION BY drawing), mode_order, dtype_order;
+
+-- chart: reserved
+-- title: Memory in use after a step, at its peak, and reserved
+-- mark: bar
+-- x: mode
+-- y: bytes
+-- color: kind
+-- facet: drawing
+-- label: missing
+-- column: mode | Mode | text
+-- column: bytes | Memory (GB) | GB | 3
+-- column: kind | Kind | text
+-- column: drawing | Variant | text
+-- column: missing | Not measured | text
+SELECT mode, CASE k.column1 WHEN 'allocated' THEN allocated_bytes WHEN 'peak' THEN peak_bytes ELSE reserved_bytes END AS bytes, k.column1 AS kind, dtype || ' ' || drawing AS drawing,
+       iif(status = 'OK' OR k.column1 <> 'peak', NULL, status) AS missing
+FROM precision_drawn JOIN (VALUES ('allocated'), ('peak'), ('reserved')) k
+WHERE run_id = :run AND status <> 'skipped' AND (reserved_bytes IS NOT NULL OR status <> 'OK')
+ORDER BY min(ordinal) OVER (PARTITION BY model), min(ordinal) OVER (PARTITION BY drawing, dtype), mode_order, k.column1;
 
 -- chart: speedup
 -- title: Speed-up of each type against fp32, and of each variant against eager

@@ -358,7 +358,7 @@ WHERE patch_speedup_low > 1 AND (variant = best OR patch_low_ns <= best_high_ns)
 -- column: patch_speedup_low | 95 % interval | x | 1 interval
 -- column: reason | Why | text
 -- column: other_axes | Other axes | json | hide
--- note: SELECT 'Saves: per initialisation, of match, transform and tree op of the program''s own loop. In-place does not keep the old tree, cached needs a second '
+-- note: SELECT 'Saves: per initialisation, of match, transform and tree op of the program''s own loop. Fastest: of those that keep the old tree. In-place does not, cached needs a second '
 --   || 'application, and built-in other code of the model: they are in the tables above.'
 SELECT c.config, nullif(c.program, 'perfkit') AS program, c.matcher, r.variant, c.loop_patch_ns - r.patch_ns AS saved_ns,
        c.loop_patch_low_ns - r.patch_high_ns AS saved_low_ns, c.loop_patch_high_ns - r.patch_low_ns AS saved_high_ns, r.patch_speedup,
@@ -366,7 +366,7 @@ SELECT c.config, nullif(c.program, 'perfkit') AS program, c.matcher, r.variant, 
        CASE WHEN max(c.patch_speedup_low) IS NULL THEN 'none: no interval (--invocations 3)'
             WHEN r.variant IS NULL THEN 'none: nothing is told apart from ' || c.loop
             WHEN r.variant = r.best AND count(*) = 1 THEN 'faster than ' || c.loop
-            WHEN r.variant = r.best THEN 'fastest that keeps the old tree'
+            WHEN r.variant = r.best THEN 'fastest'
             ELSE 'simpler than ' || r.best || ', not told apart' END AS reason, c.other_axes
 FROM tree_candidate c
 LEFT JOIN tree_recommended r ON r.run_id = c.run_id AND r.device = c.device AND r.axes = c.axes AND r.program = c.program AND r.place = 1
@@ -611,8 +611,28 @@ WHERE c.run_id = :run AND c.op = 'patch' AND c.patches = 0 AND c.status = 'ok' A
   AND (c.matcher = 'compiled' OR NOT EXISTS (SELECT 1 FROM tree_case o WHERE o.run_id = :run AND o.matcher = 'compiled' AND o.patches = 0))
 ORDER BY c.weights, min(c.ordinal) OVER (PARTITION BY c.other_axes), c.leaves, c.parameters, c.ordinal, p.column1 = 'match', p.column1 = 'transform';
 
+-- chart: cost
+-- title: Cost of one patch over the size of the model, of a patch of all modules
+-- mark: point
+-- x: leaves log
+-- y: each_ns log
+-- color: variant
+-- facet: part
+-- column: leaves | Leaves
+-- column: each_ns | Each patch (ns) | ns | 1
+-- column: variant | Variant | text
+-- column: part | Part | text
+-- note: SELECT 'The time of the plan divided by its modules; structure only.' FROM tree_structure WHERE run_id = :run AND patches = 0 LIMIT 1
+SELECT c.leaves, CASE p.column1 WHEN 'Transform' THEN c.transform_ns WHEN 'Match' THEN c.match_ns WHEN 'Tree op' THEN c.tree_op_ns ELSE c.patch_ns END / c.targets AS each_ns, c.variant,
+       p.column1 || coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(c.other_axes)), '') AS part
+FROM tree_structure c JOIN (VALUES ('Total', 1), ('Tree op', 2), ('Match', 3), ('Transform', 4)) p
+WHERE c.run_id = :run AND c.patches = 0 AND c.targets > 0 AND c.variant <> 'built-in'
+  AND CASE p.column1 WHEN 'Transform' THEN c.transform_ns WHEN 'Match' THEN c.match_ns WHEN 'Tree op' THEN c.tree_op_ns ELSE c.patch_ns END > 0
+  AND (c.matcher = 'compiled' OR NOT EXISTS (SELECT 1 FROM tree_structure o WHERE o.run_id = :run AND o.matcher = 'compiled' AND o.patches = 0))
+ORDER BY min(c.ordinal) OVER (PARTITION BY c.other_axes), p.column2, min(c.ordinal) OVER (PARTITION BY c.variant), c.leaves, c.parameters;
+
 -- chart: patches
--- title: Time over the number of patches, with fitted powers
+-- title: Time over the number of patches, with fitted powers and a line in proportion
 -- mark: point
 -- x: targets log
 -- y: tree_op_ns log
@@ -629,13 +649,21 @@ ORDER BY c.weights, min(c.ordinal) OVER (PARTITION BY c.other_axes), c.leaves, c
 -- column: config | Config | text
 -- note: SELECT 'A pass over the whole tree for each patch grows in proportion to their number, one traversal for all does not grow.'
 --   WHERE EXISTS (SELECT 1 FROM tree_structure WHERE run_id = :run AND patches > 1)
+WITH drawn AS (
 SELECT t.targets, t.tree_op_ns, t.tree_op_low_ns AS low_ns, t.tree_op_high_ns AS high_ns, exp(f.intercept) * pow(t.targets, f.slope) AS fitted_ns, t.variant,
-       t.config || ', ' || t.matcher || coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(t.other_axes)), '') AS config
+       t.config || ', ' || t.matcher || coalesce((SELECT ', ' || group_concat(key || ' ' || value, ', ') FROM json_each(t.other_axes)), '') AS config,
+       t.matcher, min(t.ordinal) OVER (PARTITION BY t.other_axes) AS first, t.leaves, t.parameters, t.ordinal
 FROM tree_structure t LEFT JOIN v_fit f ON f.run_id = t.run_id AND f.name = 'tree_op_patches_exponent' AND f.variant = t.variant AND f.device = t.device
      AND f.fixed = json_remove(t.axes, '$.patches')
 WHERE t.run_id = :run AND t.tree_op_ns IS NOT NULL AND t.targets > 0
-  AND EXISTS (SELECT 1 FROM tree_structure m WHERE m.run_id = :run AND m.config = t.config AND m.patches > 1)
-ORDER BY t.matcher, min(t.ordinal) OVER (PARTITION BY t.other_axes), t.leaves, t.parameters, t.variant = 'built-in', t.ordinal;
+  AND EXISTS (SELECT 1 FROM tree_structure m WHERE m.run_id = :run AND m.config = t.config AND m.patches > 1)),
+-- a line of slope 1 from the slowest of the fewest patches
+slope AS (SELECT config, min(targets) AS least, max(targets) AS most FROM drawn GROUP BY config HAVING max(targets) > min(targets))
+SELECT targets, tree_op_ns, low_ns, high_ns, fitted_ns, variant, config FROM (
+  SELECT * FROM drawn
+  UNION ALL SELECT e.value, NULL, NULL, NULL, e.value * 1.0 / s.least * (SELECT max(d.tree_op_ns) FROM drawn d WHERE d.config = s.config AND d.targets = s.least), 'in proportion', s.config,
+                   NULL, NULL, NULL, NULL, NULL FROM slope s JOIN json_each(json_array(s.least, s.most)) e)
+ORDER BY tree_op_ns IS NULL, matcher, first, leaves, parameters, variant = 'built-in', ordinal, config, targets;
 
 -- Findings, in order of worth, of the largest tree.
 

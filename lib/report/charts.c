@@ -94,7 +94,8 @@ static enum pk_code put_charts(struct pk_page *p, const struct pk_page_run *run,
 
 enum pk_code pk_page_charts(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err)
 {
-    static const char *const general[] = {"gate_verdicts", "roofline", "memory_over_time", "samples"};
+    static const char *const general[] = {"gate_verdicts", "breakdown_shares", "roofline", "memory_over_time",
+                                          "samples"};
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows experiments;
     if (pk_page_query(run, "experiments", &a, &experiments, err))

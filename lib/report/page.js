@@ -34,10 +34,7 @@
         if (axis && axis.scale && !axis.scale.zero) axis.scale.padding = 7;
         if (!axis || axis.type !== "ordinal") continue;
         const places = [...new Set(spec.data.values.map((row) => String(axis === encoding.y ? row.y : row.x)))];
-        if (axis !== encoding.y) {
-          axis.axis.labelOverlap = 18 * places.length > width;
-          continue;
-        }
+        if (axis !== encoding.y) continue;
         const longest = 7 * Math.max(...places.map((name) => name.length)), names = Math.min(longest, 0.42 * width);
         Object.assign(axis.axis, inLines(Math.max(names, 30)), {maxExtent: names + 10});
         if (names < longest) { /* two lines */
@@ -49,11 +46,32 @@
     return room;
   };
 
+  const textWidth = (names) => 7 * Math.max(1, ...names.map((name) => String(name).length));
+
+  /* Places beside each other have slanted names where there is no room for them, and only some have one where there is none for those. */
+  const named = (unit, values, width) => {
+    if (unit.encoding.x.type !== "ordinal") return;
+    const places = [...new Set(values.map((row) => row.x))], room = width / places.length;
+    Object.assign(unit.encoding.x.axis, {labelAngle: textWidth(places) > room ? -35 : 0, labelOverlap: room < 16});
+  };
+
+  /* A legend has as many columns as there is room for. */
+  const legible = (unit, width) => {
+    for (const {encoding} of [unit, ...unit.layer])
+      for (const channel of encoding ? [encoding.color, encoding.shape] : [])
+        if (channel && channel.legend && channel.type === "nominal") {
+          const names = textWidth(channel.scale.domain) + 35;
+          Object.assign(channel.legend, {columns: Math.max(1, Math.min(8, Math.floor(width / names))), labelLimit: Math.min(names, width - 35)});
+        }
+  };
+
   /* A chart is as wide as its place; facets are in as many columns as there is room for. */
   const fitted = (chart, width) => {
     const spec = JSON.parse(JSON.stringify(chart));
     const room = roomy(spec, width);
+    legible(spec.spec || spec, width - room);
     if (!spec.facet) {
+      named(spec, spec.data.values, width - room);
       spec.width = Math.max(width, 200);
       spec.autosize = {type: "fit-x", contains: "padding"};
       return spec;
@@ -64,6 +82,7 @@
     spec.columns = columns;
     spec.spacing = 30;
     spec.spec.width = Math.max(120, Math.floor((width - room - 34 * (columns - 1)) / columns));
+    named(spec.spec, spec.data.values, spec.spec.width);
     spec.facet.header = {...spec.facet.header, ...inLines(spec.spec.width)};
     return spec;
   };

@@ -80,21 +80,35 @@ SELECT name || ', ' || metric AS name, ratio, ratio_low, ratio_high, verdict FRO
 WHERE run_id = :run AND ratio IS NOT NULL ORDER BY abs(ln(ratio)) DESC LIMIT 60;
 
 -- chart: samples
--- title: Samples of each process, of the cases whose times are the most uncertain
+-- title: Samples of each process in their order, of the cases whose times are the most uncertain
 -- mark: point
--- x: process ordinal
+-- x: place
+-- x2: until
 -- y: relative log
 -- color: phase
 -- facet: name
--- column: process | Process
+-- rule: cut
+-- band: process
+-- column: place | Process, its samples in their order | | 0
+-- column: until | to | | 1
 -- column: relative | Time / median | x
 -- column: phase | Phase | text
 -- column: name | Case
-WITH chosen AS (SELECT s.case_id, s.metric, s.median, s.metric || ' of ' || c.name AS name FROM v_summary s JOIN report_case c ON c.run_id = :run AND c.case_id = s.case_id
+-- column: cut | Cut | text
+-- column: process | Process | text
+-- note: SELECT 'Dashed: what is before it in a process is its warm-up, which is in no figure.' FROM v_slice WHERE run_id = :run AND pass = 'timing' AND notes ->> 'warmup_cut' > 0 LIMIT 1
+WITH chosen AS (SELECT s.case_id, s.metric, s.metric || ' of ' || replace(replace(c.name, ', ', ' '), ' ', ', ') AS name FROM v_summary s JOIN report_case c ON c.run_id = :run AND c.case_id = s.case_id
                 WHERE s.run_id = :run AND s.unit = 'ns' AND s.source = 'region' AND s.median > 0 AND s.metric NOT GLOB '*_host_ns'
-                ORDER BY s.uncertainty IS NULL, s.uncertainty DESC, s.ordinal LIMIT 6)
-SELECT s.invocation AS process, s.value / c.median AS relative, s.phase, c.name FROM chosen c JOIN v_sample s ON s.case_id = c.case_id AND s.metric = c.metric
-WHERE s.run_id = :run AND s.pass = 'timing' AND s.phase IN ('steady', 'disturbed') ORDER BY c.name, s.invocation, s.ordinal;
+                ORDER BY s.uncertainty IS NULL, s.uncertainty DESC, s.ordinal LIMIT 6),
+sampled AS (SELECT c.name, s.invocation, s.phase, s.value, s.phase IN ('first', 'warmup') AS warming,
+                   row_number() OVER (PARTITION BY c.name, s.invocation ORDER BY s.ordinal, s.instance, s.rank) - 1.0 AS nth, count(*) OVER (PARTITION BY c.name, s.invocation) AS n
+            FROM chosen c JOIN v_sample s ON s.case_id = c.case_id AND s.metric = c.metric WHERE s.run_id = :run AND s.pass = 'timing'),
+middle AS (SELECT name, avg(value) AS median FROM (SELECT name, value, row_number() OVER (PARTITION BY name ORDER BY value) AS place, count(*) OVER (PARTITION BY name) AS n FROM sampled WHERE NOT warming)
+           WHERE place IN ((n + 1) / 2, (n + 2) / 2) GROUP BY name)
+SELECT invocation - 0.5 + nth / n AS place, invocation + 0.5 AS until, value / median AS relative, replace(phase, 'warmup', 'warm-up') AS phase, name, NULL AS cut, 'process ' || invocation AS process
+FROM sampled JOIN middle USING (name) WHERE median > 0
+UNION ALL SELECT invocation - 0.5 + (max(nth) + 0.5) / n, NULL, NULL, NULL, name, '', NULL FROM sampled WHERE warming GROUP BY name, invocation
+ORDER BY name, place;
 
 -- A run among several.
 -- query: report_row

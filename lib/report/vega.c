@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { FACET = 200, TALL = 260, ALONE = 280 }; /* heights in pixels; tall has upright texts */
+
 static const char *const fields[PK_CHANNELS] = {"x", "x2", "y", "lo", "hi", "c", "f", "fit", "t", "r", "b"};
 
 /* --- data --- */
@@ -42,30 +44,25 @@ static json_t *value_of(const struct pk_chart *c, size_t row, enum pk_channel ch
     return is_log && !(number > 0) ? json_null() : pk_json_real(number);
 }
 
+/* Rows evenly chosen from all; a rule is never left out. */
 static json_t *values_of(const struct pk_chart *c, size_t *drawn)
 {
     json_t *values = json_array();
     const size_t n = c->rows.n, most = n < PK_PAGE_DRAWN ? n : PK_PAGE_DRAWN;
-    for (size_t i = 0; i < most; i++) {
+    for (size_t at = 0, i = 0; at < n; at++) {
+        const bool chosen = at == i * n / most;
+        i += chosen;
+        if (!chosen && (!c->encoding.key[PK_CHANNEL_RULE] ||
+                        pk_chart_cell(c, at, PK_CHANNEL_RULE)->type == PK_CELL_NULL))
+            continue;
         json_t *row = json_object();
         for (size_t k = 0; k < PK_CHANNELS; k++)
             if (c->encoding.key[k])
-                json_object_set_new(row, fields[k], value_of(c, i * n / most, (enum pk_channel)k));
+                json_object_set_new(row, fields[k], value_of(c, at, (enum pk_channel)k));
         json_array_append_new(values, row);
     }
-    *drawn = most;
+    *drawn = json_array_size(values);
     return json_pack("{s:o}", "values", values);
-}
-
-/* The longest text of an ordinal channel. */
-static size_t longest(const struct pk_chart *c, enum pk_channel channel)
-{
-    size_t most = 0;
-    for (size_t row = 0; row < c->rows.n; row++) {
-        const size_t n = strlen(pk_cell_string(pk_chart_cell(c, row, channel)));
-        most = n > most ? n : most;
-    }
-    return most;
 }
 
 /* The values of a channel, each once, in the order of the rows; NULL when there are more than `most`. */
@@ -116,17 +113,39 @@ struct extent {
     double least, most; /* NaN = nothing is drawn */
 };
 
+/* Whether two rows stand on each other in a stack. */
+static bool same_place(const struct pk_chart *c, size_t a, size_t b)
+{
+    json_t *x[] = {value_of(c, a, PK_CHANNEL_X), value_of(c, b, PK_CHANNEL_X)};
+    const bool same = json_equal(x[0], x[1]);
+    json_decref(x[0]);
+    json_decref(x[1]);
+    return same;
+}
+
+/* The share of a drawing's length of axis that upright texts need beside it, from its own length. */
+static double upright_room(const struct pk_chart *c)
+{
+    enum { CHARACTER = 6 }; /* pixels */
+    const double bars = 0.35, most = 1.2;
+    double length = 0;
+    for (size_t row = 0; row < c->rows.n; row++)
+        for (enum pk_channel k = PK_CHANNEL_RULE; k <= PK_CHANNEL_BAND; k++)
+            if (c->encoding.key[k])
+                length = fmax(length, (double)strlen(pk_cell_string(pk_chart_cell(c, row, k))) * CHARACTER);
+    return fmax(bars, length < TALL ? fmin(most, length / (TALL - length)) : most);
+}
+
 /* Of what is drawn over the axis of y. */
 static struct extent extent_of(const struct pk_chart *c)
 {
     static const enum pk_channel drawn[] = {PK_CHANNEL_Y, PK_CHANNEL_LOW, PK_CHANNEL_HIGH, PK_CHANNEL_FIT};
+    const bool stacked = c->encoding.mark == PK_MARK_AREA || c->encoding.mark == PK_MARK_STACK;
     struct extent e = {NAN, NAN};
-    double sum = 0, last = NAN;
+    double sum = 0;
     for (size_t row = 0; row < c->rows.n; row++) {
-        const double x = pk_chart_number(c, row, PK_CHANNEL_X), y = pk_chart_number(c, row, PK_CHANNEL_Y);
-        sum = (x == last ? sum : 0) + fmax(0, y);
-        last = x;
-        if (c->encoding.mark == PK_MARK_AREA)
+        sum = (row && same_place(c, row - 1, row) ? sum : 0) + fmax(0, pk_chart_number(c, row, PK_CHANNEL_Y));
+        if (stacked)
             e.most = fmax(e.most, sum);
         for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++) {
             e.least = fmin(e.least, pk_chart_number(c, row, drawn[i]));
@@ -141,7 +160,7 @@ static double end_with_room(const struct pk_chart *c, bool from_zero)
 {
     const bool upright =
         has_values(c, PK_CHANNEL_RULE) || has_values(c, PK_CHANNEL_BAND) || c->encoding.mark == PK_MARK_BAR;
-    const double room = upright ? 0.35 : 0.2; /* of the length of the axis */
+    const double room = upright ? upright_room(c) : 0.2;
     const struct extent e = extent_of(c);
     const double least = from_zero ? 0 : e.least;
     if (!has_values(c, PK_CHANNEL_LABEL) && !has_values(c, PK_CHANNEL_RULE) &&
@@ -158,7 +177,9 @@ static json_t *scale_of(const struct pk_chart *c, enum pk_channel channel)
     enum { BESIDE_POINTS = 8, BESIDE_RULES = 12 }; /* pixels */
     const enum pk_chart_mark mark = c->encoding.mark;
     const enum pk_chart_scale kind = c->encoding.scale[channel];
-    const bool from_zero = mark == PK_MARK_BAR || mark == PK_MARK_STACK || mark == PK_MARK_AREA;
+    const struct extent e = extent_of(c);
+    const bool from_zero = mark == PK_MARK_BAR || mark == PK_MARK_STACK || mark == PK_MARK_AREA ||
+                           (e.least >= 0 && e.least < e.most / 3);
     const double end = end_with_room(c, from_zero);
     json_t *scale = kind == PK_SCALE_LINEAR ? json_pack("{s:b}", "zero", channel == PK_CHANNEL_Y && from_zero)
                                             : json_pack("{s:s, s:b}", "type", "log", "nice", 0);
@@ -177,19 +198,22 @@ static json_t *scale_of(const struct pk_chart *c, enum pk_channel channel)
 
 static json_t *axis_of(const struct pk_chart *c, enum pk_channel channel)
 {
-    enum { SHORT = 6, TICKS = 10 };
+    enum { TICKS = 10 };
     const bool is_ordinal = pk_chart_is_ordinal(c, channel);
-    const bool slanted = is_ordinal && channel == PK_CHANNEL_X && longest(c, channel) > SHORT;
     const bool doubles = c->encoding.scale[channel] == PK_SCALE_LOG2;
     json_t *axis =
         json_pack("{s:b, s:i, s:i}", "labelOverlap", !is_ordinal, "labelLimit", 240, "maxExtent", 260);
-    if (channel == PK_CHANNEL_X)
-        json_object_set_new(axis, "labelAngle", json_integer(slanted ? -35 : 0));
+    if (channel == PK_CHANNEL_X) /* page.js slants texts that have no room beside each other */
+        json_object_set_new(axis, "labelAngle", json_integer(0));
+    if (doubles) /* 1024, not 1,024 */
+        json_object_set_new(axis, "format", json_string("~f"));
     json_t *values = doubles ? distinct(c, channel, TICKS) : NULL;
     if (values)
         json_object_set_new(axis, "values", values);
     else if (!is_ordinal)
         json_object_set_new(axis, "tickCount", json_integer(6));
+    if (!is_ordinal && c->columns[c->at[channel]].decimals == 0)
+        json_object_set_new(axis, "tickMinStep", json_integer(1));
     return axis;
 }
 
@@ -211,9 +235,9 @@ static json_t *position(const struct pk_chart *c, enum pk_channel channel)
 static json_t *series(const struct pk_chart *c)
 {
     json_t *names = distinct(c, PK_CHANNEL_COLOR, c->rows.n);
-    return json_pack("{s:s, s:s, s:s, s:{s:o}, s:{s:s, s:i, s:i}}", "field", "c", "type", "nominal", "title",
+    return json_pack("{s:s, s:s, s:s, s:{s:o}, s:{s:s}}", "field", "c", "type", "nominal", "title",
                      pk_chart_heading(c, PK_CHANNEL_COLOR), "scale", "domain", names, "legend", "orient",
-                     "top", "columns", 3, "labelLimit", 150);
+                     "top");
 }
 
 /* How far the values of a heat map are from its guide: as a factor with a logarithmic scale, else as a difference. */
@@ -341,7 +365,8 @@ static json_t *missing_layer(const struct pk_chart *c)
 /* Texts at marks, or those in the place of a mark that is missing: in its cell, or upright where the bar would be. */
 static json_t *label_layer(const struct pk_chart *c, bool marked)
 {
-    const bool cells = c->encoding.mark == PK_MARK_CELLS, bar = c->encoding.mark == PK_MARK_BAR;
+    const bool cells = c->encoding.mark == PK_MARK_CELLS, bar = c->encoding.mark == PK_MARK_BAR,
+               stack = c->encoding.mark == PK_MARK_STACK;
     json_t *mark = bar ? json_pack("{s:s, s:s, s:s, s:i, s:i, s:i}", "type", "text", "baseline", "middle",
                                    "align", "left", "angle", 270, "dx", 4, "fontSize", 11)
                        : json_pack("{s:s, s:s, s:i, s:i}", "type", "text", "baseline",
@@ -355,10 +380,13 @@ static json_t *label_layer(const struct pk_chart *c, bool marked)
         json_object_set_new(encoding, "y", json_pack("{s:s}", "value", "height"));
     else if (!cells)
         json_object_set_new(encoding, "y", position(c, PK_CHANNEL_Y));
-    if (bar && marked) /* above the interval */
+    if ((bar || stack) && marked) /* above the interval, or all parts */
         json_object_set_new(json_object_get(encoding, "y"), "field", json_string("top"));
-    return json_pack("{s:[{s:s}, {s:s, s:s}], s:o, s:o}", "transform", "filter", filter, "calculate",
-                     "isValid(datum.hi) ? datum.hi : datum.y", "as", "top", "mark", mark, "encoding",
+    json_t *top =
+        stack ? json_pack("{s:[{s:s,s:s,s:s}], s:[s,s]}", "joinaggregate", "op", "sum", "field", "y", "as",
+                          "top", "groupby", "x", "f")
+              : json_pack("{s:s, s:s}", "calculate", "isValid(datum.hi) ? datum.hi : datum.y", "as", "top");
+    return json_pack("{s:[o, {s:s}], s:o, s:o}", "transform", top, "filter", filter, "mark", mark, "encoding",
                      encoding);
 }
 
@@ -371,12 +399,18 @@ static json_t *upright_text(const char *field, bool before)
                      "type", "nominal", "y", "value", 0, "color", "value", "currentColor");
 }
 
-static json_t *rule_layer(void)
+static json_t *rule_layer(const struct pk_chart *c)
 {
+    json_t *text = upright_text("r", true);
+    if (c->encoding.mark == PK_MARK_SPAN) { /* early spans are at the top */
+        json_object_set_new(json_object_get(text, "mark"), "align", json_string("left"));
+        json_object_set_new(json_object_get(text, "mark"), "dx", json_integer(3));
+        json_object_set_new(json_object_get(json_object_get(text, "encoding"), "y"), "value",
+                            json_string("height"));
+    }
     json_t *line = json_pack("{s:{s:s, s:[i,i], s:f}, s:{s:{s:s}}}", "mark", "type", "rule", "strokeDash", 4,
                              3, "strokeWidth", 1.2, "encoding", "color", "value", "currentColor");
-    return json_pack("{s:[{s:s}], s:[o,o]}", "transform", "filter", "isValid(datum.r)", "layer", line,
-                     upright_text("r", true));
+    return json_pack("{s:[{s:s}], s:[o,o]}", "transform", "filter", "isValid(datum.r)", "layer", line, text);
 }
 
 /* The ground of each band, every second one darker. */
@@ -393,8 +427,11 @@ static json_t *band_layer(const struct pk_chart *c)
         json_pack("{s:{s:s}, s:{s:O, s:{s:s}, s:{s:{s:s, s:f}, s:f}, s:{s:s}}}", "mark", "type", "rect",
                   "encoding", "x", x, "x2", "field", "to", "opacity", "condition", "test",
                   "datum.place % 2 == 0", "value", 0.16, "value", 0.06, "color", "value", "currentColor");
-    json_t *text = upright_text("b", false);
-    json_object_set_new(json_object_get(text, "encoding"), "x", x);
+    const bool at_end = has_values(c, PK_CHANNEL_RULE); /* rules have theirs near the start */
+    json_t *text = upright_text("b", at_end), *at = json_deep_copy(x);
+    json_object_set_new(at, "field", json_string(at_end ? "to" : "from"));
+    json_object_set_new(json_object_get(text, "encoding"), "x", at);
+    json_decref(x);
     return json_pack("{s:o, s:[o,o]}", "transform", ends, "layer", ground, text);
 }
 
@@ -462,7 +499,7 @@ static json_t *layers_of(const struct pk_chart *c)
                                               ? missing_layer(c)
                                               : label_layer(c, marked));
     if (has_values(c, PK_CHANNEL_RULE))
-        json_array_append_new(layers, rule_layer());
+        json_array_append_new(layers, rule_layer(c));
     if (isfinite(c->encoding.guide) && mark != PK_MARK_CELLS)
         json_array_append_new(layers, guide_layer(c));
     return layers;
@@ -485,14 +522,15 @@ static json_t *shared_encoding(const struct pk_chart *c)
 
 static json_t *height_of(const struct pk_chart *c)
 {
-    enum { STEP = 24, NARROW = 14, LEAST = 48, FACET = 200, ALONE = 280 };
+    enum { STEP = 24, NARROW = 14, LEAST = 48 };
     const enum pk_chart_mark mark = c->encoding.mark;
     const size_t step = mark == PK_MARK_SPAN ? NARROW : STEP;
     const size_t steps = pk_chart_is_ordinal(c, PK_CHANNEL_Y) ? step * places(c, PK_CHANNEL_Y) : 0;
     const bool across = mark == PK_MARK_RANGE || mark == PK_MARK_SPAN || mark == PK_MARK_CELLS;
-    return json_integer(across                     ? (json_int_t)(steps < LEAST ? LEAST : steps)
-                        : has(c, PK_CHANNEL_FACET) ? FACET
-                                                   : ALONE);
+    return json_integer(across                      ? (json_int_t)(steps < LEAST ? LEAST : steps)
+                        : !has(c, PK_CHANNEL_FACET) ? ALONE
+                        : upright_room(c) > 0.5     ? TALL
+                                                    : FACET);
 }
 
 json_t *pk_page_spec(const struct pk_chart *c, size_t *drawn)

@@ -432,14 +432,37 @@ ORDER BY place;
 -- column: part | Part | text
 -- column: region | Region | text
 -- column: label | Case | text
--- note: SELECT printf('The largest %d of %d cases.', 4, count(DISTINCT label)) FROM memory_label WHERE run_id = :run AND kind = 'timeline' HAVING count(DISTINCT label) > 4
+-- note: SELECT 'With each region its peak.' || iif(count(DISTINCT label) > 4, printf(' The largest %d of %d cases.', 4, count(DISTINCT label)), '') FROM memory_label WHERE run_id = :run AND kind = 'timeline' HAVING count(*) > 0
 WITH shown AS (SELECT label FROM memory_label WHERE run_id = :run AND kind = 'timeline' GROUP BY label ORDER BY max(bytes) DESC, min(ordinal) LIMIT 4),
 moment AS (SELECT m.*, lead(m.place, 1, m.place) OVER (PARTITION BY m.label ORDER BY m.place) AS until
            FROM memory_label m WHERE run_id = :run AND kind = 'timeline' AND label IN (SELECT label FROM shown))
 SELECT m.place, m.until, CASE p.column1 WHEN 'parameters' THEN m.parameters_bytes WHEN 'gradients' THEN m.gradients_bytes WHEN 'optimizer' THEN m.optimizer_bytes
-       WHEN 'activations' THEN m.activations_bytes WHEN 'workspace' THEN m.workspace_bytes ELSE m.other_bytes END AS bytes, p.column1 AS part, m.region, m.label
+       WHEN 'activations' THEN m.activations_bytes WHEN 'workspace' THEN m.workspace_bytes ELSE m.other_bytes END AS bytes, p.column1 AS part,
+       printf('%s %.3g MB', m.region, max(m.bytes) OVER (PARTITION BY m.label, m.region) / 1e6) AS region, m.label
 FROM moment m JOIN (VALUES ('parameters'), ('optimizer'), ('gradients'), ('activations'), ('workspace'), ('inputs, other')) p
 ORDER BY m.ordinal, m.place;
+
+-- chart: breakdown_shares
+-- title: Share of each family of operations in each region
+-- mark: stack
+-- x: region
+-- y: share
+-- color: family
+-- facet: label
+-- column: region | Region | text
+-- column: share | Share (%) | % | 1
+-- column: family | Family | text
+-- column: label | Case | text
+-- note: SELECT 'Of one traced iteration.' || iif(count(DISTINCT case_id) > 8, printf(' The longest 8 of %d cases.', count(DISTINCT case_id)), '') FROM v_breakdown WHERE run_id = :run HAVING count(*) > 0
+WITH shown AS (SELECT case_id FROM v_breakdown WHERE run_id = :run GROUP BY case_id ORDER BY max(busy_ns + gap_ns) DESC, min(ordinal) LIMIT 8),
+part AS (SELECT b.case_id, b.region, b.family, b.time_ns * 1.0 / (b.busy_ns + b.gap_ns) AS share, b.ordinal FROM v_breakdown b JOIN shown USING (case_id) WHERE b.busy_ns + b.gap_ns > 0
+         UNION ALL SELECT case_id, region, 'gaps', max(gap_ns) * 1.0 / max(busy_ns + gap_ns), min(ordinal) FROM v_breakdown JOIN shown USING (case_id)
+         WHERE busy_ns + gap_ns > 0 GROUP BY case_id, region),
+ranked AS (SELECT family, row_number() OVER (ORDER BY family = 'gaps' DESC, max(share) DESC) AS place FROM part GROUP BY family)
+SELECT iif(p.region = 'iteration', 'whole', p.region) AS region, sum(p.share) AS share, iif(r.place <= 7, p.family, 'others') AS family, a.variant || coalesce(', ' || replace(a.text, ' ', ', '), '') AS label
+FROM part p JOIN ranked r USING (family) JOIN case_axes a USING (case_id) LEFT JOIN breakdown_place o USING (case_id, region)
+GROUP BY p.case_id, p.region, min(r.place, 8)
+ORDER BY p.region = 'iteration', min(o.place), min(p.ordinal), min(r.place, 8) = 1, min(r.place, 8);
 
 -- view: roofline
 SELECT w.run_id, w.case_id, w.experiment, w.device, w.variant, w.axes, w.region, w.ordinal, w.flops, w.bytes, w.flops_from, w.bytes_from,
@@ -481,7 +504,7 @@ roof AS (SELECT DISTINCT l.level, l.place, l.bytes_per_s, k.value AS flops_per_s
          JOIN v_ceiling k ON k.run_id = p.run_id AND k.device = l.device AND k.key = 'fp32_flops_per_s')
 SELECT intensity, flops_per_s, attainable_flops_per_s, series, region
 FROM (SELECT p.intensity, p.flops_per_s, NULL AS attainable_flops_per_s, p.variant AS series, p.region, s.flops, 0 AS place, p.ordinal FROM point p JOIN shown s USING (region)
-      UNION ALL SELECT x.value, NULL, min(r.flops_per_s, x.value * r.bytes_per_s), 'roof of ' || r.level, s.region, s.flops, 1, r.place
+      UNION ALL SELECT x.value, NULL, min(r.flops_per_s, x.value * r.bytes_per_s), iif(r.level = 'between', 'roof between caches and memory', 'roof of ' || r.level), s.region, s.flops, 1, r.place
       FROM roof r JOIN shown s JOIN ends e, json_each(json_array(e.low, min(max(r.flops_per_s / r.bytes_per_s, e.low), e.high), e.high)) x)
 ORDER BY place, flops DESC, ordinal, intensity;
 

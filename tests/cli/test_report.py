@@ -284,7 +284,7 @@ MEASURED = {  # what has rows for every chart of its experiment, in a second or 
     "extraction": "-a codec=none,lz4,zstd-1 -v sequential,pipelined -a dtype=fp32 -a d_model=64 -a seq_len=16 --device cpu",  # a null device compresses nothing
     "batch-scaling": "-v eager",
 }
-GENERAL = {"gate_verdicts", "samples", "memory_over_time", "roofline", "times"}
+GENERAL = {"gate_verdicts", "samples", "memory_over_time", "breakdown_shares", "roofline", "times"}
 
 
 def titles_of(path):
