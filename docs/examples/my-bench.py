@@ -2,7 +2,8 @@
 """My experiment: ways to join words to a text.
 
 perfkit run ./my-bench.py      measures it
-python3 my-bench.py            prints a line for each case (pip install perfkit-client, or PYTHONPATH as `perfkit init python` tells)"""
+python3 my-bench.py            prints a line for each case with PYTHONPATH as `perfkit init python` prints
+it, or with the wheel that is built beside perfkit installed: python3 -m pip install FOLDER/perfkit_client-*.whl"""
 import perfkit
 
 

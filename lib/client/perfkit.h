@@ -145,6 +145,13 @@ PERFKIT_FN perfkit_experiment *perfkit_new(const char *name, const char *summary
 PERFKIT_FN void perfkit_axis(perfkit_experiment *e, const char *name, enum perfkit_type type,
                              const char *values, const char *unit)
 {
+    static const char reserved[] =
+        " above_floor case command device high_ns lives_in low_ns message of_floor others peak_bytes "
+        "rate_bytes_per_s rate_flops_per_s seed speedup speedup_high speedup_low status uncertainty variant "
+        "variants ";
+    for (const char *p = reserved; *p && (p = strstr(p, name)) != NULL; p++)
+        if (*name && p > reserved && p[-1] == ' ' && p[strlen(name)] == ' ')
+            perfkit_mistake("an axis has another name: this one stands for something else", name);
     if (e->n_axes == PERFKIT_AXES_MAX)
         perfkit_mistake("too many axes", name);
     e->axes[e->n_axes].name = name;
@@ -178,8 +185,14 @@ PERFKIT_FN void perfkit_report(perfkit_case *c, const char *metric, double value
     int i = 0;
     while (i < c->e->n_metrics && strcmp(c->e->metrics[i].name, metric) != 0)
         i++;
-    if (i == c->e->n_metrics)
-        perfkit_mistake("there is no metric of this name", metric);
+    if (i == c->e->n_metrics) {
+        fprintf(stderr,
+                "perfkit.h: perfkit_report of %s, which no perfkit_metric declares; declared:", metric);
+        for (int k = 0; k < i; k++)
+            fprintf(stderr, "%s %s", k ? "," : "", c->e->metrics[k].name);
+        fputs(i ? "\n" : " none\n", stderr);
+        exit(2);
+    }
     c->values[i] = value;
     c->reported[i] = 1;
 }
@@ -1134,6 +1147,17 @@ PERFKIT_FN int perfkit_combination(const perfkit_experiment *e, const char *cons
     return i == 0;
 }
 
+PERFKIT_FN void perfkit_usage(FILE *f, const perfkit_experiment *e, const char *program)
+{
+    fprintf(f, "usage: %s [AXIS=VALUE,VALUE] [device=NAME] [VARIANT]\naxes:", program);
+    for (int i = 0; i < e->n_axes; i++)
+        fprintf(f, "%s %s=%s", i ? "," : "", e->axes[i].name, e->axes[i].values);
+    fputs(e->n_axes ? "\nvariants:" : " none\nvariants:", f);
+    for (int i = 0; i < e->n_variants; i++)
+        fprintf(f, "%s %s", i ? "," : "", e->variants[i].name);
+    fputc('\n', f);
+}
+
 PERFKIT_FN int perfkit_by_hand(const perfkit_experiment *e, int argc, char **argv)
 {
     const char *values[PERFKIT_AXES_MAX], *device = e->cuda ? "cuda:0" : "cpu";
@@ -1149,8 +1173,15 @@ PERFKIT_FN int perfkit_by_hand(const perfkit_experiment *e, int argc, char **arg
             if (strlen(e->axes[k].name) == (size_t)(equals - argv[i]) &&
                 strncmp(e->axes[k].name, argv[i], (size_t)(equals - argv[i])) == 0)
                 axis = k;
-        if (axis < 0 && variant < 0 && strncmp(argv[i], "device=", 7) != 0)
-            perfkit_mistake("neither AXIS=VALUE,VALUE nor device=NAME nor a variant", argv[i]);
+        if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0) {
+            perfkit_usage(stdout, e, argv[0]);
+            return 0;
+        }
+        if (axis < 0 && variant < 0 && strncmp(argv[i], "device=", 7) != 0) {
+            fprintf(stderr, "%s: neither an axis nor a variant\n", argv[i]);
+            perfkit_usage(stderr, e, argv[0]);
+            exit(2);
+        }
         if (axis >= 0)
             values[axis] = equals + 1;
         else if (variant >= 0)

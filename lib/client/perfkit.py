@@ -459,7 +459,8 @@ def near(difference, allowed, where):
 
 KINDS = {bool: "bool", int: "int", float: "float", str: "choice"}
 TAKES = {"bool": (bool,), "int": (int,), "size": (int,), "float": (int, float), "choice": (str,)}
-RESERVED = ("device", "seed", "variant", "command", "case", "status")
+RESERVED = ("above_floor", "case", "command", "device", "high_ns", "lives_in", "low_ns", "message", "of_floor", "others", "peak_bytes",
+            "rate_bytes_per_s", "rate_flops_per_s", "seed", "speedup", "speedup_high", "speedup_low", "status", "uncertainty", "variant", "variants")
 
 registered = []
 
@@ -473,7 +474,8 @@ def axis_of(name, values):
     if kinds == {int, float}:
         kinds = {float}
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name) or name in RESERVED:
-        raise ValueError("axis %r: its name has a-z, 0-9 and _, and is none of %s" % (name, ", ".join(RESERVED)))
+        raise ValueError("axis %r: its name has a-z, 0-9 and _, begins with a letter, and is none of %s, which stand for something else" %
+                         (name, ", ".join(RESERVED)))
     if len(kinds) != 1 or not kinds <= set(KINDS):
         raise ValueError("axis %s: a list of values of one type (bool, int, float or str), not %r" % (name, values))
     axis.setdefault("type", KINDS[kinds.pop()])
@@ -600,7 +602,7 @@ class Experiment:
 
     def work_of(self, case):
         subject = self.made(case)
-        return {key: value for key in ("flops", "bytes") for value in [self.ask(subject, key, case)] if value is not None}
+        return {key: work_number(key, value) for key in ("flops", "bytes") for value in [self.ask(subject, key, case)] if value is not None}
 
     def plan(self, wire, request):
         case = self.case_of(request)
@@ -656,6 +658,17 @@ class Experiment:
                 wire.samples(metric["name"], "steady", 0, [values[metric["name"]]])
         wire.stopped(reason, cut)
         wire.note("check", "passed" if check else "there is no reference" if request.get("check") else "not in this invocation")
+
+
+def work_number(method, value):
+    """What flops() or bytes() returned, as a number that JSON has."""
+    try:
+        number = math.nan if isinstance(value, (str, bytes, bool)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise Refused("%s() returned %.100r, which is not a number from 0; return None where it is not known" % (method, value))
+    return int(number) if number < 1 << 53 and number == int(number) else number
 
 
 class Runs:
@@ -738,15 +751,15 @@ class Lines(Wire):
     """In place of the wire, when a person starts the program: it keeps what the line of a case needs."""
 
     def __init__(self):
-        self.steady, self.reps = {}, 1
+        self.steady, self.reps, self.work = {}, 1, {}
 
     def say(self, kind, **members):
         if kind == "samples" and members["phase"] == "steady":
             self.steady[members["metric"]] = members["values"]
             self.reps = max(self.reps, members.get("reps", 1))
 
-    def text(self, work):
-        values = self.steady["time_ns"]
+    def text(self):
+        values, work = self.steady["time_ns"], self.work
         ns = sorted(values)[len(values) // 2] / self.reps
         parts = ["%12s" % scaled(ns, 1000, ("ns", "us", "ms", "s"))]
         parts.append("+-%4.1f %%  %d samples" % (100 * noise_of(values), len(values)))
@@ -762,6 +775,11 @@ def scaled(value, step, units):
             return "%.4g %s" % (value, unit)
         value /= step
     return "%.4g %s" % (value, units[-1])
+
+
+def usage(one):
+    return "usage: %s [AXIS=VALUE,VALUE] [device=NAME] [VARIANT]\naxes: %s\nvariants: %s" % (
+        sys.argv[0], ", ".join(one.axes) or "none", ", ".join(one.variants))
 
 
 def chosen(one, words):
@@ -781,8 +799,7 @@ def chosen(one, words):
         elif word in one.variants:
             variants.append(word)
         else:
-            sys.exit("%s: neither an axis nor a variant\nusage: %s [AXIS=VALUE,VALUE] [device=NAME] [VARIANT]\naxes: %s\nvariants: %s" %
-                     (word, sys.argv[0], ", ".join(one.axes) or "none", ", ".join(one.variants)))
+            sys.exit("%s: neither an axis nor a variant\n%s" % (word, usage(one)))
     return axes, variants or list(one.variants), device
 
 
@@ -790,12 +807,17 @@ def by_hand(one, words):
     """A line for each case; returns the exit status."""
     axes, variants, device = chosen(one, words)
     worst = 0
+
+    def measure(lines, request):
+        lines.work = one.work_of(one.case_of(request))
+        one.measure(lines, request)
+
     for case in one.points(axes):
         for name in variants:
             lines, request = Lines(), {"type": "measure", "id": 1, "experiment": one.name, "variant": name, "device": device, "axes": case, "check": True}
-            status, message, broken = outcome({"measure": one.measure}, lines, request)
+            status, message, broken = outcome({"measure": measure}, lines, request)
             label = "%-16s %s" % (name, " ".join("%s=%s" % pair for pair in case.items()))
-            print("%-48s %s" % (label, lines.text(one.work_of(one.case_of(request))) if status == "ok" else "%s: %s" % (status, message)), flush=True)
+            print("%-48s %s" % (label, lines.text() if status == "ok" else "%s: %s" % (status, message)), flush=True)
             release()
             worst = max(worst, status == "failed")
             if broken:
@@ -810,6 +832,9 @@ def main():
     one = registered[0]
     if "PERFKIT_WIRE_FD" in os.environ:
         serve(one.name, {"describe": one.describe, "plan": one.plan, "measure": one.measure}, describes=True)
+        return
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(usage(one))
         return
     try:
         sys.exit(by_hand(one, sys.argv[1:]))

@@ -38,6 +38,14 @@ static const struct pk_import_source *const sources[] = {
 
 enum { SOURCES = sizeof sources / sizeof *sources, KEYS_MOST = 64, HEAD_BYTES = 64 };
 
+bool pk_import_is_source(const char *name)
+{
+    for (size_t i = 0; i < SOURCES; i++)
+        if (strcmp(sources[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
 /* --- which one -------------------------------------------------------------------------------------------------------- */
 
 static bool has_keys(const struct pk_import_source *s, const char *const *keys, size_t n)

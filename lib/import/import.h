@@ -69,6 +69,9 @@ struct pk_import_options {
     size_t values;                 /* read so far, of all files; counted by pk_import_read */
 };
 
+/* Whether it is the name of a source, and so of the experiment of what is imported from it. */
+bool pk_import_is_source(const char *name);
+
 /* Reads a file and writes nothing. In the arena. PK_E_IO with the file and the place for a file that no
  * source has, that is broken, or that is of a version which is not known. */
 enum pk_code pk_import_read(const char *path, struct pk_import_options *o, struct pk_arena *a,

@@ -288,6 +288,20 @@ static char *quoted(const char *line, size_t n, struct pk_arena *a)
     return s;
 }
 
+/* A number that is too large is named: the line may be long. */
+static const char *not_json(const char *line, size_t n, const json_error_t *error, struct pk_arena *a)
+{
+    size_t end = (size_t)error->position < n ? (size_t)error->position : n, begin = end;
+    if (json_error_code(error) != json_error_numeric_overflow)
+        return "no JSON";
+    while (begin && strchr("0123456789+-.eE", line[begin - 1]))
+        begin--;
+    while (end < n && strchr("0123456789+-.eE", line[end]))
+        end++;
+    return pk_printf(a, "the number %s%s is out of range", quoted(line + begin, end - begin, a),
+                     end - begin > QUOTE_MAX ? "..." : "");
+}
+
 void pk_wire_garbage(struct pk_wire_msg *msg, const char *problem)
 {
     json_decref(msg->json);
@@ -311,13 +325,14 @@ void pk_wire_parse(const char *line, size_t n, struct pk_arena *a, struct pk_wir
         pk_wire_garbage(msg, "a line with more than 262144 lists and objects");
         return;
     }
-    *msg = (struct pk_wire_msg){.type = PK_WIRE_UNKNOWN, .json = json_loadb(line, n, 0, NULL)};
+    json_error_t error;
+    *msg = (struct pk_wire_msg){.type = PK_WIRE_UNKNOWN, .json = json_loadb(line, n, 0, &error)};
     const char *fixed = msg->json ? NULL : without_nan(line, n, a, &fixed_bytes);
     if (fixed)
         msg->json = json_loadb(fixed, fixed_bytes, 0, NULL);
     const char *type = pk_json_str(msg->json, "type", NULL);
     if (!msg->json || !type) {
-        const char *what = msg->json ? "no JSON object with a \"type\"" : "no JSON";
+        const char *what = msg->json ? "no JSON object with a \"type\"" : not_json(line, n, &error, a);
         pk_wire_garbage(msg, pk_printf(a, "%s: %s%s", what, quoted(line, n, a), n > QUOTE_MAX ? "..." : ""));
         return;
     }

@@ -375,6 +375,54 @@ def test_metrics_in_python_have_units_and_names(tmp_path):
     assert done.returncode == 1 and "b: a call of a coroutine" in done.stderr, done
 
 
+IN_WORK = '''
+import perfkit
+@perfkit.experiment("work", axes={"n": [1]})
+class Work:
+    @perfkit.variant("nothing")
+    def v(self): pass
+    def bytes(self, case): return VALUE
+perfkit.main()
+'''
+
+
+@pytest.mark.parametrize("value, shown", [("float('nan')", "nan"), ("-1", "-1"), ("'7'", "'7'"), ("True", "True"), ("10**400", "1000")])
+def test_work_that_is_no_number_is_refused(perfkit, value, shown):
+    (perfkit.cwd / "bench.py").write_text(IN_WORK.replace("VALUE", value))
+    words = f"bytes() returned {shown}"
+    perfkit("run", "./bench.py").refused(2, 'cannot plan v {"n":1}', words)
+    done = by_hand([sys.executable, perfkit.cwd / "bench.py"])
+    assert done.returncode == 1 and f"failed: {words}" in done.stdout and not done.stderr, done
+
+
+def test_reserved_names_are_those_of_the_protocol(programs, tmp_path):
+    """In the page, in both clients, and by hand."""
+    page = (CLIENT.parents[1] / "docs/protocol.md").read_text().partition("**Reserved names.**")[2].partition("## ")[0]
+    names = ast.literal_eval(re.search(r"^RESERVED = (\(.*?\))$", (CLIENT / "perfkit.py").read_text(), re.M | re.S).group(1))
+    in_c = re.search(r"reserved\[\] =(.*?);", (CLIENT / "perfkit.h").read_text(), re.S).group(1).replace('"', "").split()
+    in_perfkit = re.search(r"names\[\] = \{(.*?)\}", (CLIENT.parent / "bench/own/members.c").read_text(), re.S).group(1)
+    assert set(re.findall(r"`(\w+)`", page)) == set(names) == set(in_c) == set(re.findall(r'"(\w+)"', in_perfkit))
+    source = (tmp_path / "bench.py")
+    source.write_text(IN_WORK.replace("VALUE", "1").replace('"n"', '"seed"'))
+    assert "'seed'" in by_hand([sys.executable, source]).stderr
+    (tmp_path / "bench.c").write_text(IN_C.replace('(e, "n"', '(e, "seed"'))
+    done = by_hand([compiled("cc", tmp_path / "bench.c", tmp_path / "bench", "-std=c99", *STRICT)])
+    assert done.returncode == 2 and "something else: seed" in done.stderr, done
+
+
+def test_a_metric_that_c_did_not_declare(tmp_path):
+    assert IN_C.count('perfkit_report(c, "steps"') == 1
+    (tmp_path / "bench.c").write_text(IN_C.replace('perfkit_report(c, "steps"', 'perfkit_report(c, "leaps"'))
+    done = by_hand([compiled("cc", tmp_path / "bench.c", tmp_path / "bench", "-std=c99", *STRICT)], "mode=well", "n=5")
+    assert done.returncode == 2 and "leaps, which no perfkit_metric declares; declared: steps" in done.stderr, done
+
+
+def test_help_by_hand(argv):
+    done = by_hand(argv, "--help")
+    assert done.returncode == 0 and not done.stderr and done.stdout.startswith("usage: "), done
+    assert "variants: up-to" in done.stdout and all(axis in done.stdout for axis in ("n", "mode", "scale", "warm", "zero"))
+
+
 def test_without_a_descriptor_it_says_so(programs):
     for value in ("x", "", "7777", "-1"):
         for argv in programs.values():

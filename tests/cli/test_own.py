@@ -145,6 +145,9 @@ AXIS = {"name": "n", "type": "int", "default": 1}
     (dict(axes=[dict(AXIS, name="time_ns")], metrics=[], presets=[], sql=None), ("axis time_ns", "the metric")),
     (dict(sql="-- table: t\n-- column: a | A | furlongs\nSELECT 1 AS a;"), ("table t", "furlongs")),
     (dict(sql="-- finding: t\nSELECT 1 AS a;"), ("finding t", "sentence")),
+    (dict(axes=[dict(AXIS, name="device")]), ("axis device", "stands for something else")),
+    (dict(axes=[dict(AXIS, default=10**30)]), ("the number 1%s is out of range" % ("0" * 30),)),
+    (dict(name="hyperfine"), ("cannot be named hyperfine", "perfkit import", "my-hyperfine")),
 ])
 def test_a_hostile_description_is_refused(perfkit, members, words):
     began = time.monotonic()
@@ -163,7 +166,8 @@ HELLO = "import os, sys\nos.write(3, b'{\"type\":\"hello\",\"version\":1,\"descr
      "os.write(3, b'{\"type\":\"status\",\"id\":1,\"status\":\"ok\"}\\n')\ninput()", ("more than 1 MiB",)),
     (HELLO + "os.write(3, b'{\"type\":\"status\",\"id\":1,\"status\":\"failed\",\"message\":\"no licence\"}\\n')\ninput()", ("no licence",)),
     (HELLO + "os.write(3, b'{\"type\":\"status\",\"id\":1,\"status\":\"ok\"}\\n')\ninput()", ("no message `experiment`",)),
-    ("print('hello')", ("describes no experiment", "before its hello", "exit status 0")),
+    ("print('hello')", ("describes no experiment", "before its hello", "exit status 0", "end it with perfkit.main()")),
+    (HELLO.replace("input()\n", "") + "raise SystemExit(3)", ("before its answer to `describe`", "exit status 3", "shows what such a program answers")),
     ("import os\nos.write(3, b'{\"type\":\"hello\",\"version\":1}\\n')\ninput()", ("describes\": true",)),
     ("import os\nos.write(3, b'{\"type\":\"hello\",\"version\":2,\"describes\":true}\\n')\ninput()", ("another version",)),
     ("import os\nwhile True: os.write(3, b'x' * 65536)", ("violated the protocol",)),

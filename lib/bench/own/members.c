@@ -96,11 +96,11 @@ enum pk_code pk_descriptor_word(const struct reading *r, const json_t *obj, cons
 
 bool pk_descriptor_is_reserved(const char *name)
 {
-    static const char *const names[] = {"variant",     "variants",     "command",          "case",
-                                        "status",      "message",      "others",           "uncertainty",
-                                        "speedup",     "low_ns",       "high_ns",          "of_floor",
-                                        "speedup_low", "speedup_high", "rate_flops_per_s", "rate_bytes_per_s",
-                                        "lives_in",    "above_floor",  "peak_bytes"};
+    static const char *const names[] = {
+        "variant",  "variants",    "device",      "seed",         "command",          "case",
+        "status",   "message",     "others",      "uncertainty",  "speedup",          "low_ns",
+        "high_ns",  "of_floor",    "speedup_low", "speedup_high", "rate_flops_per_s", "rate_bytes_per_s",
+        "lives_in", "above_floor", "peak_bytes"};
     return pk_descriptor_has(names, sizeof names / sizeof *names, name);
 }
 

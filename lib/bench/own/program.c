@@ -71,10 +71,17 @@ static enum pk_code no_answer(const struct pk_own *own, enum pk_process_event ho
     pk_process_ended(&p->process, how == PK_PROCESS_END ? pk_clock_ns() + GRACE_NS : 0);
     const char *words = pk_strdup(&a, pk_process_last_words(&p->process, &a));
     pk_process_end(&p->process, 0);
-    if (how == PK_PROCESS_END)
-        return refuse(own,
-                      pk_printf(&a, "it ended before its %s: %s", question, pk_process_fate(&p->process, &a)),
-                      err);
+    if (how == PK_PROCESS_END) {
+        refuse(own, pk_printf(&a, "it ended before its %s: %s", question, pk_process_fate(&p->process, &a)),
+               err);
+        if (p->process.program.status == 0 && strcmp(question, "hello") == 0)
+            pk_fix(err,
+                   "end it with perfkit.main() (Python) or perfkit_main(e, argc, argv) (C); `perfkit exec -- "
+                   "%.100s` "
+                   "times any program",
+                   own->call);
+        return err->code;
+    }
     return refuse(
         own, pk_printf(&a, "no %s came within 5 s%s%s", question, *words ? "; its last words: " : "", words),
         err);
@@ -364,9 +371,12 @@ static void ask_plan(struct pk_own *own, const struct pk_case *c, enum pk_device
         return;
     if (status == PK_ST_SKIPPED)
         plan->skip = *message ? message : "its program leaves it out";
-    else if (status != PK_ST_OK)
-        refuse(own, pk_printf(p->arena, "it answered `plan` with %s: %s", pk_status_name(status), message),
-               &p->err);
+    else if (status != PK_ST_OK) {
+        pk_fail(&p->err, PK_E_USAGE, "%.200s cannot plan %s %s", own->call,
+                own->probe.variants[c->variant].name, pk_point_json(&c->at, p->arena));
+        pk_why(&p->err, "it answered `plan` with %s: %s", pk_status_name(status), message);
+        pk_fix(&p->err, "correct the program: `perfkit help own-experiments` shows what it answers");
+    }
 }
 
 struct wanted {

@@ -101,7 +101,7 @@ static void garbage_is_named(void **state)
         {"{\"type\":\"samples\",\"metric\":\"a\",\"rank\":-1,\"values\":[1]}\n",
          "\"rank\" is not an integer in its range"},
         {"{\"type\":\"samples\",\"metric\":\"a\",\"reps\":0,\"values\":[1]}\n", "\"reps\" is 0"},
-        {"{\"type\":\"samples\",\"metric\":\"a\",\"values\":[99999999999999999999]}\n", "no JSON"},
+        {"{\"type\":\"samples\",\"metric\":\"a\",\"values\":[99999999999999999999]}\n", "the number 99999999999999999999 is out of range"},
         {"{\"type\":\"status\",\"status\":\"fine\"}\n", "\"status\" is not a word of"},
         {"{\"type\":\"measure\",\"id\":1}\n", "without \"experiment\""},
         {"\xff\xfe\x01\n", "no JSON: ..."},
