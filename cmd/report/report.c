@@ -72,6 +72,11 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         .n = app->args.n ? app->args.n : 1,
         .command = pk_shell_line((const char *const *)app->argv, (size_t)app->argc, app->arena),
         .stop_flag = &pk_stop_flag};
+    if (pk_opt_source_of(app->tables, "format") == PK_OPT_COMMAND_LINE) {
+        pk_fail(err, PK_E_USAGE, "report has no --format %s", app->globals->format);
+        pk_why(err, "it writes one page of HTML");
+        return pk_fix(err, "perfkit show RUN --format %s prints the tables", app->globals->format);
+    }
     struct pk_page_run *runs = pk_new_n(app->arena, struct pk_page_run, r.n);
     r.runs = runs;
     enum pk_code rc = open_runs(app, runs, r.n, err);

@@ -4,6 +4,7 @@
 #include "base/err.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 json_t *pk_json_real(double x)
@@ -41,6 +42,20 @@ char *pk_json_text(struct pk_arena *a, const json_t *j, size_t flags)
     char *s = pk_alloc(a, n + 1);
     pk_assert(json_dumpb(j, s, n, flags) == n);
     return s;
+}
+
+const char *pk_json_value_text(struct pk_arena *a, const json_t *v)
+{
+    if (json_is_string(v))
+        return pk_strdup(a, json_string_value(v));
+    if (json_is_boolean(v))
+        return json_is_true(v) ? "on" : "off";
+    size_t digits = 6;
+    while (json_is_real(v) && digits < 17 &&
+           strtod(pk_json_text(a, v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits)), NULL) !=
+               json_real_value(v))
+        digits++;
+    return pk_json_text(a, v, PK_JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
 }
 
 /* Behind a string without escapes; NULL when this is none. */

@@ -31,6 +31,8 @@ int pk_json_bool(const json_t *obj, const char *key, int fallback);
 
 /* Text of a value in the arena; flags as of json_dumps. */
 char *pk_json_text(struct pk_arena *a, const json_t *j, size_t flags);
+/* Text of a value as people read it: a string without its quotes, on or off, a number with the fewest digits that read back the same. */
+const char *pk_json_value_text(struct pk_arena *a, const json_t *v);
 
 /* A member of an object, as it stands in its text: a string with its quotes. */
 struct pk_json_member {

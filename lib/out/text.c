@@ -194,14 +194,8 @@ static void put_number(struct pk_buf *b, const struct pk_column *col, double v)
 
 static void put_json_value(struct pk_buf *b, const json_t *v)
 {
-    struct pk_arena a = {0};
-    if (json_is_string(v))
-        pk_text_safe(b, json_string_value(v));
-    else if (json_is_boolean(v))
-        pk_buf_str(b, json_is_true(v) ? "on" : "off");
-    else
-        pk_text_safe(b, pk_json_text(&a, v, PK_JSON_COMPACT | JSON_ENCODE_ANY));
-    pk_arena_free(&a);
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    pk_text_safe(b, pk_json_value_text(&a, v));
 }
 
 /* An object as "a=1 b=2", a list as "a, b"; what is neither, as it is. */

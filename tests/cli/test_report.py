@@ -270,6 +270,7 @@ def test_bad_input(perfkit):
     perfkit("report", "-o", ".").refused(1, "directory")
     perfkit("report", "-o", "pages/").refused(2, "pages/")
     perfkit("report", "--threshold", "wall_ns").refused(2, "wall_ns")
+    perfkit("report", "--format", "json").refused(2, "no --format json", "one page of HTML", "perfkit show RUN --format json")
     assert list(perfkit.cwd.glob("*.html")) == []
 
 

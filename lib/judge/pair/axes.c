@@ -11,20 +11,11 @@ const char *pk_device_class(const char *device, struct pk_arena *a)
     return pk_strndup(a, device, strcspn(device, ":"));
 }
 
-static const char *value_text(const json_t *v, struct pk_arena *a)
-{
-    if (json_is_string(v))
-        return pk_strdup(a, json_string_value(v));
-    if (json_is_boolean(v))
-        return json_is_true(v) ? "on" : "off";
-    return pk_json_text(a, v, PK_JSON_COMPACT | JSON_REAL_PRECISION(6));
-}
-
 const char *pk_axis_text(const char *axes, const char *axis, struct pk_arena *a)
 {
     PK_JSON_CLEANUP json_t *j = json_loads(axes, 0, NULL);
     const json_t *v = json_object_get(j, axis);
-    return v ? value_text(v, a) : NULL;
+    return v ? pk_json_value_text(a, v) : NULL;
 }
 
 const char *pk_axes_without(const char *axes, const char *axis, struct pk_arena *a)
@@ -82,7 +73,7 @@ static const char *text_of(struct axis_reader *r, const struct pk_json_member *m
 {
     const char *json = pk_strndup(r->a, m->value, m->value_bytes);
     PK_JSON_CLEANUP json_t *v = json_loads(json, JSON_DECODE_ANY, NULL);
-    return v ? value_text(v, r->a) : json;
+    return v ? pk_json_value_text(r->a, v) : json;
 }
 
 static void add_value(struct axis_reader *r, const struct pk_json_member *m)

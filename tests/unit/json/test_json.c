@@ -54,9 +54,31 @@ static void anything_else_is_left_to_the_parser(void **state)
         assert_string_equal(members(texts[i], said), "?");
 }
 
+static void values_are_shown_with_the_fewest_digits(void **state)
+{
+    static const struct {
+        const char *json, *text;
+    } values[] = {{"0.1", "0.1"},
+                  {"0.30000000000000004", "0.30000000000000004"},
+                  {"0.1234567", "0.1234567"},
+                  {"1e-9", "1e-9"},
+                  {"2.0", "2.0"},
+                  {"1e300", "1e300"},
+                  {"7", "7"},
+                  {"true", "on"},
+                  {"null", "null"},
+                  {"\"a b\"", "a b"}};
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        PK_JSON_CLEANUP json_t *v = json_loads(values[i].json, JSON_DECODE_ANY, NULL);
+        assert_string_equal(pk_json_value_text(&a, v), values[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(plain_members_are_found),
-                                       cmocka_unit_test(anything_else_is_left_to_the_parser)};
+                                       cmocka_unit_test(anything_else_is_left_to_the_parser),
+                                       cmocka_unit_test(values_are_shown_with_the_fewest_digits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
