@@ -14,7 +14,8 @@ struct options {
 static const struct pk_opt options[] = {
     {"by", 0, PK_OPT_TEXT, offsetof(struct options, by), "AXIS", .group = "What is compared",
      .help =
-         "compare the cases of one run that differ in AXIS (or in `variant`) with those of its first value"},
+         "compare the cases of one run that differ in AXIS (or in `variant`) with those of its first value "
+         "(the yardstick, if the experiment names one)"},
     {.rows = pk_verdict_rows, .offset = offsetof(struct options, verdict)},
     {"exit-code", 0, PK_OPT_FLAG, offsetof(struct options, exit_code),
      .help = "exit status 1 when a case of base failed in new, 3 when a row is slower, 4 when no row could "
@@ -45,8 +46,10 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     struct pk_comparison c, counters;
     what.by = o->by;
     what.design = j.design;
-    if (pk_stored_read(&from, app->args.v[0], NULL, NULL, &run, err) ||
-        pk_compare_by(&run.figures, &what, app->arena, &c, err))
+    if (pk_stored_read(&from, app->args.v[0], NULL, NULL, &run, err))
+        return err->code;
+    what.base = run.yardstick;
+    if (pk_compare_by(&run.figures, &what, app->arena, &c, err))
         return err->code;
     const struct pk_expected_rows rows = {.side = &run.figures,
                                           .rows = c.v,
@@ -112,7 +115,7 @@ const struct pk_cmd pk_cmd_compare = {
     .usage = "compare BASE NEW | compare --by AXIS RUN",
     .examples = "perfkit compare @~1 @                   the newest run with the one before\n"
                 "perfkit compare main @ --exit-code      with all runs labelled main\n"
-                "perfkit compare --by variant @          every variant with the first\n"
+                "perfkit compare --by variant @          every variant with the first or the yardstick\n"
                 "perfkit compare other.db:nightly @      with a label in another file\n"
                 "perfkit compare --metric peak_bytes 3 4\n",
     .options = options,

@@ -68,6 +68,19 @@ def test_cases_that_fail_or_do_not_fit_are_rows(perfkit):
         (2000000, "oom", "2000000 numbers do not fit")]
 
 
+def test_variants_are_compared_with_the_yardstick(measured, perfkit):
+    """Not with the first; a run without it is compared with the first it has."""
+    run = ("run", OWN, "-a", "n=100", "-q", "--invocations", "3")
+    variants = [{"name": name} for name in ("loop", "tree", "other")]
+    assert perfkit(*run, env=described(yardstick="tree", variants=variants)).status == 0
+    for more, base, others in (((), "tree", {"loop", "other"}), (("-v", "loop,other"), "loop", {"other"})):
+        if more:
+            assert perfkit(*run, *more, env=described(yardstick="tree", variants=variants)).status == 0
+        r = perfkit("compare", "--by", "variant", "@", "--format", "json")
+        assert {row["variant"] for row in r.rows("compare_ns") if row["row"] == "case"} == others, r
+        assert f"Each variant against {base}" in perfkit("compare", "--by", "variant", "@").stdout
+
+
 @not_sanitized
 def test_a_slower_copy_makes_a_gate_red(perfkit):
     slow = perfkit.cwd / "slow.py"

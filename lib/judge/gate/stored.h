@@ -24,6 +24,7 @@ struct pk_stored_side {
     size_t n_runs;
     struct pk_compare_side figures;
     struct pk_compare_side counters;
+    const char *yardstick; /* of one run: the variant that its experiment describes as such; NULL = none */
     struct pk_verdict_row *verdicts; /* of one run: those of the gate whose new side it is */
     size_t n_verdicts;
     struct pk_compare_kernels kernels; /* of the newest run */

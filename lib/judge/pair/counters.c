@@ -10,7 +10,7 @@ void pk_compare_counters(const struct pk_compare_side *base, const struct pk_com
                          const struct pk_compare_options *o, struct pk_arena *a, struct pk_comparison *out)
 {
     const struct pk_compare_options all = {
-        .all_metrics = true, .by = o->by, .by_ordinal = o->by_ordinal, .level = o->level};
+        .all_metrics = true, .by = o->by, .base = o->base, .by_ordinal = o->by_ordinal, .level = o->level};
     struct pk_err nothing_in_common;
     *out = (struct pk_comparison){.common = ""};
     if (!base->n || (new_ && !new_->n))

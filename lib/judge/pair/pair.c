@@ -157,7 +157,15 @@ static const char *key_within(const struct pk_figures *f, const struct pk_compar
                      pk_axes_without(f->axes, command ? "command" : o->by, a), f->metric, f->unit);
 }
 
-/* Splits figures into those at the axis's first value and the others; cases without the axis take no part. */
+static const char *base_variant(const struct pk_compare_side *run, const struct pk_compare_options *o)
+{
+    for (size_t i = 0; by_variant(o) && o->base && i < run->n; i++)
+        if (strcmp(run->v[i].variant, o->base) == 0)
+            return o->base;
+    return NULL;
+}
+
+/* Splits figures into those at the base, else the axis's first value, and the others; cases without the axis take no part. */
 static void split(const struct pk_compare_side *run, struct pairing *p, const char **first)
 {
     p->base = keyed_of(run->n, p->a);
@@ -177,12 +185,12 @@ enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_co
 {
     struct pk_compare_side selected;
     struct pairing p = {.a = a, .o = o};
-    const char *first = NULL;
     *out = (struct pk_comparison){0};
     const struct pk_compare_side all = pk_compare_with_tails(run, o, a);
     if (pk_compare_check_tails(run, o, a, err) || pk_compare_check_metrics(&all, o, a, err))
         return err->code;
     selected = pk_compare_select(&all, o, a);
+    const char *first = base_variant(&selected, o);
     split(&selected, &p, &first);
     if (selected.n && !first)
         return unknown_axis(run, o->by, a, err);

@@ -27,6 +27,8 @@ struct pk_compare_options {
     size_t n_metrics;
     bool all_metrics;
     const char *by; /* axis, or "variant"; NULL in pk_compare_runs */
+    const char *
+        base; /* by "variant": the one that others are compared with; NULL, or none of the run's = the first */
     bool
         by_ordinal; /* between runs that were planned together: the n-th case of one is the n-th of the other */
     bool allow_missing;    /* what base has and new lacks is no failure */

@@ -12,6 +12,7 @@
 
 #include <dirent.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -269,6 +270,13 @@ static void a_wrong_hidden_state_is_found(void **state)
     close_all();
 }
 
+static int remove_folder(void **state)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
 static void a_folder_continues(void **state)
 {
     struct pk_verified v;
@@ -341,7 +349,7 @@ int main(void)
         cmocka_unit_test(another_shape_is_planned_again),
         cmocka_unit_test(every_way_is_right),
         cmocka_unit_test(a_wrong_hidden_state_is_found),
-        cmocka_unit_test(a_folder_continues),
+        cmocka_unit_test_teardown(a_folder_continues, remove_folder),
         cmocka_unit_test(impossible_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
