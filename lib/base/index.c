@@ -3,6 +3,8 @@
 
 #include "base/rng.h"
 
+#include <string.h>
+
 struct pk_index_slot {
     uint64_t hash;
     uint32_t row_plus_1; /* 0: free */
@@ -18,10 +20,15 @@ uint64_t pk_hash(uint64_t h, uint64_t x)
 uint64_t pk_hash_bytes(uint64_t h, const void *p, size_t n)
 {
     const unsigned char *byte = p;
+    uint64_t word = 0;
     h = pk_hash(h, n);
-    for (size_t i = 0; i < n; i++)
-        h = pk_hash(h, byte[i]);
-    return h;
+    for (; n >= sizeof word; n -= sizeof word, byte += sizeof word) {
+        memcpy(&word, byte, sizeof word);
+        h = pk_hash(h, word);
+    }
+    word = 0;
+    memcpy(&word, byte, n);
+    return pk_hash(h, word);
 }
 
 uint64_t pk_fnv1a(uint64_t h, const void *data, size_t n)

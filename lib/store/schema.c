@@ -124,22 +124,17 @@ enum pk_code pk_store_widen(struct pk_store *s, struct pk_err *err)
     return make_temp_views(s, NULL, err);
 }
 
-static uint64_t digest_of(const char *text)
-{
-    return pk_hash_bytes(0, text, strlen(text));
-}
-
-static bool are_made(const struct pk_store *s, const char *text)
+static bool are_made(const struct pk_store *s, uint64_t text)
 {
     size_t i = 0;
-    while (i < s->n_made && s->made[i].text != digest_of(text))
+    while (i < s->n_made && s->made[i].text != text)
         i++;
     return i < s->n_made;
 }
 
 /* A view of one run is computed once and kept: a table of it is a statement per value of `each`, and its notes are statements, too. Of
  * "NAME by COLUMN" the second has an index. */
-static enum pk_code make_view(struct pk_store *s, const char *text, const struct pk_section *v,
+static enum pk_code make_view(struct pk_store *s, uint64_t text, const struct pk_section *v,
                               struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -156,7 +151,7 @@ static enum pk_code make_view(struct pk_store *s, const char *text, const struct
     s->limited.creating = NULL;
     if (code)
         return code;
-    s->made[s->n_made].text = digest_of(text);
+    s->made[s->n_made].text = text;
     s->made[s->n_made++].name = pk_strdup(&s->arena, name);
     return by && s->narrow
                ? pk_db_script(s,
@@ -169,9 +164,10 @@ static enum pk_code make_view(struct pk_store *s, const char *text, const struct
 enum pk_code pk_db_make_views(struct pk_store *s, const char *text, const struct pk_section *v, size_t n,
                               struct pk_err *err)
 {
-    const bool made = are_made(s, text);
+    const uint64_t digest = pk_hash_bytes(0, text, strlen(text));
+    const bool made = are_made(s, digest);
     for (size_t i = 0; i < n; i++)
-        if (!made && v[i].kind == PK_SECTION_VIEW && make_view(s, text, &v[i], err))
+        if (!made && v[i].kind == PK_SECTION_VIEW && make_view(s, digest, &v[i], err))
             return pk_within(err, "view %s", v[i].name);
     return PK_OK;
 }
