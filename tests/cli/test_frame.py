@@ -46,7 +46,7 @@ def test_every_command_explains_itself(perfkit):
         assert f"usage: perfkit {name}" in short.stdout
 
 
-def test_commands_of_the_page_work_from_top_to_bottom(perfkit):
+def test_commands_of_the_page_work_from_top_to_bottom(perfkit, measured):
     """On the null device, whose samples are few here; the peer is the CPU's. The README's are in test_readme."""
     few = {"PERFKIT_MIN_SAMPLES": "2", "PERFKIT_MIN_TIME": "1ms", "PERFKIT_MAX_TIME": "2ms"}
     text = (pathlib.Path(__file__).parents[2] / "docs" / "commands.md").read_text()

@@ -64,9 +64,11 @@ def out(tmp_path, ceilings):
 
 
 @pytest.fixture(scope="module")
-def checked(tmp_path_factory):
+def checked(tmp_path_factory, ceilings):
     """Two calls: one that has too little time, and one that does the rest."""
     out = tmp_path_factory.mktemp("check") / "out"
+    out.mkdir()
+    shutil.copy(ceilings, out / "perfkit.db")
     began = time.monotonic()
     first = check(out, "--within", "16")
     seconds, left = time.monotonic() - began, states(out)

@@ -563,7 +563,8 @@ def test_what_cannot_be_imported(perfkit, tmp_path):
 
 def test_a_run_of_a_process_that_nobody_waits_for_is_interrupted(perfkit):
     """A killed perfkit stays in the process table until its parent waits for it."""
-    record = ("run", "attention-scaling", "--device", "null", "-a", "seq_len=16", "-a", "d_model=1", "-v", "flash", "--invocations", "1")
+    record = ("run", "attention-scaling", "--device", "null", "-a", "seq_len=16", "-a", "d_model=1", "-v", "flash", "--invocations", "1",
+              "--max-samples", "15")
     assert perfkit(*record).status == 0
     dead = subprocess.Popen(["true"])
     path = pathlib.Path("/proc/%d/stat" % dead.pid)
