@@ -115,7 +115,7 @@ const struct pk_cmd pk_cmd_compare = {
     .usage = "compare BASE NEW | compare --by AXIS RUN",
     .examples = "perfkit compare @~1 @                   the newest run with the one before\n"
                 "perfkit compare main @ --exit-code      with all runs labelled main\n"
-                "perfkit compare --by variant @          every variant with the first or the yardstick\n"
+                "perfkit compare --by variant @          every variant with the first\n"
                 "perfkit compare other.db:nightly @      with a label in another file\n"
                 "perfkit compare --metric peak_bytes 3 4\n",
     .options = options,

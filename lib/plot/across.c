@@ -123,7 +123,7 @@ void pk_draw_spans(struct pk_drawing *d)
     for (size_t facet = 0; facet < d->facets.n_places && drawn < MOST; facet++) {
         struct pk_canvas names = pk_canvas_make(d->screen.width, 1, d->screen.ascii, d->a);
         if (*d->facets.places[facet])
-            pk_drawing_line(d, d->facets.places[facet]);
+            pk_drawing_paragraph(d, d->facets.places[facet]);
         draw_rules(d, &t, facet, &names, true);
         if (d->c->at[PK_CHANNEL_RULE] != (size_t)PK_CHART_NONE)
             pk_drawing_canvas(d, &names);
@@ -184,8 +184,9 @@ void pk_draw_cells(struct pk_drawing *d)
         width = (unsigned)fmax(width, pk_drawing_width(cell_text(d, row, &heat)));
     for (size_t i = 0; i < d->facets.n_places; i++)
         label = (unsigned)fmax(label, pk_drawing_width(d->facets.places[i]));
-    pk_drawing_line(d, pk_printf(d->a, "%s; across: %s, down: %s", pk_chart_heading(d->c, PK_CHANNEL_COLOR),
-                                 pk_chart_heading(d->c, PK_CHANNEL_X), pk_chart_heading(d->c, PK_CHANNEL_Y)));
+    pk_drawing_paragraph(
+        d, pk_printf(d->a, "%s; across: %s, down: %s", pk_chart_heading(d->c, PK_CHANNEL_COLOR),
+                     pk_chart_heading(d->c, PK_CHANNEL_X), pk_chart_heading(d->c, PK_CHANNEL_Y)));
     for (size_t facet = 0; facet < d->facets.n_places; facet++)
         draw_cells_of(d, facet, label, width, &heat);
 }

@@ -96,10 +96,10 @@ void pk_draw_bars(struct pk_drawing *d)
     const struct columns k = columns_of(d, stack);
     const double most = largest(d, stack);
     size_t drawn = 0, left_out = 0;
-    pk_drawing_line(d, pk_chart_heading(d->c, PK_CHANNEL_Y));
+    pk_drawing_paragraph(d, pk_chart_heading(d->c, PK_CHANNEL_Y));
     for (size_t facet = 0; facet < d->facets.n_places; facet++) {
         if (*d->facets.places[facet] && drawn < MOST)
-            pk_drawing_line(d, d->facets.places[facet]);
+            pk_drawing_paragraph(d, d->facets.places[facet]);
         for (size_t row = 0; row < d->c->rows.n; row++) {
             if (d->rows[row].facet != facet || (stack && d->rows[row].first != row))
                 continue;

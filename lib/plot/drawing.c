@@ -79,6 +79,14 @@ void pk_drawing_line(struct pk_drawing *d, const char *line)
     l->v[l->n++] = line;
 }
 
+void pk_drawing_paragraph(struct pk_drawing *d, const char *text)
+{
+    struct pk_buf b = {.arena = d->a};
+    pk_text_safe(&b, text);
+    for (const char *rest = pk_buf_text(&b), *line = rest; rest; line = rest)
+        pk_drawing_line(d, pk_strndup(d->a, line, pk_wrap(line, d->screen.width, &rest)));
+}
+
 void pk_drawing_canvas(struct pk_drawing *d, const struct pk_canvas *canvas)
 {
     for (unsigned row = 0; row < canvas->rows; row++)

@@ -46,6 +46,8 @@ const char *pk_drawing_mark(const struct pk_drawing *d, size_t series);
 const char *pk_drawing_fill(const struct pk_drawing *d, size_t series);
 
 void pk_drawing_line(struct pk_drawing *d, const char *line);
+/* A text of any length, made safe and wrapped to the screen. */
+void pk_drawing_paragraph(struct pk_drawing *d, const char *text);
 void pk_drawing_canvas(struct pk_drawing *d, const struct pk_canvas *canvas);
 /* The names of the series with what marks them, where there are several. */
 void pk_drawing_legend(struct pk_drawing *d, const char *mark(const struct pk_drawing *d, size_t series));

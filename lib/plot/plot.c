@@ -111,14 +111,6 @@ void pk_plot_draw(const struct pk_chart *c, const struct pk_plot_screen *screen,
         draw[c->encoding.mark](&d);
 }
 
-static void add_note(struct pk_drawing *d, const char *note, unsigned width)
-{
-    struct pk_buf b = {.arena = d->a};
-    pk_text_safe(&b, note);
-    for (const char *rest = pk_buf_text(&b), *line = rest; rest; line = rest)
-        pk_drawing_line(d, pk_strndup(d->a, line, pk_wrap(line, width, &rest)));
-}
-
 /* By gnuplot: the file, or the lines of its characters. */
 static enum pk_code draw_by_gnuplot(struct pk_drawing *d, struct pk_out *out, struct pk_err *err)
 {
@@ -164,7 +156,7 @@ enum pk_code pk_plot_print(const struct pk_chart *c, struct pk_out *out, struct 
     else if (draw_by_gnuplot(&d, out, err))
         return err->code;
     for (size_t i = 0; i < c->n_notes && lines.n; i++)
-        add_note(&d, c->notes[i], width);
+        pk_drawing_paragraph(&d, c->notes[i]);
     pk_out_drawing(out, c->title, lines.v, lines.n);
     return PK_OK;
 }

@@ -20,13 +20,15 @@ RECORDED = (
     ("gate", "--quiet", "--a", "true", "--b", "sh -c true", "--max-pairs", "8", "--no-fail"),
     ("calibrate", "--quiet", "--pairs", "6", "--", "true"),
     ("baseline", "save", "usual", "1,2", "--reason", "the first two of this afternoon, for want of better ones"),
+    # one setting, whose whole text stands above its chart
+    ("run", "extraction", *QUICK, "--device", "null", "--preset", "quick", "-a", "dtype=bf16", "--invocations", "1", "--label", "bf16"),
 )
 EXPERIMENTS = ("attention-scaling", "tree-patch", "mixed-precision", "extraction", "ddp-bucket")
 COMMANDS = ("run", "exec", "list", "show", "compare", "gate", "calibrate", "bisect", "baseline", "history", "plan", "export", "import",
             "report", "verify", "init", "make-tokens", "doctor", "db", "help", "completion")
 PRINTED = (
     *[("show", str(run)) for run in range(1, 10)], *[("show", str(run), "--details") for run in (1, 6)],
-    *[("show", str(run), "--tables", "all") for run in range(1, 6)],
+    *[("show", str(run), "--tables", "all") for run in range(1, 6)], *[("show", str(run), "--plot") for run in (*range(1, 6), "bf16")],
     ("compare", "1", "2"), ("compare", "1", "2", "--all-metrics"), ("compare", "7", "8"), ("compare", "--by", "variant", "1"),
     ("compare", "--by", "seq_len", "1", "--all-metrics"), ("compare", "--by", "variant", "5"),
     ("gate", "--against", "main", "2"), ("gate", "--against", "usual", "2"), ("gate", "--a", "true", "--b", "false", "--dry-run"),
