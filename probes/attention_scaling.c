@@ -117,6 +117,8 @@ static const struct pk_fit_row fits[] = {
     {"forward_time_exponent", .metric = "forward_ns", .axis = "seq_len", .kind = PK_FIT_POWER},
     {"backward_time_exponent", .metric = "backward_ns", .axis = "seq_len", .kind = PK_FIT_POWER},
     {"peak_memory_exponent", .metric = "peak_bytes", .axis = "seq_len", .kind = PK_FIT_POWER},
+    {"before_backward_memory_exponent", .metric = "before_backward_bytes", .axis = "seq_len",
+     .kind = PK_FIT_POWER},
     {0},
 };
 

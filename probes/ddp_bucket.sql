@@ -336,12 +336,12 @@ ORDER BY d.choice IS NOT NULL, d.setting_ordinal, d.gradients, d.bucket_bytes;
 -- column: time_ns | Time (ms) | ms | 3
 -- column: part | Part | text
 -- column: setting | Setting | text
--- column: overhead | Overhead | text
--- note: SELECT 'Above: overhead, the part of the step that is not compute. Compute and exposed communication are medians of their own: their sum can differ from the median of the step.' FROM ddp_case WHERE run_id = :run AND status = 'ok' LIMIT 1
+-- column: overhead | Overhead (%) | text
+-- note: SELECT 'Above: overhead in %, the part of the step that is not compute. Compute and exposed communication are medians of their own: their sum can differ from the median of the step.' FROM ddp_case WHERE run_id = :run AND status = 'ok' LIMIT 1
 SELECT c.variant || iif(c.bucket_bytes > 0, printf(' %.3g MB', c.bucket_bytes / 1e6), '') || iif(c.first_bucket_bytes > 0, printf(', first %g MB', c.first_bucket_bytes / 1e6), '')
        || iif(c.gradients LIKE 'copy%', ', copied', '') || iif(c.gradients LIKE '%split', ', split', '') AS method,
        CASE p.column1 WHEN 'compute' THEN c.compute_ns ELSE c.exposed_ns END AS time_ns, p.column1 AS part, coalesce(nullif(trim(w.which, ' ()'), ''), c.setting) AS setting,
-       iif(p.column1 = 'compute' AND c.variant <> 'none', printf('%.0f %%', 100 * max(0, 1 - c.compute_ns / c.step_ns)), NULL) AS overhead
+       iif(p.column1 = 'compute' AND c.variant <> 'none', printf('%.0f', 100 * max(0, 1 - c.compute_ns / c.step_ns)), NULL) AS overhead
 FROM ddp_case c JOIN ddp_named w USING (run_id, setting) JOIN (VALUES ('exposed communication'), ('compute')) p
 WHERE c.run_id = :run AND c.status = 'ok' AND c.compute_ns IS NOT NULL
 ORDER BY min(c.ordinal) OVER (PARTITION BY c.setting), min(c.ordinal) OVER (PARTITION BY c.variant), c.ordinal, p.column1 = 'compute';

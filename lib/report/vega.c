@@ -211,7 +211,7 @@ static json_t *axis_of(const struct pk_chart *c, enum pk_channel channel)
     if (values)
         json_object_set_new(axis, "values", values);
     else if (!is_ordinal)
-        json_object_set_new(axis, "tickCount", json_integer(6));
+        json_object_update_new(axis, json_pack("{s:i, s:i}", "tickCount", 6, "labelSeparation", 5));
     if (!is_ordinal && c->columns[c->at[channel]].decimals == 0)
         json_object_set_new(axis, "tickMinStep", json_integer(1));
     return axis;
