@@ -3,6 +3,7 @@
 
 #include "bench/record/runinfo.h"
 #include "cmd/compare/compare.h"
+#include "judge/report/outcome.h"
 #include "judge/report/report.h"
 #include "out/output/output.h"
 #include "store/table/chart.h"
@@ -62,6 +63,21 @@ static enum pk_code compare(struct pk_app *app, struct compared *c, struct pk_pa
     return PK_OK;
 }
 
+/* A page in a file of another kind would not open. */
+static enum pk_code check_name(const char *name, struct pk_err *err)
+{
+    static const char *const others[] = {".pdf", ".png", ".svg", ".json", ".csv", ".md"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && i < sizeof others / sizeof *others; i++)
+        if (strcmp(dot, others[i]) == 0) {
+            pk_fail(err, PK_E_USAGE, "-o: '%.200s' is not the name of a report", name);
+            pk_why(err, "a report is an HTML page");
+            return pk_fix(err, "give a name that ends in .html; charts alone: perfkit show --plot gnuplot -o "
+                               "FILE.svg, tables: perfkit show --tables all --format csv");
+        }
+    return PK_OK;
+}
+
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     enum { ROWS = 60 };
@@ -79,15 +95,19 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     }
     struct pk_page_run *runs = pk_new_n(app->arena, struct pk_page_run, r.n);
     r.runs = runs;
-    enum pk_code rc = open_runs(app, runs, r.n, err);
+    enum pk_code rc = check_name(app->globals->output, err);
+    if (!rc)
+        rc = open_runs(app, runs, r.n, err);
     if (!rc)
         rc = compare(app, &c, &r, err);
     if (!rc && r.n > 1 && !r.unlike)
         r.comparison = &comparison;
     if (!rc && r.comparison)
         rc = pk_compare_chart(&c.pair.comparison, ROWS, app->arena, &chart, err);
-    if (!rc && r.comparison)
+    if (!rc && r.comparison) {
         r.chart = &chart;
+        r.outcome = pk_outcome_sentence(&c.pair.comparison, app->arena);
+    }
     if (!rc)
         rc = pk_page_write(&r, app->text, app->arena, err);
     for (size_t i = 0; i < r.n; i++)

@@ -134,6 +134,9 @@ static enum pk_code put_page(struct pk_page *p, struct pk_err *err)
     const struct pk_page_options *r = p->report;
     put_head(p, r->n > 1 ? pk_printf(p->a, "perfkit report of %zu runs", r->n)
                          : pk_printf(p->a, "perfkit report of run %s", r->runs[0].name));
+    if (r->outcome)
+        pk_html(p->f, "<p class=\"outcome\">% compared with %: %</p>\n", r->runs[r->n - 1].name,
+                r->runs[0].name, r->outcome);
     if ((r->n > 1 && put_runs(p, err)) || (r->n > 2 && pk_page_trend(p, err)) ||
         (r->n > 1 && put_comparison(p, err)))
         return err->code;

@@ -25,6 +25,7 @@ struct pk_page_options {
     size_t n;
     const struct pk_printed *comparison; /* of the first run with the last one; NULL = none */
     const char *unlike;                  /* why there is none, of several runs; NULL */
+    const char *outcome;                 /* of the comparison, in a sentence at the top; NULL = none */
     const struct pk_chart *chart;        /* of the comparison; NULL = none */
     struct pk_compare_options
         what;            /* of more than two runs: the metrics of their trend, and the level of intervals */

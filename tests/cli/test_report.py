@@ -219,6 +219,8 @@ def test_several_runs_are_compared(recorded):
     page = page_of(recorded, "first", "second", "-o", "both.html", name="both.html")
     assert len(page.block("perfkit-data")["runs"]) == 2
     assert page.texts["h2"][0] == "2 compared with 1"
+    assert re.fullmatch("2 compared with 1: 24 rows: ([0-9]+ [a-z]+(, )?)+", [t for a, t in zip(page.all("p"), page.texts["p"]) if a.get("class") == "outcome"][0])
+    assert page.text.index('<p class="outcome">') < page.text.index('data-name="runs"')
     assert "data-name=\"compare_ns\"" in page.text and page.text.count("<section id=\"run-") == 2
     assert {a["href"] for a in page.all("a")} == {"#run-1", "#run-2"}
 
@@ -269,9 +271,10 @@ def test_bad_input(perfkit):
     perfkit("report", "-o", "none/report.html").refused(1, "none/report.html", "create its directory")
     perfkit("report", "-o", ".").refused(1, "directory")
     perfkit("report", "-o", "pages/").refused(2, "pages/")
+    perfkit("report", "-o", "page.pdf").refused(2, "page.pdf", "HTML page", ".html")
     perfkit("report", "--threshold", "wall_ns").refused(2, "wall_ns")
     perfkit("report", "--format", "json").refused(2, "no --format json", "one page of HTML", "perfkit show RUN --format json")
-    assert list(perfkit.cwd.glob("*.html")) == []
+    assert list(perfkit.cwd.glob("*.html")) == list(perfkit.cwd.glob("*.pdf")) == []
 
 
 # --- charts of every experiment: as Vega-Lite compiles them, in a browser, and with characters ---
@@ -415,7 +418,11 @@ def test_nothing_hostile_runs(perfkit, tmp_path):
     assert perfkit("run", "attention-scaling", "-d", "null", "-a", "d_model=16", "-a", "seq_len=256,512", "--label", HOSTILE[:60]).status == 0
     with sqlite3.connect(perfkit.db) as db:
         db.execute("UPDATE run_case SET variant = ? || variant", (HOSTILE,))
+        db.execute("UPDATE run_case SET axes = json_set(axes, '$.dtype', ? || id)", (HOSTILE,))  # facets, names of cases
+        db.execute("UPDATE slice SET status = 'failed', message = ? WHERE case_id = (SELECT max(id) FROM run_case)", (HOSTILE,))  # a note, a label
         db.execute("UPDATE run SET command_line = ?", (HOSTILE,))
-    page_of(perfkit)
+    page = page_of(perfkit)
+    hostile = [row for spec in page.block("perfkit-charts") for row in spec["data"]["values"] for text in row.values() if "<img src=x" in str(text)]
+    assert len(hostile) > 20 and any("<img src=x" in t for a, t in zip(page.all("p"), page.texts["p"]) if a.get("class") == "note")
     drawn = re.sub(r"<script.*?</script>", "", dump(perfkit.cwd / "report.html", tmp_path), flags=re.S)
     assert "<title>perfkit report of run 1</title>" in drawn and "<img src=x" not in drawn and "&lt;img src=x" in drawn
