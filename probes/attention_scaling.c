@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "ops/attention.h"
 #include "ops/attention_check.h"
+#include "ops/workspace.h"
 
 #include <math.h>
 
@@ -172,6 +173,9 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
     if (s.math > PK_MATH_TF32 && c->variant != PK_ATTENTION_FLASH)
         return s.math == PK_MATH_3XTF32 ? "only flash has 3xtf32 products: -a math=ieee"
                                         : "only flash has fp16x3 products: -a math=ieee";
+    if (s.math == PK_MATH_FP16X3 && !pk_fp16x3_is_on())
+        return "fp16x3 products are experimental, no GPU has checked them: set PERFKIT_FP16X3=on, or -a "
+               "math=3xtf32";
     if (c->variant == PK_ATTENTION_FLASH &&
         (!pk_attention_has(c->variant, &s) || (dtype == BF16 && kind == PK_DEVICE_CUDA)))
         return "flash on a GPU has only fp32 kernels: -a dtype=fp32";

@@ -19,7 +19,7 @@ static const struct pk_opt_variable variables[] = {
     {"PERFKIT_BF16", pk_bf16_words},            /* likewise */
     {"PERFKIT_CUDA_LIBS"},                      /* device/cuda/library.h */
     {"PERFKIT_DEPENDENT_LAUNCH", switch_words}, /* device/cuda/cuda.h */
-    {"PERFKIT_FP16X3", switch_words},           /* ops/cuda/attention/flash.c */
+    {"PERFKIT_FP16X3", switch_words},           /* ops/workspace.h */
     {"PERFKIT_MPI"},                            /* comm/transport/mpi_module.h */
     {"PERFKIT_FAIL_ALLOC"},                     /* fault injection, for tests */
     {0},

@@ -62,7 +62,7 @@ void pk_topics_print(struct pk_out *out)
 {
     static const struct pk_column columns[] = {
         {.key = "topic", .heading = "Topic", .left = true, .decimals = -1},
-        {.key = "about", .heading = "About", .left = true, .decimals = -1},
+        {.key = "about", .heading = "Contents", .left = true, .decimals = -1},
     };
     pk_out_table(out, "topics", NULL, PK_COLUMNS(columns));
     for (size_t i = 0; i < TOPICS; i++) {

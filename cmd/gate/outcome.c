@@ -13,7 +13,7 @@
 /* --- the tables -------------------------------------------------------------------------------------------------------- */
 
 static const struct pk_column gate_columns[] = {
-    {.key = "answer", .heading = "Answer", .left = true, .state = true},
+    {.key = "answer", .heading = "Outcome", .left = true, .state = true},
     {.key = "rows", .heading = "Rows", .decimals = -1, .optional = 5},
     {.key = "slower", .heading = "Slower", .decimals = -1},
     {.key = "slower_in_some", .heading = "Slower in some", .decimals = -1},

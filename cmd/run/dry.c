@@ -16,8 +16,8 @@ static const struct pk_column columns_before[] = {
 static const struct pk_column columns_after[] = {
     {.key = "predicted_bytes", .heading = "Memory", .decimals = 3},
     {.key = "floor_ns", .heading = "Floor", .decimals = 3, .optional = 1},
-    {.key = "expected_ns", .heading = "About", .decimals = 1},
-    {.key = "status", .heading = "Will be", .left = true},
+    {.key = "expected_ns", .heading = "Est. time", .decimals = 1},
+    {.key = "status", .heading = "Status", .left = true},
     {.key = "axes", .heading = "Axes", .json = true, .machine = true},
 };
 enum {

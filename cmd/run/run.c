@@ -179,7 +179,7 @@ static void print_entries(const struct run_list *l)
         {.key = "entry", .heading = "Entry", .left = true},
         {.key = "experiment", .heading = "Experiment", .left = true},
         {.key = "run_id", .heading = "Run", .decimals = -1},
-        {.key = "answer", .heading = "Answer", .left = true, .state = true},
+        {.key = "answer", .heading = "Outcome", .left = true, .state = true},
     };
     pk_out_table(l->app->out, "suite", pk_printf(l->app->arena, "Suite %s", l->entries.name),
                  PK_COLUMNS(columns));
@@ -201,8 +201,8 @@ static const struct pk_column plan_columns[] = {
     {.key = "experiment", .heading = "Experiment", .left = true},
     {.key = "variant", .heading = "Variant", .left = true},
     {.key = "axes", .heading = "Case", .left = true, .json = true},
-    {.key = "expected_ns", .heading = "About (s)", .scale = 1e9, .decimals = 1},
-    {.key = "status", .heading = "Will be", .left = true},
+    {.key = "expected_ns", .heading = "Est. time (s)", .scale = 1e9, .decimals = 1},
+    {.key = "status", .heading = "Status", .left = true},
 };
 
 static void print_cases(const struct item *i, struct pk_out *out, struct pk_arena *a)

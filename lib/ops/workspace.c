@@ -3,6 +3,9 @@
 
 #include "device/pool.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum {
     MULTIPROCESSORS = 132,                   /* of an H100 or H200: two blocks each are enough to fill them */
     PARTS_MOST = 2 * MULTIPROCESSORS,        /* of a sum over rows */
@@ -95,6 +98,12 @@ struct pk_flash_parts pk_flash_parts(const struct pk_attention *at, bool backwar
 static size_t flash_bytes(const struct pk_attention *at, size_t parts, size_t floats)
 {
     return parts == 1 ? 0 : pk_pool_rounded(parts * at->batch * at->seq * floats * sizeof(float));
+}
+
+bool pk_fp16x3_is_on(void)
+{
+    const char *chosen = secure_getenv("PERFKIT_FP16X3");
+    return chosen && !strcmp(chosen, "on");
 }
 
 bool pk_flash_has_fp16x3(const struct pk_attention *at)

@@ -30,6 +30,9 @@ struct pk_flash_parts pk_flash_parts(const struct pk_attention *at, bool backwar
 /* With fp16x3: whether the forward pass of the shape has kernels of its own; else it is that of 3xtf32, like every backward pass. They have
  * the operands as fp16 numbers in the workspace. */
 bool pk_flash_has_fp16x3(const struct pk_attention *at);
+/* Whether the user has switched on math fp16x3 (PERFKIT_FP16X3=on): no GPU has confirmed its kernels. */
+bool pk_fp16x3_is_on(void);
+
 size_t pk_workspace_flash_forward(const struct pk_attention *at);
 size_t pk_workspace_flash_backward(const struct pk_attention *at);
 

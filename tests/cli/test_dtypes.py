@@ -65,6 +65,15 @@ def test_math_is_of_fp32(perfkit):
     assert maths == {"fp32": "ieee", "bf16": None}
 
 
+def test_fp16x3_is_refused_before_anything_runs(perfkit):
+    """No GPU has checked its kernels: --dry-run says how to switch them on."""
+    dry = ("run", "attention-scaling", "--device", "null", "--dry-run", "-a", "d_model=64", "-a", "seq_len=64", "-a", "math=fp16x3", "-v", "flash")
+    r = perfkit(*dry)
+    assert "set PERFKIT_FP16X3=on, or -a math=3xtf32" in " ".join(r.stdout.split()) + r.stderr, r
+    r = perfkit(*dry, env={"PERFKIT_FP16X3": "on"})
+    assert r.status == 0 and "PERFKIT_FP16X3" not in r.stdout, r
+
+
 def test_products_of_parts_are_of_flash_on_gpus(perfkit):
     """Skipped with the reason elsewhere, an identity of its own where it runs."""
     tiny = [a for a in TINY if a != "dtype=fp32,tf32,bf16"][:-1] + ["-a", "math=ieee,3xtf32,fp16x3"]

@@ -781,7 +781,7 @@ def test_a_gate_is_read_in_80_columns(perfkit):
     r = commands(perfkit, base, slow, "--width", "80")
     assert r.status == 3 and "slower-in-some" in r.stdout and all(len(line) <= 80 for line in r.stdout.splitlines()), r
     gate = r.stdout.split("\nGate\n")[1]
-    for key in ("Answer +slower", "Slower in some +1", "Unstable +0", "Seed +[0-9]+"):
+    for key in ("Outcome +slower", "Slower in some +1", "Unstable +0", "Seed +[0-9]+"):
         assert re.search(key, gate), r
 
 

@@ -66,7 +66,7 @@ def test_a_plan_has_one_notation_in_a_column(perfkit, measured):
     assert [c["predicted_bytes"] is None for c in cases] == [c["floor_ns"] is None for c in cases] == [False, False, False, True]
     assert max(c["floor_ns"] for c in cases[:3]) > 1e21  # in ms it had an exponent
     text = run(perfkit, *TINY, "--device", "cpu", "--dry-run", "--width", "0").stdout
-    assert "Memory (GB)  Floor (ms)  About (s)" in text
+    assert "Memory (GB)  Floor (ms)  Est. time (s)" in text
 
 
 def test_units_suit_a_table_and_numbers_a_column(perfkit, measured):

@@ -3,9 +3,7 @@
 
 #include "device/cuda/cuda.h"
 #include "ops/cuda/kernels.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "ops/workspace.h"
 
 typedef int launch_fn(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
                       const struct pk_flash_parts *parts, float *memory);
@@ -34,8 +32,7 @@ static enum pk_code no_kernels(const struct pk_device *dev, const struct pk_atte
 /* Math fp16x3 until a GPU has confirmed it: only where the user has switched it on. */
 static enum pk_code may_use_fp16x3(const struct pk_cuda_traits *chip, struct pk_err *err)
 {
-    const char *chosen = secure_getenv("PERFKIT_FP16X3");
-    const bool on = chosen && !strcmp(chosen, "on");
+    const bool on = pk_fp16x3_is_on();
     if (on && chip->capability == by_fp16x3.capability)
         return PK_OK;
     pk_fail(err, PK_E_UNAVAILABLE, "cannot run flash attention in fp16x3 on %s", chip->name);
