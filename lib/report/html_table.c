@@ -39,12 +39,17 @@ static bool is_findings(const struct pk_out *o)
     return strcmp(o->given_name, "findings") == 0;
 }
 
+void pk_page_put_between(struct pk_page_tables *t)
+{
+    for (int c; t->between && (c = getc(t->between)) != EOF;)
+        putc(c, t->page->f);
+    t->between = NULL;
+}
+
 /* What stands above all tables, and the element that folds this one. */
 static void begin(struct pk_page_tables *t, const char *name, const char *title)
 {
-    if (t->before)
-        t->before(t);
-    t->before = NULL;
+    pk_page_put_between(t);
     const bool open = !t->headline || strcmp(t->headline, name) == 0;
     pk_html(t->page->f, open ? "<details open><summary>%</summary>\n" : "<details><summary>%</summary>\n",
             title);

@@ -21,16 +21,14 @@ struct pk_page {
 /* Tables on their way into the page: pk_out_options.files. */
 struct pk_page_tables {
     struct pk_page *page;
-    const struct pk_page_run *run;
     const char *headline; /* the table that is open, all others are folded; NULL = all are open */
-    void (*before)(
-        struct pk_page_tables *t); /* writes what stands between findings and tables, once; NULL = nothing */
-    enum pk_code code;             /* of that */
-    struct pk_err *err;
+    FILE *
+        between; /* what stands between findings and tables, from its beginning; NULL = nothing, or it is written */
 };
 
 /* html_table.c: into the page; each table is an element that can be folded, and the table "findings" is a list. */
 struct pk_out *pk_page_out(struct pk_page_tables *t);
+void pk_page_put_between(struct pk_page_tables *t);
 
 /* run_section.c: */
 enum pk_code pk_page_run_section(struct pk_page *p, const struct pk_page_run *run,

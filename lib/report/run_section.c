@@ -1,12 +1,14 @@
 /* Run section: all that a page says of one run. */
 #include "report/parts.h"
 
+#include "base/file.h"
 #include "bench/own/stored.h"
 #include "bench/tables/tables.h"
 #include "judge/report/ranking.h"
 #include "report/html.h"
 #include "store/table/table.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* A list of the texts in the first column of a query, in an element of a class. */
@@ -26,12 +28,19 @@ static enum pk_code put_list(struct pk_page *p, const struct pk_page_run *run, c
     return PK_OK;
 }
 
-static void put_charts(struct pk_page_tables *t)
+/* What stands between findings and tables, ahead of them: while a table is printed, no views are made for a chart. */
+static enum pk_code write_between(struct pk_page *p, const struct pk_page_run *run, FILE *between,
+                                  struct pk_err *err)
 {
-    t->code = put_list(t->page, t->run, "doubt_lines", "doubts", t->err);
-    if (!t->code)
-        t->code = pk_page_charts(t->page, t->run, t->err);
-    pk_html(t->page->f, "<h3>Tables</h3>\n");
+    FILE *page = p->f;
+    p->f = between;
+    enum pk_code code = put_list(p, run, "doubt_lines", "doubts", err);
+    if (!code)
+        code = pk_page_charts(p, run, err);
+    pk_html(p->f, "<h3>Tables</h3>\n");
+    p->f = page;
+    rewind(between);
+    return code;
 }
 
 /* The name of the first choice for the headline table of a text; "" = it has none. */
@@ -53,14 +62,22 @@ static enum pk_code put_tables(struct pk_page *p, const struct pk_page_run *run,
                                struct pk_err *err)
 {
     struct pk_err late;
-    struct pk_page_tables t = {.page = p, .run = run, .before = put_charts, .err = err};
+    PK_CLEANUP_FILE FILE *between = tmpfile();
+    struct pk_page_tables t = {.page = p, .between = between};
+    if (!between) {
+        pk_fail(err, PK_E_IO, "cannot make a temporary file");
+        pk_why_errno(err, errno);
+        return pk_fix(err, "free some space in /tmp");
+    }
+    if (write_between(p, run, between, err))
+        return err->code;
     t.headline = probe ? headline_of(pk_probe_sql(probe), p->a) : NULL;
     struct pk_out *out = pk_page_out(&t);
     enum pk_code code = pk_run_all_tables(run->store, run->run_id, out, err);
     if (!code)
         code = pk_ranking_print(run->store, run->run_id, out, err);
-    code = code ? code : t.code;
     const enum pk_code closed = pk_out_close(out, code ? &late : err);
+    pk_page_put_between(&t);
     return code ? code : closed;
 }
 

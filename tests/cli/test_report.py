@@ -225,6 +225,14 @@ def test_several_runs_are_compared(recorded):
     assert {a["href"] for a in page.all("a")} == {"#run-1", "#run-2"}
 
 
+def test_a_run_without_findings(perfkit):
+    """Its first table is read while it is printed, and its charts stand above that."""
+    assert perfkit("run", "selftest", "-d", "null", "-v", "ok", "--busy-ns", "100,200", *QUICK).status == 0
+    page = page_of(perfkit)
+    assert [described(spec) for spec in page.block("perfkit-charts")][0] == "Median of each time"
+    assert page.text.index("<figure>") < page.text.index('data-name="outcomes"') and page.texts["h3"].count("Tables") == 1
+
+
 def test_runs_that_cannot_be_compared(perfkit):
     assert perfkit("exec", "-r", "3", "--", "true").status == 0
     assert perfkit(*ATTENTION).status == 0
