@@ -225,6 +225,14 @@ def test_several_runs_are_compared(recorded):
     assert {a["href"] for a in page.all("a")} == {"#run-1", "#run-2"}
 
 
+def test_a_trend_is_in_the_order_of_time(perfkit):
+    """Also where the newest cases are not those of the first run."""
+    for busy in ("100,200", "100,200", "300,400", "300,400"):
+        assert perfkit("run", "selftest", "-d", "null", "-v", "ok", "--busy-ns", busy, *QUICK).status == 0
+    values = page_of(perfkit, *"1234").block("perfkit-charts")[0]["data"]["values"]
+    assert [row["x"] for row in values] == list("11223344") and len({row["c"] for row in values}) == 4
+
+
 def test_a_run_without_findings(perfkit):
     """Its first table is read while it is printed, and its charts stand above that."""
     assert perfkit("run", "selftest", "-d", "null", "-v", "ok", "--busy-ns", "100,200", *QUICK).status == 0

@@ -63,14 +63,21 @@ static struct pk_cell *add_row(struct pk_chart *c, struct pk_cell *cells, const 
     return to;
 }
 
-/* The points of one series behind those that there are, and its change points as a note. */
-static void add_series(struct pk_chart *c, struct pk_cell *cells, const struct pk_history *h,
-                       const struct pk_history_series *s, const struct pk_history_view *view,
+static const char *name_of(const struct pk_history_series *s, struct pk_arena *a)
+{
+    return pk_printf(a, "%s%s%s", s->newest->variant, *s->place ? " " : "", s->place);
+}
+
+/* The points of one series in a run. */
+static void add_points(struct pk_chart *c, struct pk_cell *cells, const struct pk_history *h,
+                       const struct pk_history_series *s, size_t run, const struct pk_history_view *view,
                        struct pk_arena *a)
 {
-    const char *name = pk_printf(a, "%s%s%s", s->newest->variant, *s->place ? " " : "", s->place);
+    const char *name = name_of(s, a);
     for (size_t i = 0; i < s->n; i++) {
         const struct pk_history_point *p = &s->points[i];
+        if (p->run != run)
+            continue;
         struct pk_cell *to = add_row(c, cells, &view->runs[p->run], name, a);
         const char *step = step_text(h, s, p->run, a);
         to[VALUE] = pk_cell_real(p->f->median);
@@ -80,9 +87,6 @@ static void add_series(struct pk_chart *c, struct pk_cell *cells, const struct p
         if (step)
             to[STEP] = pk_cell_text(step);
     }
-    if (s->n_steps)
-        c->notes[c->n_notes++] =
-            pk_printf(a, "%s: %s.", name, pk_history_words(s, view->runs, view->min_effect, a));
 }
 
 /* How far the last level of the first series may change without counting. */
@@ -112,9 +116,15 @@ static struct pk_column *columns_of(const struct pk_figures *f, struct pk_arena 
 enum pk_code pk_history_chart(const struct pk_history *h, const struct pk_history_view *view,
                               struct pk_arena *a, struct pk_chart *c, struct pk_err *err)
 {
-    size_t n = 0, drawn = 0;
-    for (size_t i = 0; i < h->n; i++)
+    const struct pk_history_series *drawn[SERIES_MOST];
+    size_t n = 0, runs = 0, n_drawn = 0;
+    for (size_t i = 0; i < h->n; i++) {
         n += h->v[i].n;
+        if (n_drawn < SERIES_MOST && is_beside(&h->v[0], &h->v[i]))
+            drawn[n_drawn++] = &h->v[i];
+        for (size_t k = 0; k < h->v[i].n; k++)
+            runs = h->v[i].points[k].run >= runs ? h->v[i].points[k].run + 1 : runs;
+    }
     struct pk_cell *cells = pk_new_n(a, struct pk_cell, 3 * n * COLUMNS + 1);
     *c = (struct pk_chart){.name = "history",
                            .title = "Median over runs",
@@ -133,9 +143,14 @@ enum pk_code pk_history_chart(const struct pk_history *h, const struct pk_histor
     if (!n)
         return PK_OK;
     c->columns = columns_of(h->v[0].newest, a);
-    for (size_t i = 0; i < h->n && drawn < SERIES_MOST; i++)
-        if (is_beside(&h->v[0], &h->v[i]) && ++drawn)
-            add_series(c, cells, h, &h->v[i], view, a);
+    for (size_t run = 0; run < runs;
+         run++) /* not every series begins with the first: the places are in the order of the rows */
+        for (size_t i = 0; i < n_drawn; i++)
+            add_points(c, cells, h, drawn[i], run, view, a);
+    for (size_t i = 0; i < n_drawn; i++)
+        if (drawn[i]->n_steps)
+            c->notes[c->n_notes++] = pk_printf(a, "%s: %s.", name_of(drawn[i], a),
+                                               pk_history_words(drawn[i], view->runs, view->min_effect, a));
     add_thresholds(c, cells, &h->v[0], view, a);
     return pk_chart_columns(c, err);
 }
