@@ -7,6 +7,7 @@
 #include "base/text/words.h"
 #include "bench/client/worker_client.h"
 #include "bench/record/runinfo.h"
+#include "import/import.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,11 +89,11 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     if (strlen(name) > strlen(suffix) && strcmp(name + strlen(name) - strlen(suffix), suffix) == 0)
         name = pk_strndup(app->arena, name, strlen(name) - strlen(suffix));
     if (strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != strlen(name) ||
-        strchr(".-_", *name) || strlen(name) > 64 || pk_probe_find(name)) {
+        strchr(".-_", *name) || strlen(name) > 64 || pk_probe_find(name) || pk_import_is_source(name)) {
         pk_fail(err, PK_E_USAGE, "'%.100s' is no name for an experiment of yours", name);
         pk_why(err,
                "a name has at most 64 letters, digits, '-', '_' and '.', begins with a letter or a digit, "
-               "and is not that of an experiment of perfkit");
+               "and is not that of an experiment of perfkit or of a source of `perfkit import`");
         return pk_fix(err, "perfkit init %s my-experiment", word);
     }
     while (strcmp(template->name, languages[i].file) != 0)
