@@ -20,6 +20,7 @@ static const struct pk_opt_variable variables[] = {
     {"PERFKIT_CUDA_LIBS"},                      /* device/cuda/library.h */
     {"PERFKIT_DEPENDENT_LAUNCH", switch_words}, /* device/cuda/cuda.h */
     {"PERFKIT_FP16X3", switch_words},           /* ops/workspace.h */
+    {"PERFKIT_FIVE_PRODUCTS", switch_words},    /* ops/workspace.h */
     {"PERFKIT_MPI"},                            /* comm/transport/mpi_module.h */
     {"PERFKIT_FAIL_ALLOC"},                     /* fault injection, for tests */
     {0},

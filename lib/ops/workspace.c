@@ -1,10 +1,8 @@
 /* Workspace: bounds and cuts of the GPU's ops. */
 #include "ops/workspace.h"
 
+#include "base/text/words.h"
 #include "device/pool.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     MULTIPROCESSORS = 132,                   /* of an H100 or H200: two blocks each are enough to fill them */
@@ -83,7 +81,9 @@ struct pk_flash_parts pk_flash_parts(const struct pk_attention *at, bool backwar
     const bool tensor = at->math == PK_MATH_3XTF32 || at->math == PK_MATH_FP16X3;
     const size_t usual = tensor || backward ? 64 : 128;
     const size_t tile = at->dim > 128 ? usual / 2 : usual, tiles = (at->seq + tile - 1) / tile;
-    const struct pk_flash_parts whole = {1, at->seq};
+    const int five = backward && at->dtype == PK_FP32 && at->dim >= PK_FLASH_FIVE_LEAST &&
+                     at->dim <= PK_FLASH_FIVE_MOST && pk_switched_on("PERFKIT_FIVE_PRODUCTS");
+    const struct pk_flash_parts whole = {1, at->seq, five};
     if (tiles > MULTIPROCESSORS || at->batch > MULTIPROCESSORS || tiles * at->batch > MULTIPROCESSORS)
         return whole;
     const size_t blocks = tiles * at->batch;
@@ -92,18 +92,18 @@ struct pk_flash_parts pk_flash_parts(const struct pk_attention *at, bool backwar
         return whole;
     const size_t steps = ((at->seq + n - 1) / n + PK_FLASH_PART_STEP - 1) / PK_FLASH_PART_STEP;
     const size_t rows = steps * PK_FLASH_PART_STEP;
-    return (struct pk_flash_parts){(at->seq + rows - 1) / rows, rows};
+    return (struct pk_flash_parts){(at->seq + rows - 1) / rows, rows, five};
 }
 
-static size_t flash_bytes(const struct pk_attention *at, size_t parts, size_t floats)
+/* Of so many floats for each row. */
+static size_t flash_bytes(const struct pk_attention *at, size_t floats)
 {
-    return parts == 1 ? 0 : pk_pool_rounded(parts * at->batch * at->seq * floats * sizeof(float));
+    return floats ? pk_pool_rounded(at->batch * at->seq * floats * sizeof(float)) : 0;
 }
 
 bool pk_fp16x3_is_on(void)
 {
-    const char *chosen = secure_getenv("PERFKIT_FP16X3");
-    return chosen && !strcmp(chosen, "on");
+    return pk_switched_on("PERFKIT_FP16X3");
 }
 
 bool pk_flash_has_fp16x3(const struct pk_attention *at)
@@ -117,12 +117,14 @@ size_t pk_workspace_flash_forward(const struct pk_attention *at)
 {
     if (pk_flash_has_fp16x3(at))
         return pk_pool_rounded(pk_fp16x3_bytes(at));
-    return flash_bytes(at, pk_flash_parts(at, false).n, at->dim + 2);
+    const size_t n = pk_flash_parts(at, false).n;
+    return flash_bytes(at, n > 1 ? n * (at->dim + 2) : 0);
 }
 
 size_t pk_workspace_flash_backward(const struct pk_attention *at)
 {
-    return flash_bytes(at, pk_flash_parts(at, true).n, 2 * at->dim);
+    const struct pk_flash_parts parts = pk_flash_parts(at, true);
+    return flash_bytes(at, (parts.n > 1 ? 2 * parts.n * at->dim : 0) + (parts.five ? 1 : 0));
 }
 
 size_t pk_norm_parts(const struct pk_norm_backward *n)

@@ -25,7 +25,8 @@ size_t pk_workspace_fused_forward(const struct pk_attention *at);
 size_t pk_workspace_fused_backward(const struct pk_attention *at);
 
 /* How flash attention divides the keys or queries of a block. n is 1 when blocks of the largest tiles fill an H100, and when parts would
- * be short. Depends only on the shape, not on the GPU. The workspace is for the results of the parts; 0 bytes when n is 1. */
+ * be short. Depends only on the shape, not on the GPU. The workspace is for the results of the parts, none when n is 1, and with five products
+ * for row sums behind them. Five are for fp32 elements, where PERFKIT_FIVE_PRODUCTS=on (docs/command-line.md). */
 struct pk_flash_parts pk_flash_parts(const struct pk_attention *at, bool backward);
 /* With fp16x3: whether the forward pass of the shape has kernels of its own; else it is that of 3xtf32, like every backward pass. They have
  * the operands as fp16 numbers in the workspace. */

@@ -377,6 +377,9 @@ def test_figures_of_programs():
     assert [(r["what"], r["value"], r["holds"]) for r in rows] == [("lines below their aim", 1, False), ("norm, residual bf16 24 x 768", 10.8, None)]
     rows = figures.of_program("large gate up  of W     bf16     40 x 16    x 24           0.8 us     0.04 TFLOP/s\n0 below their aim\n", "c", figures.PRODUCT_LINE, "")
     assert [(r["what"], r["value"], r["holds"]) for r in rows] == [("lines below their aim", 0, True), ("large gate up of W bf16 40 x 16 x 24", 0.04, None)]
+    rows = figures.of_program("3xtf32 16 x 4096  d=128 causal five    4321.0 us, seven    6049.4 us, dq off by 4.1e-07, between runs 2.0e-08:   1.40 x\n0 below their aim\n", "c",
+                              figures.FIVE_LINE, "x")
+    assert [(r["what"], r["value"], r["holds"]) for r in rows] == [("lines below their aim", 0, True), ("3xtf32 16 x 4096 d=128 causal", 1.4, None)]
 
 
 def test_every_claim_has_an_id_of_its_own_and_stages_name_them():
@@ -426,7 +429,7 @@ def test_every_claim_of_a_stage_has_a_figure_with_a_threshold():
     """Else it could only ever be 'not measured'."""
     read = {f.claim for s in stages.STAGES for f in getattr(s.work, "read", ()) if f.bound} | {f.claim for _, f in figures.OF_SOURCES}
     read |= {c for c, _, _ in stages.TEST_CLAIMS} | {f.claim for f in figures.WORK}
-    by_hand = {"libraries", "bundle", "gpu-check", "gpu-topology", "gpu-uuid", "memcheck", "racecheck", "ceilings", "tf32-products", "layer-bandwidth", "flash-parts", "profilers", "gpu-tests",
+    by_hand = {"libraries", "bundle", "gpu-check", "gpu-topology", "gpu-uuid", "memcheck", "racecheck", "ceilings", "tf32-products", "layer-bandwidth", "flash-parts", "flash-five-speed", "profilers", "gpu-tests",
                "nccl-one-rank", "ddp-bucket", "nccl-two-refused", "mpi-staged", "dry-run", "cupti-refusals",
                "dependent-launch", "dependent-launch-speed"}
     assert not {c for s in stages.STAGES for c in s.claims.split()} - read - by_hand

@@ -28,7 +28,7 @@ using launcher = int(pk_stream s, const pk_chip *chip, const pk_attention *at, c
 /* What blocks see, not cut. */
 inline int launch_whole(launcher *launch, const pk_chip &chip, const pk_attention &at)
 {
-    const pk_flash_parts whole = {1, at.seq};
+    const pk_flash_parts whole = {1, at.seq, 0};
     return launch(nullptr, &chip, &at, &whole, nullptr);
 }
 
@@ -36,8 +36,17 @@ inline int launch_whole(launcher *launch, const pk_chip &chip, const pk_attentio
 inline int launch_in_parts(launcher *launch, const pk_chip &chip, const pk_attention &at, size_t rows,
                            size_t floats)
 {
-    const pk_flash_parts parts = {(at.seq + rows - 1) / rows, rows};
+    const pk_flash_parts parts = {(at.seq + rows - 1) / rows, rows, 0};
     results memory(parts.n * at.batch * at.seq * floats);
+    return launch(nullptr, &chip, &at, &parts, memory.data());
+}
+
+/* The backward pass with five products; rows as above, 0 = not cut. */
+inline int launch_five(launcher *launch, const pk_chip &chip, const pk_attention &at, size_t rows = 0)
+{
+    const size_t n = rows ? (at.seq + rows - 1) / rows : 1, tokens = at.batch * at.seq;
+    const pk_flash_parts parts = {n, rows ? rows : at.seq, 1};
+    results memory(tokens * (n > 1 ? 2 * n * at.dim + 1 : 1));
     return launch(nullptr, &chip, &at, &parts, memory.data());
 }
 
@@ -66,6 +75,12 @@ inline void check_choice(launcher *launch, size_t batch, size_t seq, unsigned bl
     if ((gridDim.x != blocks || blockDim.x != threads) && failures++ < 10)
         std::printf("%zu problems of %zu tokens: %u blocks of %u threads, should be %u of %u\n", batch, seq,
                     gridDim.x, blockDim.x, blocks, threads);
+}
+
+/* A backward pass with seven products, and with five where a head of so many features has it. */
+inline int ways_of_backward(size_t dim)
+{
+    return dim >= PK_FLASH_FIVE_LEAST && dim <= PK_FLASH_FIVE_MOST ? 2 : 1;
 }
 
 struct attention {

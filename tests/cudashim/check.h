@@ -85,11 +85,15 @@ class results
     explicit results(size_t n, enum pk_dtype type_ = PK_FP32)
         : all((n * pk_dtype_bytes(type_) + sizeof(float) - 1) / sizeof(float) + 2 * GUARD), type(type_)
     {
-        std::memset(all.data(), POISON, all.size() * sizeof(float));
+        poison();
     }
     float *data()
     {
         return all.data() + GUARD;
+    }
+    void poison()
+    {
+        std::memset(all.data(), POISON, all.size() * sizeof(float));
     }
     float operator[](size_t i) const
     {

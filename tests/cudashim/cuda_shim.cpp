@@ -18,7 +18,7 @@
 dim3 gridDim, blockDim, blockIdx, threadIdx;
 size_t pk_shim_shared_most = 227 << 10;
 bool pk_shim_sampled;
-unsigned pk_shim_spared;
+unsigned pk_shim_every, pk_shim_spared;
 
 /* Where a stack stopped: on x86-64 its stack pointer, below which lie the registers that a call preserves and the address to go on at.
  * swapcontext calls the kernel for the signal mask, and AddressSanitizer's cleans the whole stack, at each of millions of switches. */
@@ -404,7 +404,9 @@ int pk_shim_run(const pk_shim_kernel &kernel, dim3 grid, dim3 shape, size_t shar
         return refused;
     const uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
     const bool sampled = pk_shim_sampled && !pk_shim_spared;
-    const uint64_t step = sampled && blocks > 3 ? (blocks - 1) / 2 : 1; /* the first, the middle, the last */
+    const uint64_t most = pk_shim_every && !pk_shim_spared ? pk_shim_every : 1,
+                   step =
+                       sampled && blocks > 3 ? (blocks - 1) / 2 : most; /* the first, the middle, the last */
     pk_shim_spared -= pk_shim_spared > 0;
     block b = {};
     b.threads = (size_t)shape.x * shape.y * shape.z;
@@ -421,7 +423,7 @@ int pk_shim_run(const pk_shim_kernel &kernel, dim3 grid, dim3 shape, size_t shar
     blockDim = shape;
     release(&previous_kernel);
     for (uint64_t i = 0; i < blocks; i += step) {
-        if (step > 1 && i + step >= blocks)
+        if (sampled && step > 1 && i + step >= blocks)
             i = blocks - 1;
         blockIdx =
             dim3((unsigned)(i % grid.x), (unsigned)(i / grid.x % grid.y), (unsigned)(i / grid.x / grid.y));
@@ -560,6 +562,14 @@ void pk_shim_fetch_wait()
             f.to[i] = f.from ? f.from[i] : 0.0f;
     }
     all.clear();
+}
+
+void pk_shim_may_add(const float *to, int floats, const pk_shim_site &site)
+{
+    if ((uintptr_t)to % ((uintptr_t)floats * sizeof(float)))
+        wrong("%s at %s:%d adds to %d floats at %p, which are not aligned", site.call, site.file, site.line,
+              floats, (const void *)to);
+    must_have_waited(caller(), "adds");
 }
 
 uint32_t pk_shim_exchange(unsigned mask, uint32_t bits, unsigned from, const pk_shim_site &site)

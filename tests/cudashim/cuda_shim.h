@@ -96,6 +96,7 @@ int pk_shim_allow_shared(const void *kernel, size_t bytes);
 extern size_t
     pk_shim_shared_most; /* dynamic shared memory that a block may ask for: 227 KiB, as compute capability 9.0 has */
 extern bool pk_shim_sampled;    /* launches run their first, middle and last block alone, */
+extern unsigned pk_shim_every;  /* or each so manieth block alone, if not 0, */
 extern unsigned pk_shim_spared; /* but for so many that come next, which prepare what others read */
 unsigned char *pk_shim_shared();
 
@@ -160,6 +161,20 @@ template <int BYTES> static inline void pk_fetch(float *to, const float *from, b
 static inline void pk_fetch_wait()
 {
     pk_shim_fetch_wait();
+}
+/* Each addition is atomic, also to ThreadSanitizer: other accesses to the same float that no barrier orders are data races. */
+void pk_shim_may_add(const float *to, int floats, const pk_shim_site &site);
+template <int N> static inline void pk_add(float *to, const float *v, PK_SITE_OF_CALLER)
+{
+    static_assert(N == 1 || N == 2 || N == 4, "what red.add has");
+    pk_shim_may_add(to, N, {"pk_add", file, line});
+    for (int i = 0; i < N; i++) {
+        float now, sum;
+        __atomic_load(to + i, &now, __ATOMIC_RELAXED);
+        do
+            sum = now + v[i];
+        while (!__atomic_compare_exchange(to + i, &now, &sum, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    }
 }
 static inline float pk_exp2(float x)
 {
@@ -229,7 +244,7 @@ template <typename T> static inline T max(T a, T b)
 }
 template <typename T> static inline T atomicAdd(T *p, T v)
 {
-    return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); /* of integers: no kernel adds others */
+    return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); /* of integers; of floats: pk_add */
 }
 static inline int __popc(unsigned bits)
 {

@@ -1,6 +1,6 @@
 /* Flash backward on the host shim against float64: every class of width, edges of tiles, all sizes of tiles. What forward saved is
  * given in fp32 as float64 knows it. */
-#include "attention.h"
+#include "long_attention.h"
 
 namespace
 {
@@ -13,25 +13,40 @@ void check(const pk_chip &chip, size_t batch, size_t seq, size_t dim, int causal
     attention a(batch, seq, dim, causal, 1 / std::sqrt((float)dim));
     const saved forward(a);
     pk_shim_shared_most = chip.shared_bytes;
-    expect_launched(part_rows ? launch_in_parts(pk_k_flash_backward, chip, a.at, part_rows, 2 * dim)
-                              : launch_whole(pk_k_flash_backward, chip, a.at),
-                    "flash backward", dim);
-    expect_all(a.dv, a.dv64, seq + dim, 8, "flash backward dv", a);
-    expect_gradients(a.dq, a.dq64, seq + dim, 8, "flash backward dq", a);
-    expect_gradients(a.dk, a.dk64, seq + dim, 8, "flash backward dk", a);
+    for (int way = 0; way < ways_of_backward(dim); way++) {
+        const char *const name = way ? "flash backward, five" : "flash backward";
+        for (results *r : {&a.dq, &a.dk, &a.dv})
+            r->poison();
+        expect_launched(way         ? launch_five(pk_k_flash_backward, chip, a.at, part_rows)
+                        : part_rows ? launch_in_parts(pk_k_flash_backward, chip, a.at, part_rows, 2 * dim)
+                                    : launch_whole(pk_k_flash_backward, chip, a.at),
+                        name, dim);
+        expect_all(a.dv, a.dv64, seq + dim, 8, name, a);
+        expect_gradients(a.dq, a.dq64, seq + dim, 8, name, a);
+        expect_gradients(a.dk, a.dk64, seq + dim, 8, name, a);
+    }
 }
 
-/* Scores of hundreds: weights are 0 or 1 but for few, and nothing may overflow, past the end of a tile neither. */
+/* Scores of hundreds: weights are 0 or 1 but for few, and nothing may overflow, past the end of a tile neither: of problems with
+ * one key the log-sum-exp is its score, of either sign. */
 void check_large_scores(float scale)
 {
-    attention a(1, 130, 16, 1, scale);
-    const saved forward(a);
-    expect_launched(launch_whole(pk_k_flash_backward, chips[0], a.at), "large scores", 16);
-    const double size = 1 + std::fabs((double)scale);
-    for (size_t i = 0; i < a.n; i++) {
-        expect(a.dv[i], a.dv64[i], 2e-2, "large scores dv", 16, i);
-        expect(a.dq[i], a.dq64[i], 5e-2 * size, "large scores dq", 16, i);
-        expect(a.dk[i], a.dk64[i], 5e-2 * size, "large scores dk", 16, i);
+    static const struct {
+        size_t batch, seq, dim;
+        int causal;
+    } rows[] = {{1, 130, 16, 1}, {1, 130, 33, 1}, {8, 1, 33, 0}};
+    for (const auto &r : rows) {
+        attention a(r.batch, r.seq, r.dim, r.causal, scale);
+        const saved forward(a);
+        expect_launched(r.dim == 16 ? launch_whole(pk_k_flash_backward, chips[0], a.at)
+                                    : launch_five(pk_k_flash_backward, chips[0], a.at),
+                        "large scores", r.dim);
+        const double wide = (double)r.dim / 16, size = (1 + std::fabs((double)scale)) * wide;
+        for (size_t i = 0; i < a.n; i++) {
+            expect(a.dv[i], a.dv64[i], 2e-2 * wide, "large scores dv", r.dim, i);
+            expect(a.dq[i], a.dq64[i], 5e-2 * size, "large scores dq", r.dim, i);
+            expect(a.dk[i], a.dk64[i], 5e-2 * size, "large scores dk", r.dim, i);
+        }
     }
 }
 
@@ -44,10 +59,21 @@ void check_refusal(size_t seq, size_t dim, const pk_chip &chip)
         std::printf("seq %zu dim %zu was not refused\n", seq, dim);
 }
 
+/* Five products have kernels for some widths alone. */
+void check_refusal_of_five(size_t dim)
+{
+    attention a(1, 1, dim, 0, 1);
+    const saved forward(a);
+    if (!launch_five(pk_k_flash_backward, chips[0], a.at) && failures++ < 10)
+        std::printf("five products for dim %zu were not refused\n", dim);
+}
+
 } // namespace
 
-int main()
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        return only_long_backward(pk_k_flash_backward, chips[0], argv[1], 1e-5);
     int causal = 0;
     for (size_t dim : {1, 3, 16, 20, 64, 100, 128, 256})
         for (size_t seq : {1, 7, 33, 130}) {
@@ -63,6 +89,8 @@ int main()
     check_refusal(1, 257, chips[0]);
     check_refusal((size_t)1 << 31, 1, chips[0]);
     check_refusal(1, 1, {132, 4 << 10});
+    check_refusal_of_five(32);
+    check_refusal_of_five(129);
     check_choice(pk_k_flash_backward, 8, 1024, 128, 128);
     check_choice(pk_k_flash_backward, 99, 128, 99, 128);
     check_choice(pk_k_flash_backward, 98, 128, 196, 128);

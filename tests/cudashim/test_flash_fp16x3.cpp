@@ -27,7 +27,7 @@ void check_refusal(const pk_chip &chip, size_t dim, size_t parts)
 {
     attention a(1, 1, 1, 0, 1);
     a.at.dim = dim;
-    const pk_flash_parts cut = {parts, 64};
+    const pk_flash_parts cut = {parts, 64, 0};
     if (!launch(nullptr, &chip, &a.at, &cut, nullptr) && failures++ < 10)
         std::printf("dim %zu in %zu parts was not refused\n", dim, parts);
 }

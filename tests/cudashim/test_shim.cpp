@@ -298,6 +298,23 @@ __global__ void writes_before_it_waits(float *x, unsigned early)
     x[threadIdx.x] += 1;
 }
 
+__global__ void adds(float *x, unsigned atomically)
+{
+    pk_wait_for_previous();
+    const float v[4] = {1, 1, 1, 1};
+    if (atomically)
+        pk_add<4>(x, v);
+    else
+        *x += *v;
+}
+
+__global__ void adds_beside(float *x, unsigned off)
+{
+    pk_wait_for_previous();
+    const float v[2] = {1, 1};
+    pk_add<2>(x + off, v);
+}
+
 struct meeting {
     const char *name;
     void (*kernel)(float *, unsigned);
@@ -317,7 +334,7 @@ std::string output_of(const meeting &m, int *status)
     if (!child) {
         dup2(ends[1], STDERR_FILENO);
         pk_shim_begin();
-        float x[64] = {};
+        alignas(16) float x[64] = {};
         std::exit(PK_LAUNCH(m.kernel, 1, m.threads, 0, nullptr, x, m.mask));
     }
     close(ends[1]);
@@ -368,6 +385,10 @@ void meetings()
         {"a load after the wait", reads_before_it_waits, 32, 0, nullptr},
         {"a store before the wait", writes_before_it_waits, 32, 1, RACE},
         {"a store after the wait", writes_before_it_waits, 32, 0, nullptr},
+        {"additions by all threads", adds, 64, 0, RACE},
+        {"atomic additions by all threads", adds, 64, 1, nullptr},
+        {"an addition to two floats", adds_beside, 32, 2, nullptr},
+        {"an addition to floats that are not aligned", adds_beside, 32, 1, "not aligned"},
     };
     for (const meeting &m : rows) {
         int status;
@@ -393,6 +414,14 @@ __global__ void adds_little(float *x)
     x[threadIdx.x] = d[0];
 }
 
+void additions()
+{
+    alignas(16) float x[4] = {0, 1, 2, 3};
+    PK_LAUNCH(adds, 5, 64, 0, nullptr, x, 1u);
+    for (int i = 0; i < 4; i++)
+        expect(x[i] == (float)(5 * 64 + i), "an atomic addition of a thread is lost");
+}
+
 void tensor_cores()
 {
     float x[32] = {};
@@ -413,6 +442,7 @@ int main()
     meetings();
 #endif
     shared_memory();
+    additions();
     tensor_cores();
     std::printf("%d wrong\n", failures);
     return failures != 0;

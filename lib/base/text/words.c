@@ -5,7 +5,14 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+bool pk_switched_on(const char *variable)
+{
+    const char *value = secure_getenv(variable);
+    return value && !strcmp(value, "on");
+}
 
 static bool blank(char c)
 {

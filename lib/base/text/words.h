@@ -1,4 +1,4 @@
-/* Words: splits lists, forms plurals with their verbs, and finds the nearest known word (commands, options, experiments, axes, metrics). */
+/* Words: splits lists, reads switches, forms plurals with their verbs, and finds the nearest known word (commands, options, experiments, axes, metrics). */
 #pragma once
 
 #include "base/arena.h"
@@ -7,6 +7,9 @@
  * with the last part. NULL when *rest is NULL. An empty text has one empty part.
  *     for (const char *rest = text, *part; (part = pk_next_part(&rest, ',', a));) ... */
 char *pk_next_part(const char **rest, char sep, struct pk_arena *a);
+
+/* Whether an environment variable has the value "on". Programs with raised privileges read none. */
+bool pk_switched_on(const char *variable);
 
 /* "a, b, c" with ", " between n words, or with SIZE_MAX those before a NULL. In the arena. */
 const char *pk_list(const char *const *words, size_t n, const char *between, struct pk_arena *a);

@@ -163,8 +163,7 @@ static const char *forget_overrides(struct pk_arena *a)
 
 static const char *switch_overlap(struct pk_device *dev)
 {
-    const char *chosen = secure_getenv("PERFKIT_DEPENDENT_LAUNCH");
-    const bool on = chosen && !strcmp(chosen, "on");
+    const bool on = pk_switched_on("PERFKIT_DEPENDENT_LAUNCH");
     if (pk_cuda_overlap(dev, on))
         return "on";
     return on ? "refused: the kernels are not compiled for compute capability 9.0" : NULL;
@@ -264,6 +263,13 @@ static void cuda_facts(struct pk_device *dev, pk_fact_fn *fn, void *user)
     fn(user, "limit_bytes", pk_printf(&a, "%zu", dev->pool.limit));
     if (c->overlap)
         fn(user, "dependent_launch", c->overlap);
+    if (pk_switched_on("PERFKIT_FIVE_PRODUCTS")) {
+        fn(user, "five_products", "on");
+        fn(user, "five_products_warning",
+           "with PERFKIT_FIVE_PRODUCTS=on the backward pass of flash attention in fp32 (33 to 128 features a "
+           "head) "
+           "adds dQ up in no fixed order: its last bits differ from run to run");
+    }
     if (c->overrides)
         fn(user, "numerics_warning",
            pk_printf(&a, "%s would change how products are computed: it is ignored; dtype and math define it",

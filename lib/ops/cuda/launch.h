@@ -6,6 +6,8 @@
  *   PK_SHARED(type, name)                                                the block's dynamic shared memory
  *   pk_fetch<BYTES>(to, from, real)                                      begins a copy of 4 or 16 bytes from global to shared memory, or
  *                                                                        of zeros; pk_fetch_wait() ends all that the thread began
+ *   pk_add<N>(to, v)                                                     atomic additions to N adjacent floats of global memory, aligned
+ *                                                                        to all of them: 1, 2 or 4
  *   pk_exp2(x)                                                           2^x to 2 ulp, 0 for results below 2^-126
  *   pk_bf16_two(low, high)                                               two numbers rounded to bf16, as halves of a word
  * A kernel template with several parameters is put into parentheses: PK_LAUNCH((softmax<32, 4>), ...).
@@ -71,6 +73,26 @@ static __device__ __forceinline__ void pk_fetch_wait()
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
+}
+/* Not atomicAdd: for a pointer that the compiler does not know to be to global memory, it adds a loop for shared memory. Additions to vectors
+ * came with compute capability 9.0 (PTX ISA 8.1). */
+template <int N> static __device__ __forceinline__ void pk_add(float *to, const float *v)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    constexpr bool VECTORS = true;
+#else
+    constexpr bool VECTORS = false;
+#endif
+    if constexpr (VECTORS && N == 4)
+        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(v[0]),
+                     "f"(v[1]), "f"(v[2]), "f"(v[3])
+                     : "memory");
+    else if constexpr (VECTORS && N == 2)
+        asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(v[0]), "f"(v[1])
+                     : "memory");
+    else
+        for (int i = 0; i < N; i++)
+            asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(to + i), "f"(v[i]) : "memory");
 }
 static __device__ __forceinline__ float pk_exp2(float x)
 {

@@ -173,7 +173,7 @@ def read(session, label, figures):
 
 
 def of_program(text, claim, pattern, unit):
-    """Figures of test-gpu-bandwidth, test-gpu-overlap, test-gpu-parts and test-gpu-products, from the lines that they print: how many are below their aim, and each."""
+    """Figures of test-gpu-bandwidth, test-gpu-five, test-gpu-overlap, test-gpu-parts and test-gpu-products, from the lines that they print: how many are below their aim, and each."""
     m = re.search(r"^(\d+) below their aim", text, re.M)
     bound = (AT_MOST, 0)
     rows = [{"claim": claim, "what": "lines below their aim", "value": int(m.group(1)), "unit": "lines", "bound": bound,
@@ -185,6 +185,7 @@ def of_program(text, claim, pattern, unit):
 
 BANDWIDTH_LINE = r"^(\S.*?\d+ x \d+) .* ([\d.]+) % of a copy"
 PARTS_LINE = r"^(\S.*? parts) .* ([\d.]+) x(?:  below its aim)?$"
+FIVE_LINE = r"^(\S+ .* d=\d+ +\w+) five .* ([\d.]+) x(?:  below its aim)?$"
 OVERLAP_LINE = r"^(\S.*?\d+ x \d+) .* ([\d.]+) x(?:  below its aim)?$"
 PRODUCT_LINE = r"^(\S.*?) +[\d.]+ us +([\d.]+) TFLOP/s"
 

@@ -156,6 +156,20 @@ static void launches_overlap_where_kernels_can_wait(void **state)
     }
 }
 
+/* Five products in flash attention's backward pass: dq is not the same every time, which a run says. */
+static void five_products_are_a_fact(void **state)
+{
+    for (int on = 0; on < 2; on++) {
+        setenv("PERFKIT_FIVE_PRODUCTS", on ? "on" : "off", 1);
+        open_or_fail();
+        assert_string_equal(fact_of("five_products").value, on ? "on" : "");
+        assert_int_equal(strstr(fact_of("five_products_warning").value, "differ from run to run") != NULL,
+                         on);
+        close_clean();
+    }
+    unsetenv("PERFKIT_FIVE_PRODUCTS");
+}
+
 /* In a graph such an edge lies between two kernels: none begins at a copy, at a fill or at the event of a mark. */
 static void in_a_capture_only_what_follows_a_kernel_overlaps(void **state)
 {
@@ -783,6 +797,7 @@ int main(void)
         TEST(gpus_are_taken_by_turns),
         TEST(overrides_of_numerics_are_ignored),
         TEST(launches_overlap_where_kernels_can_wait),
+        TEST(five_products_are_a_fact),
         TEST(in_a_capture_only_what_follows_a_kernel_overlaps),
         TEST(ordinals),
         TEST(says_why_there_is_none),

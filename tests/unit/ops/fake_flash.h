@@ -8,3 +8,4 @@ extern size_t fake_flash_parts;        /* of the last launch */
 extern int fake_flash_fail;            /* what a launch answers */
 extern int fake_flash_3xtf32;          /* launches of that class */
 extern int fake_flash_fp16x3;          /* likewise */
+extern int fake_flash_five;            /* backward launches with five products */

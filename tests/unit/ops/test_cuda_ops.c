@@ -553,15 +553,14 @@ static int64_t peak_of(const struct pk_slice *s)
 }
 
 /* Measures one case, which checks itself; its memory is what was predicted, to the byte. */
-static void measure(const char *variant, const char *dtype, const char *math, bool causal, int seq)
+static void measure(const char *variant, const char *dtype, const char *math, int dim, bool causal, int seq)
 {
     struct pk_slice s;
     struct pk_case c = {.probe = pk_probe_find("attention-scaling")};
     while (strcmp(c.probe->variants[c.variant].name, variant) != 0)
         c.variant++;
-    json_t *j = json_pack("{s:i, s:i, s:i, s:i, s:b, s:s}", "batch", 2, "heads", 1, "d_model",
-                          math && !strcmp(math, "fp16x3") ? 40 : 8, "seq_len", seq, "causal", (int)causal,
-                          "dtype", dtype);
+    json_t *j = json_pack("{s:i, s:i, s:i, s:i, s:b, s:s}", "batch", 2, "heads", 1, "d_model", dim, "seq_len",
+                          seq, "causal", (int)causal, "dtype", dtype);
     if (math)
         json_object_set_new(j, "math", json_string(math));
     assert_int_equal(pk_point_from_json(c.probe->axes, j, &arena, &c.at, &err), PK_OK);
@@ -583,14 +582,14 @@ static void cases_check_themselves(void **state)
     static const char *const dtypes[] = {"fp32", "tf32", "bf16"};
     for (size_t i = 0; i < COUNT(dtypes); i++)
         for (int causal = 0; causal < 2; causal++) {
-            measure("vanilla", dtypes[i], NULL, causal, 33);
-            measure("fused", dtypes[i], NULL, causal, 33);
+            measure("vanilla", dtypes[i], NULL, 8, causal, 33);
+            measure("fused", dtypes[i], NULL, 8, causal, 33);
         }
-    measure("flash", "fp32", NULL, true, 33);
-    measure("flash", "fp32", NULL, true, 512); /* in parts */
+    measure("flash", "fp32", NULL, 8, true, 33);
+    measure("flash", "fp32", NULL, 8, true, 512); /* in parts */
     assert_int_equal(fake_flash_parts, 2);
     const int before = fake_flash_3xtf32;
-    measure("flash", "fp32", "3xtf32", true, 33);
+    measure("flash", "fp32", "3xtf32", 8, true, 33);
     assert_true(fake_flash_3xtf32 > before);
 }
 
@@ -620,7 +619,7 @@ static void fp16x3_is_chosen_by_shape(void **state)
     assert_int_equal(fake_flash_fp16x3, of_fp16x3 + 1);
     assert_int_equal(fake_flash_3xtf32, of_3xtf32 + 2);
     free_all(v, 9);
-    measure("flash", "fp32", "fp16x3", true, 33);
+    measure("flash", "fp32", "fp16x3", 40, true, 33);
     unsetenv("PERFKIT_FP16X3");
     at = (struct pk_attention){.batch = 1, .seq = 4096, .dim = 64, .math = PK_MATH_FP16X3};
     assert_false(pk_flash_has_fp16x3(&at)); /* in four parts */
@@ -628,6 +627,36 @@ static void fp16x3_is_chosen_by_shape(void **state)
     assert_true(pk_flash_has_fp16x3(&at));
     at.dim = 129;
     assert_false(pk_flash_has_fp16x3(&at));
+}
+
+/* Five products where they are switched on, with memory for row sums; other widths and elements have seven. */
+static void five_products_are_switched_on(void **state)
+{
+    struct pk_attention at = {.batch = 2, .seq = 33, .dim = 40};
+    const int before = fake_flash_five;
+    measure("flash", "fp32", "3xtf32", 40, true, 33);
+    assert_int_equal(fake_flash_five, before);
+    assert_int_equal(pk_workspace_flash_backward(&at), 0);
+    setenv("PERFKIT_FIVE_PRODUCTS", "on", 1);
+    assert_true(pk_workspace_flash_backward(&at) >= 2 * 33 * sizeof(float));
+    measure("flash", "fp32", "3xtf32", 40, true, 33);
+    const int of_3xtf32 = fake_flash_five;
+    assert_true(of_3xtf32 > before);
+    measure("flash", "fp32", NULL, 40, true, 512); /* in parts */
+    assert_int_equal(fake_flash_parts, 2);
+    assert_true(fake_flash_five > of_3xtf32);
+    const struct {
+        size_t dim;
+        enum pk_dtype dtype;
+        bool backward;
+        int five;
+    } rows[] = {{32, PK_FP32, true, 0},  {33, PK_FP32, true, 1}, {128, PK_FP32, true, 1},
+                {129, PK_FP32, true, 0}, {64, PK_BF16, true, 0}, {64, PK_FP32, false, 0}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        at.dim = rows[i].dim, at.dtype = rows[i].dtype;
+        assert_int_equal(pk_flash_parts(&at, rows[i].backward).five, rows[i].five);
+    }
+    unsetenv("PERFKIT_FIVE_PRODUCTS");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_device, close_device)
@@ -649,6 +678,7 @@ int main(void)
         TEST(fused_matches),
         TEST(flash_is_launched),
         TEST(fp16x3_is_chosen_by_shape),
+        TEST(five_products_are_switched_on),
         TEST(long_sequences_are_cut),
         TEST(few_blocks_see_parts),
         TEST(parts_have_workspace),

@@ -2,18 +2,19 @@
  *
  * Three kernels, none of which adds to what another block writes, so that results are the same every time: row sums of dO * O, a warp a
  * row; dK and dV by blocks that own keys and see queries; dQ by blocks that own queries and see keys. The last two make the scores each
- * for itself: seven products where atomic additions would need five.
+ * for itself: seven products. With five (flash_five.h) there is no third kernel: blocks that own keys add to dQ, which the first kernel
+ * clears, and which then depends on the order in which blocks come.
  *
- * Row sums take no memory of their own: those of each GROUP queries lie side by side where the dQ of these queries begins, until the one block
- * that owns the queries stores dQ over them. Blocks that own keys fetch a tile's row sums and log-sum-exps with the tile.
+ * With seven, row sums take no memory of their own: those of each GROUP queries lie side by side where the dQ of these queries begins, until
+ * the one block that owns the queries stores dQ over them. With five they are in the workspace, behind the results of parts. Blocks that own
+ * keys fetch a tile's row sums and log-sum-exps with the tile.
  *
  * Where parts are cut (pk_flash_parts) a block sees one of them and stores into the workspace; add_parts makes one of the parts, in their
  * order, of dK and dV before dQ's are made in the same memory.
  *
  * Both have tiles alike: two arrays owned, two seen. Of the seen ones the first is needed until the end of a tile and therefore is there
  * twice, its next tile arriving meanwhile; the second arrives during the last product. 128 or 256 threads; the longest blocks first. */
-#include "ops/cuda/attention/flash_tile.h"
-#include "ops/cuda/attention/flash_tile_3xtf32.h"
+#include "ops/cuda/attention/flash_five.h"
 
 namespace
 {
@@ -29,14 +30,14 @@ __device__ size_t place_of_sum(size_t query, size_t dim)
 
 struct problem {
     rows_of q, k, v, d_o;
-    const float *lse, *sums; /* sums: place_of_sum */
+    const float *lse;
     float *dq, *dk, *dv;
     int seq, causal;
     float scale;
     __device__ problem(const pk_attention &at, size_t i)
         : q(at, at.q, i), k(at, at.k, i), v(at, at.v, i), d_o(at, at.d_o, i), lse(at.lse + i * at.seq),
-          sums(part(at, at.dq, i)), dq(part(at, at.dq, i)), dk(part(at, at.dk, i)), dv(part(at, at.dv, i)),
-          seq((int)at.seq), causal(at.causal), scale(at.scale)
+          dq(part(at, at.dq, i)), dk(part(at, at.dk, i)), dv(part(at, at.dv, i)), seq((int)at.seq),
+          causal(at.causal), scale(at.scale)
     {
     }
     static __device__ float *part(const pk_attention &at, void *all, size_t i)
@@ -52,9 +53,19 @@ template <typename T> struct backward_memory {
     float own[2][T::OWN * T::STRIDE], lasting[2][T::SEEN * T::STRIDE], passing[T::SEEN * T::STRIDE],
         weights[T::WEIGHTS];
     float lse[2][T::SEEN], sums[2][T::SEEN]; /* of seen queries */
+    float *dq;                               /* of the problem, like row sums: here they cost no registers */
+    const float *all_sums;
 };
 
-PK_KERNEL((128), row_sums, const pk_attention at)
+/* Row sums of all problems with five products, one behind the other. */
+float *sums_apart(const call &c)
+{
+    return c.five ? c.parts.memory + (c.parts.n > 1 ? 2 * c.parts.n * c.at->batch * c.at->seq * c.at->dim : 0)
+                  : nullptr;
+}
+
+/* apart: where they are with five products, for which dQ is cleared; else NULL. */
+PK_KERNEL((128), row_sums, const pk_attention at, float *apart)
 {
     pk_wait_for_previous();
     const size_t row = (size_t)blockIdx.x * (128 / WARP) + threadIdx.x / WARP;
@@ -63,28 +74,37 @@ PK_KERNEL((128), row_sums, const pk_attention at)
     const float *d_o = static_cast<const float *>(at.d_o) + row * at.dim;
     const float *o = static_cast<const float *>(at.o) + row * at.dim;
     float sum = 0;
-    for (size_t c = threadIdx.x % WARP; c < at.dim; c += WARP)
+    for (size_t c = threadIdx.x % WARP; c < at.dim; c += WARP) {
         sum = fmaf(d_o[c], o[c], sum);
+        if (apart)
+            static_cast<float *>(at.dq)[row * at.dim + c] = 0;
+    }
     for (int step = WARP / 2; step > 0; step /= 2)
         sum += __shfl_xor_sync(ALL_LANES, sum, step);
     if (threadIdx.x % WARP == 0)
-        problem::part(at, at.dq, row / at.seq)[place_of_sum(row % at.seq, at.dim)] = sum;
+        (apart ? apart[row] : problem::part(at, at.dq, row / at.seq)[place_of_sum(row % at.seq, at.dim)]) =
+            sum;
 }
 
 /* Log-sum-exps and row sums of SEEN queries from `first` on, begun and not waited for. Beyond the end 0, which with rows of zeros makes
  * weights that add nothing. */
-template <typename T> __device__ void fetch_sums(float *lse, float *sums, const problem &p, int first)
+template <typename T>
+__device__ void fetch_sums(float *lse, float *sums, const problem &p, const float *all_sums, int first)
 {
     for (int i = (int)threadIdx.x; i < T::SEEN; i += T::THREADS) {
         const int query = first + i;
         const bool real = query < p.seq;
         pk_fetch<4>(lse + i, real ? p.lse + query : p.lse, real);
-        pk_fetch<4>(sums + i, real ? p.sums + place_of_sum((size_t)query, (size_t)p.q.dim) : p.sums, real);
+        pk_fetch<4>(sums + i,
+                    real ? all_sums + (FIVE<T> ? (size_t)query : place_of_sum((size_t)query, (size_t)p.q.dim))
+                         : all_sums,
+                    real);
     }
 }
 
-/* Blocks own keys: dV += P^T dO, dK += dS^T Q. Sums of keys beyond the end are not stored. */
-template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_attention all, const cut parts)
+/* Blocks own keys: dV += P^T dO, dK += dS^T Q, and with five products dQ += dS K. Sums of keys beyond the end are not stored. */
+template <typename T>
+PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_attention all, const cut parts, const float *apart)
 {
     pk_wait_for_previous();
     PK_SHARED(backward_memory<T>, m);
@@ -95,7 +115,10 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_atte
     const int begin = first > parts.begin() ? first : parts.begin(), end = parts.end(p.seq);
     if (begin >= end)
         return; /* its keys are hidden from all of its queries */
+    const float *const sums = FIVE<T> ? apart + i_problem * all.seq : p.dq;
     const typename T::place at;
+    if (FIVE<T> && threadIdx.x == 0)
+        m->dq = p.dq, m->all_sums = sums;
     float dk[T::ROWS][T::FEATURES], dv[T::ROWS][T::FEATURES];
     clear<T>(dk);
     clear<T>(dv);
@@ -103,7 +126,7 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_atte
     fetch<T, T::OWN>(m->own[1], p.v, own);
     fetch<T, T::SEEN>(m->lasting[0], p.q, begin);
     fetch<T, T::SEEN>(m->passing, p.d_o, begin);
-    fetch_sums<T>(m->lse[0], m->sums[0], p, begin);
+    fetch_sums<T>(m->lse[0], m->sums[0], p, sums, begin);
     int now = 0;
     for (int seen = begin; seen < end; seen += T::SEEN, now = !now) {
         float w[T::ROWS][T::COLS], d[T::ROWS][T::COLS];
@@ -111,7 +134,7 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_atte
         __syncthreads(); /* this tile is here, the last is done with */
         if (seen + T::SEEN < end) {
             fetch<T, T::SEEN>(m->lasting[!now], p.q, seen + T::SEEN);
-            fetch_sums<T>(m->lse[!now], m->sums[!now], p, seen + T::SEEN);
+            fetch_sums<T>(m->lse[!now], m->sums[!now], p, FIVE<T> ? m->all_sums : sums, seen + T::SEEN);
         }
         T::multiply(w, m->own[0], m->lasting[now], at);
         T::multiply(d, m->own[1], m->passing, at);
@@ -121,7 +144,8 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_atte
             const float lse = m->lse[now][at.seen(j)] * LOG2_E, sum = m->sums[now][at.seen(j)];
 #pragma unroll
             for (int i = 0; i < T::ROWS; i++) {
-                const bool hidden = p.causal && own + at.own(i) > query;
+                const int key = own + at.own(i);
+                const bool hidden = (FIVE<T> && key >= p.seq) || (p.causal && key > query);
                 w[i][j] = hidden ? 0 : pk_exp2(fmaf(w[i][j], p.scale * LOG2_E, -lse));
                 d[i][j] = w[i][j] * (d[i][j] - sum);
             }
@@ -132,9 +156,16 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_atte
         __syncthreads(); /* dO and P are done with */
         if (seen + T::SEEN < end)
             fetch<T, T::SEEN>(m->passing, p.d_o, seen + T::SEEN);
-        T::keep(m->weights, d, at);
+        if constexpr (FIVE<T>)
+            T::publish(m->weights, d, at);
+        else
+            T::keep(m->weights, d, at);
         __syncwarp();
         T::gather(dk, m->weights, d, m->lasting[now], at);
+        if constexpr (FIVE<T>) {
+            __syncthreads(); /* dS of all keys of the block is here */
+            T::add_to_queries(m->dq, p.q, seen, m->weights, m->own[0], p.scale, at);
+        }
     }
     float *const to_dk = parts.n == 1 ? p.dk : parts.results(all, i_problem, 0),
                  *const to_dv = parts.n == 1 ? p.dv : parts.results(all, i_problem, 1);
@@ -166,7 +197,7 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_queries, const pk_a
     for (int i = 0; i < T::ROWS; i++) {
         const int query = own + at.own(i);
         lse[i] = query < p.seq ? p.lse[query] * LOG2_E : 0;
-        sum[i] = query < p.seq ? p.sums[place_of_sum((size_t)query, (size_t)p.q.dim)] : 0;
+        sum[i] = query < p.seq ? p.dq[place_of_sum((size_t)query, (size_t)p.q.dim)] : 0;
     }
     fetch<T, T::OWN>(m->own[0], p.q, own);
     fetch<T, T::OWN>(m->own[1], p.d_o, own);
@@ -234,35 +265,59 @@ int add(const call &c, void *out, size_t array, added of)
                      static_cast<float *>(out), array, of);
 }
 
-/* True when these tiles were launched: they fit, and their blocks fill the chip or they are the last choice. */
-template <typename T> bool launched(const call &c, bool last, int *rc)
+/* dK and dV, and with five products dQ. */
+template <typename T> int launch_keys(const call &c)
+{
+    const size_t bytes = sizeof(backward_memory<T>);
+    float *const apart = sums_apart(c);
+    int rc = PK_ALLOW_SHARED(of_keys<T>, bytes);
+    if (!rc)
+        rc = PK_LAUNCH(of_keys<T>, (unsigned)blocks_of<T>(c), T::THREADS, bytes, c.s, *c.at, c.parts, apart);
+    if (!rc)
+        rc = add(c, c.at->dk, 0, OF_KEYS);
+    return rc ? rc : add(c, c.at->dv, 1, OF_KEYS);
+}
+
+template <typename T> int launch_queries(const call &c)
+{
+    const size_t bytes = sizeof(backward_memory<T>);
+    int rc = PK_ALLOW_SHARED(of_queries<T>, bytes);
+    if (!rc)
+        rc = PK_LAUNCH(of_queries<T>, (unsigned)blocks_of<T>(c), T::THREADS, bytes, c.s, *c.at, c.parts);
+    return rc ? rc : add(c, c.at->dq, 0, OF_QUERIES); /* over the row sums, which have been read */
+}
+
+/* These tiles fit, and their blocks fill the chip or they are the last choice. */
+template <typename T> bool suits(const call &c, bool last)
 {
     static_assert(T::OWN % GROUP == 0, "a group has one block that stores over it");
-    const size_t bytes = sizeof(backward_memory<T>), blocks = blocks_of<T>(c);
-    if (bytes > c.chip->shared_bytes || (!last && !fills<T>(c)))
+    return sizeof(backward_memory<T>) <= c.chip->shared_bytes && (last || fills<T>(c));
+}
+
+/* True when these tiles were launched. */
+template <typename T> bool launched(const call &c, bool last, int *rc)
+{
+    if (blocks_of<T>(c) > INT32_MAX)
+        return *rc = INVALID_VALUE, true;
+    if constexpr (T::DIM == 64 || T::DIM == 128)
+        if (c.five)
+            return suits<five<T>>(c, last) && (*rc = launch_keys<five<T>>(c), true);
+    if (!suits<T>(c, last))
         return false;
-    *rc = blocks > INT32_MAX ? INVALID_VALUE : PK_ALLOW_SHARED(of_keys<T>, bytes);
+    *rc = launch_keys<T>(c);
     if (!*rc)
-        *rc = PK_ALLOW_SHARED(of_queries<T>, bytes);
-    if (!*rc)
-        *rc = PK_LAUNCH(of_keys<T>, (unsigned)blocks, T::THREADS, bytes, c.s, *c.at, c.parts);
-    if (!*rc)
-        *rc = add(c, c.at->dk, 0, OF_KEYS);
-    if (!*rc)
-        *rc = add(c, c.at->dv, 1, OF_KEYS);
-    if (!*rc)
-        *rc = PK_LAUNCH(of_queries<T>, (unsigned)blocks, T::THREADS, bytes, c.s, *c.at, c.parts);
-    if (!*rc) /* over the row sums, which have been read */
-        *rc = add(c, c.at->dq, 0, OF_QUERIES);
+        *rc = launch_queries<T>(c);
     return true;
 }
 
 /* What comes first in every backward pass, and whether the shape can be launched at all. */
 int begin(const call &c, size_t widest)
 {
-    if (c.at->seq > INT32_MAX / 2 || c.blocks_for_rows() > INT32_MAX || c.at->dim > widest)
+    if (c.at->seq > INT32_MAX / 2 || c.blocks_for_rows() > INT32_MAX || c.at->dim > widest ||
+        (c.five && (c.at->dim < PK_FLASH_FIVE_LEAST || c.at->dim > PK_FLASH_FIVE_MOST)))
         return INVALID_VALUE;
-    return PK_LAUNCH(row_sums, (unsigned)c.blocks_for_rows(), 128, 0, c.s, *c.at);
+    float *const apart = sums_apart(c);
+    return PK_LAUNCH(row_sums, (unsigned)c.blocks_for_rows(), 128, 0, c.s, *c.at, apart);
 }
 
 /* Rows of a thread: many make more of each load, few make more blocks. */

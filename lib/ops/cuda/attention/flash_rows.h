@@ -146,9 +146,11 @@ struct call {
     const pk_chip *chip;
     const pk_attention *at;
     cut parts;
+    bool five; /* products in the backward pass */
     call(pk_stream s_, const pk_chip *chip_, const pk_attention *at_, const pk_flash_parts *parts_,
          float *memory)
-        : s(s_), chip(chip_), at(at_), parts{(unsigned)parts_->n, (int)parts_->rows, memory}
+        : s(s_), chip(chip_), at(at_), parts{(unsigned)parts_->n, (int)parts_->rows, memory},
+          five(parts_->five)
     {
     }
     /* For kernels with one warp per row and four warps per block. */

@@ -5,9 +5,23 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
+
+static void switches(void **state)
+{
+    static const struct {
+        const char *value;
+        bool on;
+    } rows[] = {{"on", true}, {"off", false}, {"", false}, {"one", false}};
+    assert_false(pk_switched_on("PK_TEST_SWITCH"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        setenv("PK_TEST_SWITCH", rows[i].value, 1);
+        assert_int_equal(pk_switched_on("PK_TEST_SWITCH"), rows[i].on);
+    }
+}
 
 static void parts_in_order(void **state)
 {
@@ -84,9 +98,13 @@ static void a_word_goes_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_in_order),  cmocka_unit_test(whole_parts_are_found),
-        cmocka_unit_test(numbers_agree),   cmocka_unit_test(nearest),
-        cmocka_unit_test(other_spellings), cmocka_unit_test(a_word_goes_first),
+        cmocka_unit_test(switches),
+        cmocka_unit_test(parts_in_order),
+        cmocka_unit_test(whole_parts_are_found),
+        cmocka_unit_test(numbers_agree),
+        cmocka_unit_test(nearest),
+        cmocka_unit_test(other_spellings),
+        cmocka_unit_test(a_word_goes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
