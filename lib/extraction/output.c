@@ -1,12 +1,20 @@
 /* Output: the samples that stay in a folder, and the folder of timed passes in it. */
 #include "extraction/pipeline.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define TIMING "timing"
+
+/* What is written there is removed: not where a link leads. */
+static enum pk_code refuse_link(const char *folder, struct pk_err *err)
+{
+    struct stat st;
+    if (lstat(folder, &st) || S_ISDIR(st.st_mode))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "%s is not a folder", folder);
+    pk_why(err, "timed passes write there, and remove what they wrote");
+    return pk_fix(err, "remove it, or choose another sink");
+}
 
 enum pk_code pk_extraction_complete(struct pk_extraction *x, uint64_t *from, struct pk_err *err)
 {
@@ -20,18 +28,16 @@ enum pk_code pk_extraction_complete(struct pk_extraction *x, uint64_t *from, str
         rc = pk_extraction_pass(x, err);
     if (!rc)
         rc = pk_extraction_end(x, err);
-    x->o.folder = x->timing = pk_printf(x->arena, "%s/" TIMING, x->o.folder);
+    x->o.folder = pk_printf(x->arena, "%s/" TIMING, x->o.folder);
+    if (!rc)
+        rc = refuse_link(x->o.folder, err);
+    x->hash = pk_shard_config_hash(pk_shard_config_copy(&x->o.shards, x->arena), x->arena);
+    x->timing = rc ? NULL : x->o.folder;
     return rc;
 }
 
-/* Files and nothing else: the writer makes no folders in it. */
 void pk_extraction_clean(const struct pk_extraction *x)
 {
-    DIR *d = x->timing ? opendir(x->timing) : NULL;
-    if (!d)
-        return;
-    for (const struct dirent *e; (e = readdir(d));)
-        unlinkat(dirfd(d), e->d_name, 0);
-    closedir(d);
-    rmdir(x->timing);
+    if (x->timing)
+        pk_shards_remove(x->timing, x->hash);
 }

@@ -91,6 +91,7 @@ struct pk_extraction {
     struct pk_extraction_warm_up warm_up;
     struct pk_extraction_facts facts; /* of the last pass */
     const char *timing;               /* the folder of timed passes; NULL = none */
+    const char *hash;                 /* of the configuration, where there is that folder */
     struct pk_err broken;             /* of begin, where its caller cannot return it; code 0 = none */
 };
 
@@ -129,7 +130,7 @@ struct pk_steady pk_extraction_steady(const struct pk_extraction *x);
  * *from: the first sample that was missing. */
 enum pk_code pk_extraction_complete(struct pk_extraction *x, uint64_t *from,
                                     struct pk_err *err) PK_MUST_CHECK;
-/* Removes the folder of timed passes. */
+/* Removes what timed passes wrote, and their folder if nothing else is in it. */
 void pk_extraction_clean(const struct pk_extraction *x);
 
 /* check.c: the last batch once more, and its hidden states against float64: all tokens, or the first ones of one sequence. The bytes that

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "shard/file/shard.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
@@ -235,6 +237,43 @@ static enum pk_code restart(struct pk_shard_writer *w, struct pk_err *err)
     for (size_t i = 0; i < n; i++)
         pk_folder_remove(&w->folder, w->manifest.v[i].file);
     return PK_OK;
+}
+
+static bool ends_with(const char *s, size_t n, const char *end)
+{
+    return n >= strlen(end) && !strncmp(s + n - strlen(end), end, strlen(end));
+}
+
+/* A shard of this configuration or the manifest, or one of them under its temporary name. */
+static bool is_ours(const char *file, const char *hash)
+{
+    static const char shard[] = ".safetensors", temporary[] = ".tmp";
+    const size_t before = strlen(hash);
+    size_t n = strlen(file);
+    if (*file == '.' && ends_with(file, n, temporary)) {
+        file++;
+        n -= strlen(temporary) + 1;
+    }
+    if (n == strlen(PK_MANIFEST) && !strncmp(file, PK_MANIFEST, n))
+        return true;
+    return n > before + 1 && !strncmp(file, hash, before) && file[before] == '-' &&
+           ends_with(file, n, shard) &&
+           before + 1 + strspn(file + before + 1, "0123456789") + strlen(shard) == n;
+}
+
+void pk_shards_remove(const char *folder, const char *hash)
+{
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d && fd >= 0)
+        close(fd);
+    if (!d)
+        return;
+    for (const struct dirent *e; (e = readdir(d));)
+        if (is_ours(e->d_name, hash))
+            unlinkat(fd, e->d_name, 0);
+    closedir(d);
+    rmdir(folder);
 }
 
 static enum pk_code open_folder(struct pk_shard_writer *w, const struct pk_shard_writer_options *o,

@@ -38,6 +38,10 @@ struct pk_shard_writer_options {
 enum pk_code pk_shard_writer_open(struct pk_shard_writer **out, const struct pk_shard_writer_options *o,
                                   struct pk_err *err) PK_MUST_CHECK;
 
+/* Removes from a folder what a writer of the configuration with this hash puts there, unfinished files too, and the folder if nothing else is in it.
+ * Nothing happens to a folder that is a link. */
+void pk_shards_remove(const char *folder, const char *hash);
+
 /* The first sample that is missing: 0 in a new folder, config->samples when all are there. */
 uint64_t pk_shard_writer_first(const struct pk_shard_writer *w);
 

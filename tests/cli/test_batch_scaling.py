@@ -275,9 +275,19 @@ def test_tokens_of_a_text(measured, perfkit, tmp_path):
     perfkit("run", "batch-scaling", "-d", "cpu", *SHORT, *TINY, *args, "--tokens", out, "--format", "json")
     (narrow, _), = note_losses(perfkit).values()
     wide = tmp_path / "a.u32"
-    wide.write_bytes(struct.pack("<1200I", *(list(range(60)) * 20)))
+    assert "1200 tokens of 4 bytes" in perfkit("make-tokens", text, "-o", wide).stderr
+    assert wide.read_bytes() == struct.pack("<1200I", *(list(range(60)) * 20))
     perfkit("run", "batch-scaling", "-d", "cpu", *SHORT, *TINY, *args, "--tokens", wide, "--workers", "3", "--format", "json")
     assert next(iter(note_losses(perfkit).values()))[0] == narrow
+
+
+def test_a_text_is_not_replaced_by_its_tokens(perfkit, tmp_path):
+    text, link = tmp_path / "a.txt", tmp_path / "a.u16"
+    text.write_text("my thesis")
+    link.symlink_to(text)
+    for out in (text, link):
+        perfkit("make-tokens", text, "-o", out).refused(2, "the text itself", "another file")
+    assert text.read_text() == "my thesis" and sorted(p.name for p in tmp_path.glob("a.*")) == ["a.txt", "a.u16"]
 
 
 def refused_tokens(perfkit, path, *words, args=()):

@@ -249,6 +249,26 @@ def test_a_folder_is_complete_and_untouched(measured, perfkit, tmp_path):
     assert contents(folder) == before
 
 
+@not_sanitized
+def test_files_of_others_stay(measured, perfkit, tmp_path):
+    """Beside what timed passes write, and where a link leads."""
+    folder, mine = tmp_path / "out", tmp_path / "mine"
+    args = ("-v", "pipelined", "--samples", "9", "-a", f"sink={folder}")
+    run(perfkit, *args, device="cpu")
+    (timing,) = [f / "timing" for f in folder.iterdir()]
+    timing.mkdir()
+    (timing / "thesis.txt").write_text("mine")
+    (timing / ".manifest.json.tmp").write_text("of a killed process")
+    run(perfkit, *args, device="cpu")
+    assert [f.name for f in timing.iterdir()] == ["thesis.txt"]
+    timing.rename(mine)
+    (mine / "manifest.json").write_text("mine too")
+    timing.symlink_to(mine)
+    r = perfkit("run", "extraction", "--preset", "smoke", "-d", "cpu", "--invocations", "1", *args)
+    assert r.status == 1 and "timing is not a folder" in str(r), r
+    assert sorted(f.name for f in mine.iterdir()) == ["manifest.json", "thesis.txt"] and timing.is_symlink()
+
+
 def test_each_configuration_has_a_subfolder(measured, perfkit, tmp_path):
     """The presets have two types; one folder takes both, and one verification checks both."""
     folder = tmp_path / "out"

@@ -37,7 +37,7 @@ static enum pk_code open_regular(const char *path, int *fd, size_t *bytes, struc
     return pk_fix(err, "give a file with at least one byte");
 }
 
-static size_t width_of(const char *path)
+size_t pk_tokens_width(const char *path)
 {
     const char *dot = strrchr(path, '.');
     return dot && !strcmp(dot, ".u32") ? 4 : 2;
@@ -52,7 +52,7 @@ enum pk_code pk_tokens_open(struct pk_tokens *t, const char *path, uint64_t seed
         return PK_OK;
     if (open_regular(path, &fd, &t->bytes, err))
         return err->code;
-    t->width = width_of(path);
+    t->width = pk_tokens_width(path);
     t->n = t->bytes / t->width;
     if (t->bytes % t->width) {
         pk_fail(err, PK_E_USAGE, "%s does not have a whole number of tokens", path);
@@ -119,9 +119,9 @@ void pk_tokens_sample(const struct pk_tokens *t, size_t i, int32_t *tokens, int3
     }
 }
 
-enum pk_code pk_tokens_write(const char *text, FILE *out, size_t *n, struct pk_err *err)
+enum pk_code pk_tokens_write(const char *text, size_t width, FILE *out, size_t *n, struct pk_err *err)
 {
-    unsigned char in[1 << 13], wide[2 * sizeof in] = {0};
+    unsigned char in[1 << 13], wide[4 * sizeof in] = {0};
     PK_CLEANUP_FD int fd = -1;
     size_t bytes;
     ssize_t got;
@@ -130,9 +130,9 @@ enum pk_code pk_tokens_write(const char *text, FILE *out, size_t *n, struct pk_e
         return err->code;
     while ((got = read(fd, in, sizeof in)) > 0) {
         for (ssize_t i = 0; i < got; i++)
-            wide[2 * i] = in[i];
+            wide[(size_t)i * width] = in[i];
         *n += (size_t)got;
-        if (fwrite(wide, 2, (size_t)got, out) != (size_t)got) {
+        if (fwrite(wide, width, (size_t)got, out) != (size_t)got) {
             pk_fail(err, PK_E_IO, "cannot write the tokens");
             return pk_why_errno(err, errno);
         }

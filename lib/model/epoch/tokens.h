@@ -30,6 +30,10 @@ enum pk_code pk_tokens_check(const struct pk_tokens *t, size_t samples, struct p
 /* Sample i: t->seq tokens and targets. Allocates nothing; may be called by several threads. */
 void pk_tokens_sample(const struct pk_tokens *t, size_t i, int32_t *tokens, int32_t *targets);
 
-/* The byte tokenizer: every byte of a text is a token of 2 bytes, 0 to 255; *n of them. PK_E_USAGE for a text that is not a regular file
- * or is empty. */
-enum pk_code pk_tokens_write(const char *text, FILE *out, size_t *n, struct pk_err *err) PK_MUST_CHECK;
+/* The bytes of a token in a file of this name: 4 if it ends in .u32, else 2. */
+size_t pk_tokens_width(const char *path);
+
+/* The byte tokenizer: every byte of a text is a token of `width` bytes, 0 to 255; *n of them. PK_E_USAGE for a text that is not a regular
+ * file or is empty. */
+enum pk_code pk_tokens_write(const char *text, size_t width, FILE *out, size_t *n,
+                             struct pk_err *err) PK_MUST_CHECK;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char name[] = "manifest.json", format[] = "perfkit-shards-1";
+static const char name[] = PK_MANIFEST, format[] = "perfkit-shards-1";
 enum { BYTES_MAX = 256 << 20 };
 
 static enum pk_code invalid(const char *path, const char *why, struct pk_err *err)

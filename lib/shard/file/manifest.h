@@ -8,6 +8,8 @@
 #include "shard/config.h"
 #include "shard/file/folder.h"
 
+#define PK_MANIFEST "manifest.json"
+
 struct pk_manifest_shard {
     const char *file;
     uint64_t first, samples, file_bytes;
