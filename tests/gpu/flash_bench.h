@@ -1,4 +1,4 @@
-/* Flash bench: one kernel of flash attention launched in two ways in the same process: the least time of each, and how far results differ. */
+/* Flash bench: a kernel of flash attention launched in two ways in the same process: the least time of each, and how far results differ. */
 #pragma once
 
 #include "device/device.h"
@@ -27,4 +27,8 @@ double flash_best_ns(struct flash_bench *b, const struct pk_flash_parts *parts, 
 float *flash_results(struct flash_bench *b);
 /* The root of the mean square difference of n elements, relative to a. */
 double flash_difference(const float *a, const float *b, size_t n);
+
+/* flash_five.c: prints the table of five products beside seven; the number of lines in which five are no faster. */
+int flash_five_table(struct flash_bench *b, bool tiny);
+
 void *flash_memory(struct flash_bench *b, size_t bytes); /* NULL for 0 bytes */

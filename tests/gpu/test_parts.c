@@ -1,8 +1,10 @@
 /* Parts: flash attention of few blocks, with what a block sees cut into parts and whole, in the same process. Prints a table; results of
- * the two must agree, and parts that are slower are told and no failure. For builds with CUDA: on another device there are no parts. */
+ * the two must agree, and parts that are slower are told and no failure. With PERFKIT_FIVE_PRODUCTS=on the table is that of flash_five.c. For
+ * builds with CUDA: on another device there are no parts. */
 #include "flash_bench.h"
 #include "given.h"
 
+#include "base/text/words.h"
 #include "ops/workspace.h"
 
 #include <stdio.h>
@@ -33,8 +35,7 @@ static const struct row {
 /* A line; the number of those that parts make no faster. */
 static int measure(struct flash_bench *b, const struct way *w, const struct row *r)
 {
-    const struct pk_flash_parts parts = pk_flash_parts(&b->at, w->backward),
-                                whole = {1, b->at.seq, parts.five};
+    const struct pk_flash_parts parts = pk_flash_parts(&b->at, w->backward), whole = {1, b->at.seq, 0};
     const size_t n = b->at.batch * b->at.seq * DIM * (w->backward ? 3 : 1);
     if (parts.n == 1)
         return 0;
@@ -84,7 +85,10 @@ int main(int argc, char **argv)
     struct flash_bench b = {.dev = &dev};
     int below = 0;
     given_open(&dev, &given, &(struct pk_device_options){0});
-    if (dev.kind == PK_DEVICE_CUDA)
+    const bool five = pk_switched_on("PERFKIT_FIVE_PRODUCTS");
+    if (dev.kind == PK_DEVICE_CUDA && five)
+        below = flash_five_table(&b, given.tiny);
+    else if (dev.kind == PK_DEVICE_CUDA)
         for (size_t i = 0; i < (given.tiny ? 1 : COUNT(rows)); i++)
             below += measure_shape(&b, &rows[i]);
     const bool measured = dev.kind == PK_DEVICE_CUDA;

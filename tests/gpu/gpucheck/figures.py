@@ -173,7 +173,7 @@ def read(session, label, figures):
 
 
 def of_program(text, claim, pattern, unit):
-    """Figures of test-gpu-bandwidth, test-gpu-five, test-gpu-overlap, test-gpu-parts and test-gpu-products, from the lines that they print: how many are below their aim, and each."""
+    """Figures of test-gpu-bandwidth, test-gpu-overlap, test-gpu-parts and test-gpu-products, from the lines that they print: how many are below their aim, and each."""
     m = re.search(r"^(\d+) below their aim", text, re.M)
     bound = (AT_MOST, 0)
     rows = [{"claim": claim, "what": "lines below their aim", "value": int(m.group(1)), "unit": "lines", "bound": bound,
