@@ -4,6 +4,7 @@
 #include "stats/stats.h"
 
 #include "base/rng.h"
+#include "stats/verdict/verdict.h"
 
 // clang-format off
 #include <setjmp.h>
@@ -337,6 +338,36 @@ static void equal_things_compare_equal(void **state)
     assert_share(wolf(10, 5, 0.01, 0.04, false), 1, 0.03, 0.06);
 }
 
+/* Equal sides, with normal noise of 2 %. Valid until the next call. */
+static struct pk_pairs drawn(size_t n, struct pk_rng *r)
+{
+    static double base[20], new_[20];
+    for (size_t i = 0; i < n; i++) {
+        base[i] = 1e6 * exp(0.02 * pk_rng_normal(r));
+        new_[i] = 1e6 * exp(0.02 * pk_rng_normal(r));
+    }
+    return (struct pk_pairs){base, new_, n};
+}
+
+/* Nine in ten of later calibrations find a floor below the advice, whatever the number of pairs it rests on. */
+static void advice_holds_later(void **state)
+{
+    enum { TRIALS = 300 };
+    struct pk_rng rng = {20261121};
+    for (size_t pairs = 6; pairs <= 20; pairs += 14) {
+        int held = 0;
+        for (int i = 0; i < TRIALS; i++) {
+            struct pk_pair_noise first, later;
+            struct pk_pairs p = drawn(pairs, &rng);
+            assert_true(pk_measure_noise(&p, &pk_rule_default, &first));
+            p = drawn(20, &rng);
+            assert_true(pk_measure_noise(&p, &pk_rule_default, &later));
+            held += later.floor <= first.min_effect;
+        }
+        assert_true(held > 0.88 * TRIALS && held < 0.96 * TRIALS); /* the advice is rounded up */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -352,6 +383,7 @@ int main(void)
         cmocka_unit_test(drift_is_rarely_imagined),
         cmocka_unit_test(drift_is_found),
         cmocka_unit_test(equal_things_compare_equal),
+        cmocka_unit_test(advice_holds_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

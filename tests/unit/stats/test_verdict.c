@@ -828,26 +828,6 @@ static void noise_is_what_gates_find(void **state)
     }
 }
 
-/* Nine in ten of later calibrations find a floor below the advice, whatever the number of pairs it rests on. */
-static void advice_holds_later(void **state)
-{
-    enum { TRIALS = 300 };
-    struct pk_rng rng = {20261121};
-    for (size_t pairs = 6; pairs <= 20; pairs += 14) {
-        int held = 0;
-        for (int i = 0; i < TRIALS; i++) {
-            struct made m;
-            struct pk_pair_noise first, later;
-            struct pk_pairs p = drawn(&m, pairs, 0.02, &rng);
-            assert_true(pk_measure_noise(&p, &pk_rule_default, &first));
-            p = drawn(&m, 20, 0.02, &rng);
-            assert_true(pk_measure_noise(&p, &pk_rule_default, &later));
-            held += later.floor <= first.min_effect;
-        }
-        assert_true(held > 0.88 * TRIALS && held < 0.96 * TRIALS); /* the advice is rounded up */
-    }
-}
-
 static void names_are_read_back(void **state)
 {
     enum pk_verdict v = PK_SAME;
@@ -903,7 +883,6 @@ int main(void)
         cmocka_unit_test(disturbed_pairs_are_no_noise_unless_they_are_many),
         cmocka_unit_test(noise_that_cannot_be_known),
         cmocka_unit_test(noise_is_what_gates_find),
-        cmocka_unit_test(advice_holds_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
