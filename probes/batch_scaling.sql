@@ -190,6 +190,8 @@ FROM batch_rule WHERE by_ns IS NOT NULL;
 -- note: SELECT printf('%s: by total %d is best, with typical init %d: an initialisation that is no property of the batch size decides.', t.setting, t.batch, m.batch)
 --   FROM batch_place t JOIN batch_place m USING (run_id, setting) WHERE t.run_id = :run AND t.rank = 1 AND m.rank = 1 AND t.rule = 'total'
 --   AND m.rule = 'total with typical init' AND t.batch <> m.batch
+--   AND NOT EXISTS (SELECT * FROM batch_place o WHERE o.run_id = t.run_id AND o.setting = t.setting
+--                   AND (o.rule = 'total' AND o.batch = m.batch AND o.low_ns <= t.high_ns OR o.rule = m.rule AND o.batch = t.batch AND o.low_ns <= m.high_ns))
 SELECT setting, rule, batch, by_ns, low_ns, high_ns,
        (SELECT group_concat(o.batch, ', ') FROM (SELECT batch FROM batch_place o WHERE o.run_id = p.run_id AND o.setting = p.setting AND o.rule = p.rule AND o.rank > 1
                AND o.low_ns <= p.best_high_ns ORDER BY o.batch) o) AS tied
@@ -257,8 +259,8 @@ FROM batch_process GROUP BY run_id, setting, k HAVING min(b) > 0;
 --   FROM batch_margin WHERE run_id = :run AND half IS NOT NULL LIMIT 1
 -- note: SELECT 'No interval: it needs three or more processes of every batch size (--invocations 3).' FROM batch_chosen c LEFT JOIN batch_margin m USING (run_id, setting, k)
 --   WHERE run_id = :run AND m.half IS NULL LIMIT 1
-SELECT setting, iif(k = 0, 'line', 'hinge') AS shape, floor_ns, a AS a_ns, b AS b_ns, c.knee, c.knee - m.knee AS knee_low, c.knee + m.knee AS knee_high,
-       c.half, c.half - m.half AS half_low, c.half + m.half AS half_high, r2, points
+SELECT setting, iif(k = 0, 'line', 'hinge') AS shape, floor_ns, a AS a_ns, b AS b_ns, c.knee, max(0.0, c.knee - m.knee) AS knee_low, c.knee + m.knee AS knee_high,
+       c.half, max(0.0, c.half - m.half) AS half_low, c.half + m.half AS half_high, r2, points
 FROM batch_chosen c LEFT JOIN batch_margin m USING (run_id, setting, k) WHERE run_id = :run ORDER BY min(ordinal) OVER (PARTITION BY setting), k;
 
 -- table: variants

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A peer of batch-scaling that measures nothing: it reports the numbers of the report, one process for each batch size, or processes of
-which one starts late (SEED_REPORT=late), or whose small micro-steps differ (SEED_REPORT=floor)."""
+which one starts late (SEED_REPORT=late), which all start differently (SEED_REPORT=unsteady), or whose small micro-steps differ
+(SEED_REPORT=floor)."""
 import json
 import os
 import sys
@@ -32,6 +33,8 @@ def value(name, amount):
 def report(request):
     total, worker, epoch, training, validation, backward, _, loss, forward, rate, micro_steps = REPORT[request["axes"]["batch"]]
     late = 20 if os.environ.get("SEED_REPORT") == "late" and request["invocation"] == 3 and request["axes"]["batch"] == 64 else 0
+    if os.environ.get("SEED_REPORT") == "unsteady":
+        late = 20 * (request["invocation"] % 3 - 1)
     jitter = 0.01 * (request["invocation"] % 5) if "SEED_REPORT" in os.environ else 0
     if os.environ.get("SEED_REPORT") == "floor" and request["axes"]["batch"] <= 64:
         training *= 0.98 + 0.01 * request["invocation"]

@@ -216,6 +216,15 @@ def test_a_process_that_starts_late_is_named(perfkit):
     text = perfkit("show", "@", "--tables", "all").stdout
     assert "batch size 64, process 3: 65.13 s" in " ".join(text.split())
     assert all(row["low_ns"] is not None for row in r.rows("optimum"))
+    assert "by total 512 is best, with typical init 1024" in " ".join(text.split())
+
+
+@not_sanitized
+def test_what_is_tied_decides_nothing(perfkit):
+    r = report(perfkit, "--invocations", "6", env={"SEED_REPORT": "unsteady"})
+    best = {row["rule"]: row for row in r.rows("optimum")}
+    assert best["total"]["batch"] == 512 and "1024" in best["total"]["tied"] and best["total with typical init"]["batch"] == 1024
+    assert "decides" not in perfkit("show", "@", "--tables", "optimum").stdout
 
 
 @not_sanitized
