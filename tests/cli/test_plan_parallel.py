@@ -344,6 +344,12 @@ def test_config_files_of_strangers(perfkit):
     refused("num_hidden_layers", "an integer from 1", **{**LLAMA, "num_hidden_layers": 10**12})
     refused("the model has no layers", **{k: v for k, v in LLAMA.items() if k != "num_hidden_layers"})
     refused("does not divide", **{**LLAMA, "num_attention_heads": 7})
+    for model in (LLAMA, GPT2):
+        for key in model.keys() - {"model_type", "tie_word_embeddings"}:
+            refused(key, "is an integer from 1 to", **{**model, key: 0})
+    for value in (0, -1, -2):  # -2 is what a missing one is inside
+        refused("head_dim", "is an integer from 1 to", **{**LLAMA, "head_dim": value})
+    refused("the model has no positions", **{k: v for k, v in GPT2.items() if k != "n_positions"})
     path = perfkit.cwd / "config.json"
     for text, words in (("[1]", "not a JSON object"), ("{", "line 1 is not JSON"), ('{"a":1,"a":2}', "is not JSON"), ("", "is not JSON"),
                         ("[" * 5000, "is not JSON"), ('{"x":"' + "y" * (1 << 20) + '"}', "config.json")):
@@ -361,6 +367,7 @@ def test_bad_questions(perfkit):
     refused(2, "--model ffn:12x", "three integers", "ffn:16384x53248x126")
     refused(2, "--model ffn:0x4x4", "width: 0 is out of range")
     refused(2, "--model transformer:layers=3", "the model has no width")
+    refused(2, "--model transformer:layers=3,width=64,ff=64,heads=4,head_dim=0,vocab=9", "head_dim: 0 is out of range")
     refused(2, "--model transformer:layer=3", "'layer' is not a field", "did you mean 'layers'?")
     refused(2, "--model transformer:layers=100000,width=1048576,ff=16777216,heads=65536,head_dim=65536,vocab=0", "2^62")
     refused(2, "--model llama-3-8b --tp 3", "tp=3 does not divide heads=32")

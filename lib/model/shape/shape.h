@@ -23,7 +23,7 @@
         row(heads, "num_attention_heads", "n_head", 0, 65536, -1,                                            \
             "heads of the queries; 0: no attention") row(kv_heads, "num_key_value_heads", "", 0, 65536, -2,  \
                                                          "heads of keys and values; default heads")          \
-            row(head_dim, "head_dim", "", 0, 65536, -2, "features of a head; default width / heads") row(    \
+            row(head_dim, "head_dim", "", 1, 65536, -2, "features of a head; default width / heads") row(    \
                 vocab, "vocab_size", "", 0, 1 << 24, -1, "rows of the embedding and of the head; 0: none")   \
                 row(positions, "n_positions", "", 0, 1 << 24, 0, "learned positions; 0: rotary")             \
                     row(ff_matrices, "", "", 2, 3, 3, "matrices of the feed-forward part: 3 gated, 2 not")   \
@@ -66,7 +66,8 @@ extern const struct pk_model_shape_preset pk_model_shape_presets[];
 enum pk_code pk_model_shape_parse(const char *text, struct pk_arena *a, struct pk_model_shape *out,
                                   struct pk_err *err) PK_MUST_CHECK;
 
-/* The same from a config.json of at most 1 MiB: model types llama, mistral, qwen2, qwen3, gpt2. Anything with experts is refused. */
+/* The same from a config.json of at most 1 MiB: model types llama, mistral, qwen2, qwen3, gpt2. Anything with experts is refused, and sizes
+ * of 0: these are of models that only a text describes (ffn:). */
 enum pk_code pk_model_shape_read(const char *path, struct pk_arena *a, struct pk_model_shape *out,
                                  struct pk_err *err) PK_MUST_CHECK;
 

@@ -67,9 +67,10 @@ static enum pk_code read_field(const char *path, const json_t *file, const struc
         return PK_OK;
     }
     const int64_t n = json_is_integer(v) ? json_integer_value(v) : f->most + 1;
-    if (n < f->least || n > f->most)
+    const int64_t least = f->most > 1 ? 1 : 0; /* 0 of a size: a model of another type */
+    if (n < least || n > f->most)
         return wrong(err, path, key,
-                     pk_printf(a, "%s is an integer from %lld to %lld", f->meaning, (long long)f->least,
+                     pk_printf(a, "%s is an integer from %lld to %lld", f->meaning, (long long)least,
                                (long long)f->most));
     *pk_model_shape_value(s, f) = n;
     return PK_OK;
@@ -96,6 +97,8 @@ static enum pk_code read_object(const char *path, const json_t *file, struct pk_
             return wrong(err, path, experts[i], "mixtures of experts are not modelled");
     s->ff_matrices = t->ff_matrices;
     s->tied = t->tied;
+    if (!strcmp(t->name, "gpt2")) /* learned, and as many as the file says */
+        s->positions = PK_SHAPE_REQUIRED;
     for (const struct pk_model_shape_field *f = pk_model_shape_fields; f->name; f++)
         if (read_field(path, file, f, a, s, err))
             return err->code;
