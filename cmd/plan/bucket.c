@@ -77,6 +77,22 @@ static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, str
     return PK_OK;
 }
 
+struct printed {
+    const struct pk_bucket_question *q;
+    const struct pk_bucket_advice *v;
+    size_t n;
+    bool explain;
+    struct pk_arena *a;
+};
+
+static enum pk_code print(void *user, struct pk_out *out, struct pk_err *err)
+{
+    const struct printed *p = user;
+    (void)err;
+    pk_bucket_print(out, p->q, p->v, p->n, p->explain, p->a);
+    return PK_OK;
+}
+
 static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, const struct pk_sweep *ranks,
                            struct pk_err *err)
 {
@@ -97,8 +113,9 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
         if (pk_bucket_advise(&q[i], app->arena, &v[i], err))
             return err->code;
     }
-    pk_bucket_print(app->out, q, v, n, o->explain, app->arena);
-    return PK_OK;
+    struct printed p = {q, v, n, o->explain, app->arena};
+    return pk_print_tables(&(struct pk_printed){print, &p, "plan bucket"}, &o->tables, app->out, app->arena,
+                           err);
 }
 
 enum pk_code pk_plan_bucket(struct pk_app *app, struct pk_err *err)

@@ -24,6 +24,19 @@ static enum pk_code read_rates(struct pk_app *app, struct pk_plan_setup *s, stru
     return PK_OK;
 }
 
+struct printed {
+    struct pk_plan_report report;
+    struct pk_arena *a;
+};
+
+static enum pk_code print(void *user, struct pk_out *out, struct pk_err *err)
+{
+    const struct printed *p = user;
+    (void)err;
+    pk_plan_print(out, &p->report, p->a);
+    return PK_OK;
+}
+
 enum pk_code pk_plan_parallel(struct pk_app *app, struct pk_err *err)
 {
     const struct pk_plan_options *o = app->options;
@@ -37,8 +50,7 @@ enum pk_code pk_plan_parallel(struct pk_app *app, struct pk_err *err)
         pk_mesh_request_read(&o->parallel, app->arena, &request, &tokens, err) ||
         pk_plan_search(&s, &request, app->arena, &ranking, err))
         return err->code;
-    pk_plan_print(app->out,
-                  &(struct pk_plan_report){&s, &ranking, (size_t)o->parallel.top, &tokens, o->explain},
-                  app->arena);
-    return PK_OK;
+    struct printed p = {{&s, &ranking, (size_t)o->parallel.top, &tokens, o->explain}, app->arena};
+    return pk_print_tables(&(struct pk_printed){print, &p, "plan parallel"}, &o->tables, app->out, app->arena,
+                           err);
 }

@@ -23,8 +23,10 @@ static const struct pk_opt options[] = {
     {"from", 0, PK_OPT_LIST, O(from), "RUN",
      .help = "take rates from this run: launch and bandwidth of ddp-bucket, parallel also the arithmetic of "
              "mixed-precision; or `machine`: its ceilings"},
-    {"explain", 0, PK_OPT_FLAG, O(explain), .group = "Explanation",
+    {"explain", 0, PK_OPT_FLAG, O(explain), .group = "Tables",
      .help = "print every value with its formula, its numbers and its assumption"},
+    {"tables", 't', PK_OPT_LIST, O(tables), "NAME", .cli_only = true, .commas = true,
+     .help = "print these tables, or all; of several, CSV needs one, or -o DIR/ for a file of each"},
     {.rows = pk_plan_bucket_rows, .offset = O(bucket)},
     {.rows = pk_plan_parallel_rows, .offset = O(parallel)},
     {0},

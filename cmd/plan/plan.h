@@ -4,10 +4,11 @@
 #include "cmd/cmd.h"
 #include "model/bucket/bucket_advice.h"
 #include "model/parallel/options.h"
+#include "out/output/output.h"
 
 struct pk_plan_options {
     const char *model, *config, *launch, *bandwidth;
-    struct pk_texts from;
+    struct pk_texts from, tables;
     bool explain;
     struct pk_plan_bucket_options bucket;
     struct pk_plan_parallel_options parallel;

@@ -80,7 +80,8 @@ def test_ranks_are_a_sweep_and_every_model_is_known(perfkit):
 def test_formats(perfkit):
     text = perfkit("plan", "bucket", "--ranks", "2").stdout
     assert "Best bucket size" in text and "simulated:" in text and "sqrt(s o w) (MB)" in text
-    first = next(csv.DictReader(io.StringIO(perfkit("plan", "bucket", "--ranks", "2", "--format", "csv").stdout)))
+    perfkit("plan", "bucket", "--ranks", "2", "--format", "csv").refused(2, "plan bucket has 2 tables", "--tables bucket")
+    first = next(csv.DictReader(io.StringIO(perfkit("plan", "bucket", "--ranks", "2", "--tables", "bucket", "--format", "csv").stdout)))
     assert first["choice"] == CHOICES[0] and int(first["bucket_bytes"]) > 0
 
 

@@ -271,6 +271,15 @@ def test_csv_of_all_and_json_of_the_best(perfkit):
     r = perfkit("plan", "parallel", *args, "--top", "0", "--format", "csv", "-o", "meshes/")
     assert r.status == 0, r
     lines = (perfkit.cwd / "meshes" / "meshes.csv").read_text().splitlines()
+    assert len(list((perfkit.cwd / "meshes").iterdir())) == 9
+    for where in ((), ("-o", "one.csv"), ("--tables", "all"), ("--tables", "meshes,memory", "-o", "one.csv")):
+        perfkit("plan", "parallel", *args, "--format", "csv", *where).refused(2, "plan parallel has 9 tables, and a CSV file is one table", "--tables meshes", "-o DIR/")
+    assert not (perfkit.cwd / "one.csv").exists()
+    for where in ((), ("-o", "one.csv")):
+        r = perfkit("plan", "parallel", *args, "--top", "0", "--tables", "meshes", "--format", "csv", *where)
+        assert r.status == 0 and (r.stdout or (perfkit.cwd / "one.csv").read_text()).splitlines() == lines
+    assert list(plan(perfkit, *args, "--tables", "rates,model")) == ["model", "rates"]
+    perfkit("plan", "parallel", *args, "--tables", "meshs").refused(2, "no table 'meshs'", "did you mean 'meshes'?")
     n = plan(perfkit, *args, "--top", "0")["meshes"]
     assert len(lines) == 1 + len(n) and lines[0].startswith("rank,chips,dp,fsdp,tp,cp,pp,micro,")
     (best,) = plan(perfkit, *args, "--top", "1")["meshes"]

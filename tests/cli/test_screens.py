@@ -144,7 +144,7 @@ def test_a_plan_shows_its_meshes_and_the_memory_of_the_best(perfkit, args, size)
     fits(lines, size)
     assert any(re.match("(Rank)? *1 ", line) for line in lines) and "Terms" not in text, text
     assert re.sub(r"\s+", " ", text).split("Everything: ")[1].startswith(" ".join(("perfkit plan parallel", *args, "--details"))), text
-    for option, last in (("--details", "Terms of the time of a step"), ("--explain", "Every value, from top to bottom")):
+    for option, last in (("--details", "Terms of the time of a step"), ("--tables=time_terms", "Terms of the time of a step"), ("--explain", "Every value, from top to bottom")):
         assert last in on_screen(perfkit, "plan", "parallel", *args, option, size=size)[1], option
 
 

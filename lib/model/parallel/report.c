@@ -332,10 +332,10 @@ static void print_devices(const struct view *w)
 
 /* --- meshes --- */
 
-/* Who asks for an explanation wants all of it. */
+/* Who asks for an explanation or for tables wants all of it. */
 static bool is_short(const struct view *w)
 {
-    return pk_out_short(w->out) && !w->r->explain;
+    return pk_out_short(w->out) && pk_out_answer_first(w->out) && !w->r->explain;
 }
 
 /* The answer in two lines, above the tables. */
@@ -415,7 +415,7 @@ static void print_meshes(const struct view *w)
     pk_out_table(w->out, "meshes", "Meshes by the time of a step", PK_COLUMNS(columns));
     if (is_short(w))
         pk_out_fit(w->out);
-    for (size_t i = 0; i < n && !pk_out_broken(w->out); i++)
+    for (size_t i = 0; i < n && !pk_out_broken(w->out) && !pk_out_lists(w->out); i++)
         put_mesh(w, i);
     pk_out_note(w->out, pk_printf(w->a, "%zu of %zu meshes fit in memory; %zu are printed (--top 0: all).",
                                   k->fitting, k->n, n));
