@@ -20,7 +20,7 @@ enum { PK_PLAN_CHIPS_MAX = 16384 };
                 row(micro, INT, 1, 1 << 20, "micro-batches of a step") row(                                  \
                     interleave, INT, 1, 1024, "parts of a stage in an interleaved pipeline; 1: plain 1F1B")  \
                     row(zero, INT, 0, 3,                                                                     \
-                        "ZeRO stage: 1 optimizer, 2 and gradients, 3 and weights are sharded (FSDP)")        \
+                        "ZeRO stage: 0 no states, 1 optimizer, 2 and gradients, 3 and weights are sharded")  \
                         row(sp, BOOL, 0, 1,                                                                  \
                             "on or off; sequence parallelism: tp also divides the values between matrices")  \
                             row(recompute, ENUM, 0, 2,                                                       \
