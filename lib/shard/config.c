@@ -81,10 +81,12 @@ enum pk_code pk_shard_config_check(const struct pk_shard_config *c, struct pk_er
         __builtin_mul_overflow(bytes, rounded, &bytes) || bytes > DATA_BYTES_MAX)
         return bad(err, "samples", c->samples,
                    "with this length, width and number of layers they have more than 2^60 bytes");
-    if (pk_shard_layout(c, 0).chunks > HEADER_BYTES_MAX / ROW_BYTES_MAX)
-        return bad(err, "shard_samples", c->shard_samples,
-                   "the table of chunks in a shard's header would have more than 100 MB");
-    return PK_OK;
+    if (pk_shard_layout(c, 0).chunks <= HEADER_BYTES_MAX / ROW_BYTES_MAX)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "shards: %" PRIu64 " samples of length %" PRIu64 " in a shard are not possible",
+            c->shard_samples, c->length);
+    pk_why(err, "the table of chunks in a shard's header would have more than 100 MB");
+    return pk_fix(err, "choose a smaller batch, shorter samples, or fewer layers");
 }
 
 uint64_t pk_shard_sample_bytes(const struct pk_shard_config *c)

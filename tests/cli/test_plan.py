@@ -90,7 +90,8 @@ def test_bad_questions(perfkit):
     perfkit("plan").refused(2)
     for ranks in ("1", "2,x", "", "2,,4", "99999999"):
         perfkit("plan", "bucket", "--ranks=" + ranks).refused(2, "--ranks", "an integer from 2 to 1048576")
-    perfkit("plan", "bucket", "--bandwidth", "0").refused(2, "bandwidth")
+    perfkit("plan", "bucket", "--bandwidth", "0").refused(2, "bandwidth", "write for example 25GB")
+    perfkit("plan", "bucket", "--hop", "1e300s").refused(2, "--hop", "without a sign or an exponent")
     perfkit("plan", "bucket", "--backward", "0").refused(2, "backward")
     perfkit("plan", "bucket", "--model", "medium").refused(2, "medium", "tiny, small, large")
     perfkit("plan", "bucket", "--tensors", "two", "--model", "large").refused(2, "--tensors", "--model")

@@ -400,9 +400,12 @@ def test_bad_questions(perfkit):
     refused(2, "--bandwidth 400Gbps", "--bandwidth", "are bits", "write 50GB")
     refused(2, "--compute 4e14,5e14,6e14", "--compute", "between its lowest and its highest")
     refused(2, "--compute fast", "--compute")
-    refused(2, "--links micro=2", "--links")
-    refused(2, "--links fsdp", "--links")
-    refused(2, "--chip h100", "there is no data sheet of chip 'h100'", "h100-sxm")
+    for links in ("fsdp=0", "fsdp=16385", "foo=1", "micro=2", "fsdp", "fsdp=1:2"):
+        refused(2, f"--links {links}", f"--links {links}", "(dp, fsdp, tp, cp, pp) has one number of links, from 1 to 16384", "--links fsdp=2")
+    for compute in ("0", "1e308", "1e-308"):
+        refused(2, f"--compute {compute}", "compute is from 1 to 1e+30 FLOP/s")
+    refused(2, "--bandwidth 1e300GB", "without a sign or an exponent")
+    refused(2, "--chip h100", "there is no data sheet of chip 'h100'", "h100-sxm", "--compute, --bandwidth, --network and --memory")
     refused(2, "--ranks 4", "--ranks is no option of plan parallel", "plan bucket")
     perfkit("plan", "bucket", "--tp", "4").refused(2, "--tp is no option of plan bucket", "plan parallel")
 

@@ -135,7 +135,7 @@ def test_dry_run_measures_nothing(perfkit):
     (("--filter", "variant<>flash"), ("no operator <>", "--filter 'variant!=flash'")),
     (("--filter", "seq_len"), ("= != < <= > >=", "--filter 'batch>=8'")),
     (("--budget", "0"), ("--budget", "from 1ns", "--budget 1ns or more")),
-    (("--budget", "-5s"), ("--budget", "not negative")),
+    (("--budget", "-5s"), ("--budget", "without a sign")),
     (("--timeout", "0"), ("--timeout", "from 1ms")),
     (("--memory-limit", "0"), ("--memory-limit", "--memory-limit 1 or more")),
     (("--invocations", "0"), ("--invocations", "from 1 to 1000")),

@@ -123,7 +123,7 @@ static const struct quantity duration_words = {
 static enum pk_code not_understood(const struct quantity *q, const char *text, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "'%.100s' is not a %s", text, q->name);
-    pk_why(err, "a %s is a number that is not negative and one of %s", q->name, q->words);
+    pk_why(err, "a %s is a number without a sign or an exponent, and one of %s", q->name, q->words);
     return pk_fix(err, "write for example %s", q->example);
 }
 
@@ -199,8 +199,9 @@ static enum pk_code parse_quantity(const struct quantity *q, const char *text, i
     if (*q->usual && !*d.end && (d.digits || bytes)) {
         pk_fail(err, PK_E_USAGE, "'%.100s' is not a %s", text, q->name);
         pk_why(err, "the unit is missing: %s%s", q->words, bytes ? ", each in a second" : "");
-        return pk_fix(err, "write for example %.*s%s or %.*s%s", digits, text, q->usual[0], digits, text,
-                      q->usual[1]);
+        return d.digits ? pk_fix(err, "write for example %.*s%s or %.*s%s", digits, text, q->usual[0], digits,
+                                 text, q->usual[1])
+                        : pk_fix(err, "write for example %s", q->example);
     }
     const struct pk_unit *u = pk_unit_find(q->base, *d.end ? d.end : bytes ? "B" : "ns");
     if (!u)

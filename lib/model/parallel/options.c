@@ -31,7 +31,7 @@ const struct pk_opt pk_plan_parallel_rows[] = {
     {"node", 0, PK_OPT_INT, O(node), "N", 0, PK_PLAN_CHIPS_MAX, .def = "0",
      .help = "chips of a node; axes are placed in the order tp, cp, fsdp, dp, pp; 0: of --chip"},
     {"links", 0, PK_OPT_LIST, O(links), "AXIS=N", .commas = true,
-     .help = "links of a chip along an axis: fsdp=2; 1 for axes not given"},
+     .help = "links of a chip along dp, fsdp, tp, cp or pp: fsdp=2; 1 for axes not given"},
     {"batch", 0, PK_OPT_INT, O(batch), "N", 1, 1 << 30, .def = "1024", .group = "plan parallel: a step",
      .help = "sequences of a step on all chips together"},
     {"seq", 0, PK_OPT_INT, O(seq), "N", 1, 1 << 24, .def = "4096", .help = "tokens of a sequence"},

@@ -48,7 +48,7 @@ enum pk_code pk_plan_chip_rates(const char *name, struct pk_plan_setup *s, struc
     }
     pk_fail(err, PK_E_USAGE, "there is no data sheet of chip '%.100s'", name);
     pk_why(err, "%s", pk_suggest_text(a, name, names, n));
-    return pk_fix(err, "--chip h100-sxm, or give --compute, --link, --network and --memory");
+    return pk_fix(err, "--chip h100-sxm, or, without --chip, --compute, --bandwidth, --network and --memory");
 }
 
 /* One number of a typed rate. */
@@ -67,7 +67,7 @@ enum pk_code pk_plan_rate_typed(enum pk_plan_rate_key key, const char *text, str
                                 struct pk_arena *a, struct pk_err *err)
 {
     const struct pk_plan_rate_row *row = &pk_plan_rate_rows[key];
-    const double least = key == PK_RATE_LAUNCH ? 0 : 1;
+    const double least = key == PK_RATE_LAUNCH ? 0 : 1, most = 1e30;
     double v[3];
     size_t n = 0;
     if (!text)
@@ -77,13 +77,14 @@ enum pk_code pk_plan_rate_typed(enum pk_plan_rate_key key, const char *text, str
             return pk_within(err, "--%s", row->option);
     if (n == 1)
         v[1] = v[2] = v[0];
-    if (!text && n != 2 && v[0] >= least && v[1] >= least && v[1] <= v[0] && v[0] <= v[2] && v[2] <= 1e30) {
+    if (!text && n != 2 && v[0] >= least && v[1] >= least && v[1] <= v[0] && v[0] <= v[2] && v[2] <= most) {
         s->rate[key] = (struct pk_plan_rate){v[0], {v[1], v[2]}, "typed in"};
         return PK_OK;
     }
     pk_fail(err, PK_E_USAGE, "--%s: a value, or a value with its lowest and highest, is expected",
             row->option);
-    pk_why(err, "rates are positive, and a value lies between its lowest and its highest");
+    pk_why(err, "%s is from %g to %g %s, and a value lies between its lowest and its highest", row->option,
+           least, most, row->unit);
     return pk_fix(err, "--%s %s, or --%s %s,LOWEST,HIGHEST", row->option, row->example, row->option,
                   row->example);
 }
@@ -108,14 +109,15 @@ enum pk_code pk_plan_links_typed(const char *text, struct pk_plan_setup *s, stru
                                  struct pk_err *err)
 {
     struct pk_axis_sweep links;
-    if (pk_axis_assign(pk_mesh_axes, text, a, &links, err))
-        return pk_within(err, "--links");
-    if (links.axis < PK_MESH_PRODUCT_AXES && links.sweep.n == 1) {
+    struct pk_err ignored; /* of all axes, and of -a */
+    if (!pk_axis_assign(pk_mesh_axes, text, a, &links, &ignored) && links.axis < PK_MESH_PRODUCT_AXES &&
+        links.sweep.n == 1) {
         s->links[links.axis] = links.sweep.v[0].i;
         return PK_OK;
     }
     pk_fail(err, PK_E_USAGE, "--links %.100s", text);
-    pk_why(err, "an axis of chips (dp, fsdp, tp, cp, pp) has one number of links");
+    pk_why(err, "an axis of chips (dp, fsdp, tp, cp, pp) has one number of links, from 1 to %d",
+           PK_PLAN_CHIPS_MAX);
     return pk_fix(err, "--links fsdp=2,tp=1");
 }
 

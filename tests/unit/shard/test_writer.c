@@ -240,7 +240,8 @@ static void impossible_configurations_are_refused(void **state)
     opening_fails(&c, PK_E_USAGE, "samples", "2^60");
     c.length = 1 << 20;
     c.width = 1 << 10;
-    opening_fails(&c, PK_E_USAGE, "shard_samples", "100 MB");
+    opening_fails(&c, PK_E_USAGE, "samples of length", "100 MB");
+    assert_non_null(strstr(err.fix, "a smaller batch"));
     const unsigned twice[] = {3, 3};
     c = config_of("none", PK_FILTER_NONE, PK_FP32);
     c.layers = twice;

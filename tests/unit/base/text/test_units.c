@@ -164,7 +164,7 @@ static void rates_are_no_sizes(void **state)
 static void rates_have_a_unit(void **state)
 {
     static const char *const bad[][2] = {{"25", "write for example 25GB or 25MB"},
-                                         {"0", "0GB"},
+                                         {"0", "25GB"},
                                          {"25G", "25GB or 25GiB"},
                                          {"200Gbps", "write 25GB"},
                                          {"25GB/s", "write 25GB"},
