@@ -1,16 +1,26 @@
-"""Ceilings with a store of made-up repeats: the highest counts, a lone one is told, an old one is measured again. Memory has levels: a case
-is compared with the one in which its bytes live."""
+"""Ceilings that doctor measures, and a store of made-up repeats: the highest counts, a lone one is told, an old one is measured again. Memory
+has levels: a case is compared with the one in which its bytes live."""
 import csv
 import json
+import signal
+import sqlite3
 import time
 
 import pytest
+from conftest import Perfkit, not_sanitized, on_one_cpu
 
 from stored import Stored, query
 
 FEW = ("run", "attention-scaling", "--device", "null", "--variant", "flash", "--invocations", "1", "-a", "d_model=16", "-a", "seq_len=64")
 RATES = ("fp32_flops_per_s", "memory_bytes_per_s")
 BUSY = "measured on a busy host"
+
+
+@pytest.fixture(scope="module")
+def rated(tmp_path_factory):
+    """A store into which doctor measured the ceilings of a thread, and what it printed: it takes ten seconds."""
+    one = Perfkit(tmp_path_factory.mktemp("rated"))
+    return one, one("doctor", "--ceilings", "--threads", "1", "--format", "json")
 
 
 @pytest.fixture
@@ -192,3 +202,76 @@ def test_a_rate_of_one_size_is_measured_again(perfkit, one):
     r = one()
     assert "measuring the ceilings of null" in r.stderr and repeats(perfkit) == 6
     assert query(perfkit, of_memory) == [(1, 5 * rate), (2, rate)], "the old one, though higher, counts for the old run alone"
+
+
+# --- measured ---
+
+
+def test_ceilings_are_measured_and_stored(rated):
+    perfkit, r = rated
+    assert r.status == 0, r
+    (row,) = r.rows("ceilings")
+    assert row["device"] == "cpu 1 thread"
+    for key in ("fp32_flops_per_s", "exp_per_s", "memory_bytes_per_s", "copy_bytes_per_s", "cache_bytes"):
+        assert row[key] > 0
+    db = sqlite3.connect(perfkit.db)
+    stored = dict(db.execute("SELECT key, max(value) FROM ceiling WHERE device = 'cpu 1 thread' GROUP BY key"))
+    of_levels = {k: v for k, v in stored.items() if k.startswith(("l1_", "l2_", "l3_", "between_"))}
+    assert {k: v for k, v in stored.items() if k not in of_levels} == {
+        k: v for k, v in row.items() if k not in ("device", "doubtful", "memory_flat", "memory_bytes_per_s", "copy_bytes_per_s") and v is not None
+    } | {k: stored[k] for k in ("memory_bytes_per_s", "copy_bytes_per_s")}
+    assert stored["bf16_flops_per_s"] >= stored["fp32_flops_per_s"] and row["tf32_flops_per_s"] is None, "of tensor cores, which a CPU has not"
+    (repeats,) = db.execute("SELECT count(DISTINCT measured_ns) FROM ceiling").fetchone()
+    assert repeats >= 3
+    assert "busy host" not in perfkit("doctor", "--ceilings", "--device", "null").stdout
+
+
+def test_rates_over_size(perfkit, measured, ceilings):
+    """The levels that cases are compared with, and the curve, for all lanes and for one."""
+    key, = query(perfkit, "SELECT DISTINCT device FROM curve")[0]
+    r = perfkit("doctor", "--ceilings", "--format", "json")
+    levels, curve, (top,) = r.rows("levels"), r.rows("curve"), r.rows("ceilings")
+    assert key == top["device"] == "cpu"
+    names = [row["level"] for row in levels]
+    assert names == [name for name in ("L1", "L2", "L3", "between", "memory") if name in names] and names[-1] == "memory"
+    assert levels[-1]["bytes_per_s"] == top["memory_bytes_per_s"] and levels[-1]["to_bytes"] is None
+    assert [row["above_bytes"] for row in levels[1:]] == [row["to_bytes"] for row in levels[:-1]]
+    lanes = sorted({row["lanes"] for row in curve})
+    assert lanes in ([1], [1, max(lanes)])
+    for n in lanes:
+        rows = [row for row in curve if row["lanes"] == n]
+        sizes = [row["bytes"] for row in rows]
+        assert sizes == [n * (16 << 10) << i for i in range(len(sizes))] and rows[-1]["stop"] in ("flat", "room", "time")
+        assert all(row["bytes_per_s"] == max(row[k + "_bytes_per_s"] for k in ("copy", "triad", "read")) and row["update_bytes_per_s"] > 0 for row in rows)
+    notes = " ".join(r.json()["tables"]["curve"]["notes"])
+    assert "as STREAM counts them" in notes and "Fastest: of copy, triad and read." in notes
+    assert top["memory_flat"] is (f"with {max(lanes)} lane" not in notes), "what is not proved flat is said"
+    shown = ceilings.with_suffix(".txt").read_text()
+    assert "Rates of memory, all lanes" in shown and "Rates over size" in shown
+    assert query(perfkit, "SELECT count(*) FROM curve WHERE level NOT IN ('L1', 'L2', 'L3', 'between', 'memory')") == [(0,)]
+
+
+def test_ceilings_of_nothing(perfkit):
+    perfkit("doctor", "--ceilings", "--device", "gpu").refused(2, "gpu", "did you mean 'cpu'?")
+    perfkit("doctor", "--ceilings", "--device", "cuda").refused(6, "cuda", "list devices")
+    perfkit("doctor", "--ceilings", "--threads", "2", preexec_fn=on_one_cpu).refused(
+        2, "--threads 2", "allow 1 for this process", "--threads 1 or fewer")
+
+
+def test_ceilings_into_a_store_that_cannot_be_written(perfkit):
+    perfkit.db.write_text("not a database, but long enough to be read as the header of one; " * 20)
+    assert perfkit("doctor", "--ceilings").status == 1
+
+
+@not_sanitized
+def test_a_run_takes_the_ceilings_that_doctor_stored(perfkit, rated):
+    again = "measuring the ceilings of cpu 1 thread"
+    one = ("run", "selftest", "--device", "cpu", "--threads", "1", "--variant", "ok", "--invocations", "1")
+    p = perfkit.start(*one)
+    try:
+        assert any(again in line.decode() for line in iter(p.stderr.readline, b""))
+    finally:
+        p.send_signal(signal.SIGINT)
+        p.communicate(timeout=60)
+    r = perfkit(*one, db=rated[0].db)
+    assert r.status == 0 and again not in r.stderr, r
