@@ -156,7 +156,7 @@ def ceilings(tmp_path_factory):
     """A store in which the CPU's ceilings are, each confirmed by a repeat: no run measures them again, nor for one thread, which has those of
     all here. Files of tests of one build share it for an hour, and what doctor printed (.txt beside it)."""
     binary = pathlib.Path(BINARY)
-    kept = binary.parent / "ceilings-of-tests.db"
+    kept = pathlib.Path(os.environ.get("PK_CEILINGS_BESIDE", binary)).parent / "ceilings-of-tests.db"
     with open(kept.with_suffix(".lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not kept.exists() or kept.stat().st_mtime < max(binary.stat().st_mtime, time.time() - 3600):

@@ -25,7 +25,7 @@ def test_a_dry_run_knows_no_memory(perfkit):
     assert all(row["predicted_bytes"] is None and row["status"] for row in plan)
 
 
-def test_it_runs(perfkit):
+def test_it_runs(perfkit, measured):
     got = perfkit("run", "softmax-rows", "--rows", "64", "--cols", "16,64", "--invocations", "1", "--max-time", "50ms", "--format", "json")
     assert got.status == 0, got
     rows = got.rows("softmax")
