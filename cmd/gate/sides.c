@@ -35,7 +35,7 @@ static enum pk_code read_build(struct gate_side *s, struct pk_arena *a, struct p
     return PK_OK;
 }
 
-/* Another program that describes the same experiment: another state of its code. */
+/* A program that describes the experiment: a state of its code. The axes of b follow those of a, whichever of them the experiment was named by. */
 static enum pk_code read_program(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
 {
     const struct pk_probe *p;
@@ -47,9 +47,9 @@ static enum pk_code read_program(struct gate_entry *e, struct gate_side *s, stru
                pk_probe_call(e->probe), e->probe->name);
         return pk_fix(err, "give another state of the same program");
     }
-    const char *call = pk_probe_call(e->probe);
-    if (p != e->probe && (pk_descriptor_follow(p->own, e->probe->own, call, e->app->arena, err) ||
-                          pk_descriptor_align(p->own, e->probe->own, e->app->arena, err)))
+    const struct pk_probe *base = s == &e->side[PK_BASE] ? p : e->side[PK_BASE].run.probe;
+    if (p != base && (pk_descriptor_follow(p->own, base->own, pk_probe_call(base), e->app->arena, err) ||
+                      pk_descriptor_align(p->own, base->own, e->app->arena, err)))
         return within_side(err, s);
     s->run.probe = p;
     s->argv = p->own->provider.argv;

@@ -98,11 +98,13 @@ def test_a_slower_copy_makes_a_gate_red(perfkit):
 def test_a_gate_pairs_programs_of_which_one_has_more(perfkit):
     """A new axis before the others, and a new choice before the others: cases of both sides are still the same."""
     more = perfkit.cwd / "more.py"
-    more.write_text(OWN.read_text().replace('"axes": [', '"axes": [{"name": "order", "type": "choice", "choices": ["up", "down"]},')
+    more.write_text(OWN.read_text().replace('"axes": [', '"axes": [{"name": "order", "type": "choice", "choices": ["up", "down"], "default": ["down", "up"], "born": "up"},')
                     .replace('["fp32", "bf16"]', '["fp16", "fp32", "bf16"]').replace('"OWN_TICK_NS", 1000', '"OWN_TICK_NS", 1200'))
     r = perfkit("gate", OWN, "--a", OWN, "--b", more, "-a", "n=100,200", "-v", "loop", "--max-pairs", "8", "--format", "json")
     assert r.status == 3, r
     assert sorted((row["axes"]["n"], row["verdict"]) for row in r.rows("compare_ns")[:2]) == [(100, "slower"), (200, "slower")]
+    named = perfkit("gate", more, "--a", OWN, "--b", more, "-v", "loop", "-n", "--format", "json")
+    assert [row["axes"] for row in named.rows("gate_plan")] == [{"order": "up", "n": n, "dtype": "fp32"} for n in (100, 200, 400)], named
     perfkit("gate", more, "--a", more, "--b", OWN).refused(5, "axis order", "does not have it")
 
 

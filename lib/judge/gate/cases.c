@@ -81,6 +81,15 @@ static const char *key_of(const struct set *s, const struct pk_planned *p, struc
     return pk_printf(a, "%s\x1f%s", s->variant ? p->variant : "", pk_point_text(&p->c.at, s->axis, a));
 }
 
+/* Axes that base does not have are at their born values, which its cases stand for. */
+static bool has_born_rest(const struct pk_planned *p, size_t n_base, struct pk_arena *a)
+{
+    struct pk_point rest = p->c.at;
+    for (size_t i = 0; i < n_base; i++)
+        rest.absent[i] = true;
+    return !*pk_point_text(&rest, NULL, a);
+}
+
 static const char *variants_of(const struct pk_plan *p, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
@@ -99,12 +108,13 @@ static enum pk_code match(sides side, struct pk_arena *a, const char **warning, 
                       *w = pk_new_n(a, struct pk_planned, base->n + 1);
     /* The axes that distinguish the cases of a side. An axis that does not apply to a whole side distinguishes nothing. */
     struct set apart = {.variant = !set_by(&side[PK_BASE], a).variant && !set_by(&side[PK_NEW], a).variant};
-    for (int i = 0; i < (int)pk_axes_count(base->probe->axes); i++)
+    const size_t n_axes = pk_axes_count(base->probe->axes);
+    for (int i = 0; i < (int)n_axes; i++)
         apart.axis[i] = (several_values(base, i) || several_values(new_, i)) && has_axis(base, (size_t)i) &&
                         has_axis(new_, (size_t)i);
     const char **keys = pk_new_n(a, const char *, new_->n + 1);
     for (size_t i = 0; i < new_->n; i++)
-        keys[i] = key_of(&apart, &new_->v[i], a);
+        keys[i] = has_born_rest(&new_->v[i], n_axes, a) ? key_of(&apart, &new_->v[i], a) : "";
     const struct pk_match m = pk_match_make(keys, new_->n, a);
     size_t n = 0;
     for (size_t i = 0; i < base->n; i++) {
