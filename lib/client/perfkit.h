@@ -395,7 +395,7 @@ PERFKIT_FN int perfkit_true(const char *p)
 PERFKIT_FN void perfkit_put_string(FILE *f, const char *s)
 {
     fputc('"', f);
-    for (; *s; s++)
+    for (; s && *s; s++)
         if (*s == '"' || *s == '\\')
             fprintf(f, "\\%c", *s);
         else if ((unsigned char)*s < 0x20)
@@ -741,13 +741,16 @@ PERFKIT_FN void perfkit_samples(perfkit_case *c, perfkit_fn run, const perfkit_r
     }
 }
 
+/* What perfkit writes to. What is measured reads an empty stdin instead, and so do its children. */
+static FILE *perfkit_requests;
+
 /* Asks perfkit to begin or end counting, and waits until it has. */
 PERFKIT_FN void perfkit_go(FILE *f, const char *state, int64_t reps)
 {
     int ch = 0;
     fprintf(f, "{\"type\":\"count\",\"state\":\"%s\",\"reps\":%lld}\n", state, (long long)reps);
     fflush(f);
-    while (ch != '\n' && (ch = getchar()) != EOF)
+    while (ch != '\n' && (ch = getc(perfkit_requests)) != EOF)
         ;
 }
 
@@ -821,6 +824,18 @@ PERFKIT_FN void perfkit_put_times(FILE *f, const char *name, const int64_t *v, c
     perfkit_put_values(f, name, "steady", 1 + s->cut, v + 1 + s->cut, s->n - 1 - s->cut, s->reps);
 }
 
+/* Name, unit and direction of a metric that the program declared. */
+PERFKIT_FN void perfkit_put_metric(FILE *f, const perfkit_experiment *e, int i)
+{
+    fputs("\"name\":", f);
+    perfkit_put_string(f, e->metrics[i].name);
+    fputs(",\"unit\":", f);
+    perfkit_put_string(f, e->metrics[i].unit);
+    fputs(",\"direction\":", f);
+    perfkit_put_string(f, e->metrics[i].direction);
+    fputc('}', f);
+}
+
 PERFKIT_FN void perfkit_put_slice(FILE *f, const perfkit_case *c, const perfkit_series *s, const char *check)
 {
     perfkit_put_times(f, "time_ns", s->ns, s);
@@ -835,9 +850,9 @@ PERFKIT_FN void perfkit_put_slice(FILE *f, const perfkit_case *c, const perfkit_
     }
     for (int i = 0; i < c->e->n_metrics; i++)
         if (c->reported[i]) {
-            fprintf(f, "{\"type\":\"metric\",\"name\":\"%s\",\"unit\":\"%s\",\"direction\":\"%s\"}\n",
-                    c->e->metrics[i].name, c->e->metrics[i].unit, c->e->metrics[i].direction);
-            fprintf(f, "{\"type\":\"samples\",\"metric\":\"%s\",\"ordinal\":0,\"values\":[%.17g]}\n",
+            fputs("{\"type\":\"metric\",", f);
+            perfkit_put_metric(f, c->e, i);
+            fprintf(f, "\n{\"type\":\"samples\",\"metric\":\"%s\",\"ordinal\":0,\"values\":[%.17g]}\n",
                     c->e->metrics[i].name, c->values[i]);
         }
     fprintf(f,
@@ -858,8 +873,10 @@ PERFKIT_FN void perfkit_put_axes(FILE *f, const perfkit_experiment *e)
         double least = 1; /* what perfkit takes for the minimum of whole numbers */
         fprintf(f, "%s{\"name\":\"%s\",\"type\":\"%s\"", i ? "," : "", e->axes[i].name,
                 types[e->axes[i].type]);
-        if (e->axes[i].unit && *e->axes[i].unit)
-            fprintf(f, ",\"unit\":\"%s\"", e->axes[i].unit);
+        if (e->axes[i].unit && *e->axes[i].unit) {
+            fputs(",\"unit\":", f);
+            perfkit_put_string(f, e->axes[i].unit);
+        }
         for (int list = 0; list < (e->axes[i].type == PERFKIT_CHOICE ? 2 : 1); list++) {
             fprintf(f, ",\"%s\":[", list ? "choices" : "default");
             for (int at = 0; perfkit_part(e->axes[i].values, at, part, sizeof part); at++) {
@@ -890,9 +907,10 @@ PERFKIT_FN void perfkit_describe(FILE *f, const perfkit_experiment *e)
         fputc('}', f);
     }
     fputs("],\"metrics\":[{\"name\":\"time_ns\",\"summary\":\"one call of the variant\"}", f);
-    for (int i = 0; i < e->n_metrics; i++)
-        fprintf(f, ",{\"name\":\"%s\",\"unit\":\"%s\",\"direction\":\"%s\"}", e->metrics[i].name,
-                e->metrics[i].unit, e->metrics[i].direction);
+    for (int i = 0; i < e->n_metrics; i++) {
+        fputs(",{", f);
+        perfkit_put_metric(f, e, i);
+    }
     fprintf(f, "],\"devices\":[%s],\"plan\":%s", e->cuda ? "\"cuda\"" : "\"cpu\"",
             e->work ? "true" : "false");
     if (e->yardstick)
@@ -1027,12 +1045,12 @@ PERFKIT_FN int perfkit_answer(FILE *f, const perfkit_experiment *e, const char *
     return !c.broken;
 }
 
-/* A line of stdin without its end, in *line; false at the end of stdin. A line that is too long ends the program. */
+/* A request without the end of its line, in *line; false when there is none. A line that is too long ends the program. */
 PERFKIT_FN int perfkit_read_line(char **line, size_t *cap)
 {
     size_t n = 0;
     int ch;
-    while ((ch = getchar()) != EOF && ch != '\n') {
+    while ((ch = getc(perfkit_requests)) != EOF && ch != '\n') {
         if (n + 1 >= *cap) {
             *cap = *cap ? 2 * *cap : 4096;
             if (*cap > 2 * (size_t)PERFKIT_LINE_MAX || !(*line = (char *)realloc(*line, *cap)))
@@ -1055,6 +1073,9 @@ PERFKIT_FN int perfkit_serve(const perfkit_experiment *e, const char *wire_fd)
     FILE *f = *wire_fd && !*end && fd >= 0 && fd < INT32_MAX ? fdopen((int)fd, "w") : NULL;
     if (!f || fcntl((int)fd, F_SETFD, FD_CLOEXEC))
         perfkit_mistake("PERFKIT_WIRE_FD is no file descriptor: perfkit starts this program", wire_fd);
+    perfkit_requests = fdopen(fcntl(0, F_DUPFD_CLOEXEC, 3), "r");
+    if (!perfkit_requests || !freopen("/dev/null", "r", stdin))
+        perfkit_mistake("stdin is not open: perfkit starts this program", "docs/protocol.md");
     fprintf(f, "{\"type\":\"hello\",\"version\":1,\"program\":\"%s\",\"pid\":%ld,\"describes\":true}\n",
             e->name, (long)getpid());
     for (fflush(f); perfkit_read_line(&line, &cap);) {

@@ -61,13 +61,16 @@ class Wire:
         fd = os.environ.get("PERFKIT_WIRE_FD", "")
         try:
             os.set_inheritable(int(fd), False)
-            self._out = os.fdopen(int(fd), "w", encoding="utf-8")
+            self._out = os.fdopen(int(fd), "w", encoding="utf-8", errors="replace")
         except (ValueError, OSError):
             sys.exit("%s: PERFKIT_WIRE_FD is %r, not a file descriptor: perfkit starts this program (docs/protocol.md)" % (program, fd))
+        self.requests = os.fdopen(os.dup(0), encoding="utf-8", errors="replace")  # what is measured reads an empty stdin, and so do its children
+        with open(os.devnull, encoding="utf-8") as nothing:
+            os.dup2(nothing.fileno(), 0)
         self.say("hello", version=1, program=program, pid=os.getpid(), **hello)
 
     def say(self, kind, **members):
-        self._out.write(json.dumps({"type": kind, **members}) + "\n")
+        self._out.write(json.dumps({"type": kind, **members}, ensure_ascii=False) + "\n")  # a lone surrogate becomes a question mark
         self._out.flush()
 
     def setting(self, key, value):
@@ -98,7 +101,7 @@ class Wire:
     def count(self, state, reps=1):
         """Asks perfkit to `begin` or `end` counting this process, and waits until it has."""
         self.say("count", state=state, reps=reps)
-        sys.stdin.readline(LONGEST_REQUEST)
+        self.requests.readline(LONGEST_REQUEST)
 
     def checked(self, request, what):
         """Whether results are compared, from the request."""
@@ -111,10 +114,10 @@ class Wire:
         self.note("warmup_rule", "fixed")
 
 
-def requests(program):
-    """The requests on stdin, until `quit` or its end. Lines that are no messages end the program; those of a later perfkit are passed over."""
+def requests(program, lines):
+    """The requests in a file, until `quit` or its end. Lines that are no messages end the program; those of a later perfkit are passed over."""
     while True:
-        line = sys.stdin.readline(LONGEST_REQUEST + 1)
+        line = lines.readline(LONGEST_REQUEST + 1)
         try:
             request = json.loads(line) if len(line) <= LONGEST_REQUEST else None
         except (ValueError, RecursionError):
@@ -122,7 +125,7 @@ def requests(program):
         if line.endswith("\n") and not line.strip():
             continue
         if not line.endswith("\n") and len(line) <= LONGEST_REQUEST:
-            return  # the end of stdin; an incomplete line is dropped
+            return  # the end; an incomplete line is dropped
         if not isinstance(request, dict) or not isinstance(request.get("type"), str):
             sys.exit("%s: not a request of docs/protocol.md: %.100r" % (program, line))
         if request["type"] == "quit":
@@ -134,7 +137,7 @@ def requests(program):
 def serve(program, answers, **hello):
     """Answers each request by answers[type](wire, request); returning is ok, exceptions are the other outcomes."""
     wire = Wire(program, **hello)
-    for request in requests(program):
+    for request in requests(program, wire.requests):
         status, message, broken = outcome(answers, wire, request)
         release()
         if broken:
@@ -373,7 +376,7 @@ def limit_memory(limit_bytes):
         with open("/proc/meminfo", encoding="ascii") as f:
             limit_bytes = int(re.search(r"MemAvailable:\s+(\d+)", f.read()).group(1)) * 1024 * 9 // 10
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    resource.setrlimit(resource.RLIMIT_AS, (used + limit_bytes, hard))
+    resource.setrlimit(resource.RLIMIT_AS, (used + limit_bytes if hard == resource.RLIM_INFINITY else min(used + limit_bytes, hard), hard))
 
 
 def open_device(request):

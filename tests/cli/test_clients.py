@@ -248,6 +248,55 @@ def test_what_goes_wrong_is_an_outcome_of_its_case(argv):
         assert outcome(c.measure("counting", "up-to"))[0] == "ok"
 
 
+READS_IN_PYTHON = '''
+import perfkit, subprocess, sys
+@perfkit.experiment("reading", axes={"text": [False, True]})
+class Reading:
+    def setup(self, case):
+        if case.text:
+            raise ValueError("\\ud800 b\\u00e4d")
+    @perfkit.variant("stdin is empty")
+    def read(self):
+        assert subprocess.run(["cat"], stdout=subprocess.PIPE).stdout == b"" and sys.stdin.readline() == ""
+perfkit.main()
+'''
+READS_IN_C = r'''
+#include "perfkit.h"
+static void read_all(perfkit_case *c)
+{
+    if (system("test -z \"$(cat)\"") || getchar() != EOF)
+        perfkit_fail(c, "there is something on stdin");
+    perfkit_report(c, "pages", 1);
+}
+int main(int argc, char **argv)
+{
+    perfkit_experiment *e = perfkit_new("reading", "");
+    perfkit_axis(e, "text", PERFKIT_BOOL, "off,on", "\"yes\"\n");
+    perfkit_metric(e, "pages", "\\pages\"", "none");
+    perfkit_variant(e, "read", read_all, "stdin is empty");
+    return perfkit_main(e, argc, argv);
+}
+'''
+
+
+@pytest.mark.parametrize("language", ["python", "c"])
+def test_what_it_measures_reads_no_requests(tmp_path, language):
+    """In Python also: under a hard limit of its memory, and with a text that UTF-8 does not have."""
+    (tmp_path / "reading.py").write_text(READS_IN_PYTHON)
+    (tmp_path / "reading.c").write_text(READS_IN_C)
+    argv = ["sh", "-c", 'ulimit -v 3000000; exec "$@"', "sh", sys.executable, tmp_path / "reading.py"] if language == "python" else [
+        compiled("cc", tmp_path / "reading.c", tmp_path / "reading", f"-I{CLIENT}")]
+    with talk(argv) as c:
+        for _ in range(2):
+            assert outcome(c.measure("reading", "read")) == ("ok", "")
+        if language == "c":  # units of any text
+            described = c.ask("describe")[0]
+            assert (described["axes"][0]["unit"], described["metrics"][1]["unit"]) == ('"yes"\n', '\\pages"')
+        if language == "python":
+            status, message = outcome(c.measure("reading", "read", {"text": True}))
+            assert status == "failed" and "ValueError: ? b\u00e4d (reading.py" in message
+
+
 TOUCHES_IN_PYTHON = '''
 import mmap, perfkit
 @perfkit.experiment("touching", axes={"again": [False, True]})
