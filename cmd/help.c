@@ -34,7 +34,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     const char *name = app->args.n ? app->args.v[0] : NULL;
     struct pk_err ignored;
     if (!name) {
-        fputs(pk_usage_program(app->arena), app->text);
+        fputs(pk_usage_program(app->arena, true), app->text);
         return PK_OK;
     }
     if (strcmp(name, "topics") == 0)

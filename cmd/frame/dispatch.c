@@ -256,10 +256,10 @@ static enum pk_code no_command(const char *arg, struct pk_arena *a, struct pk_er
         pk_why(err, "options come after their command");
         return pk_fix(err, "perfkit COMMAND %.100s", arg);
     }
-    fputs(pk_usage_program(a), stderr);
+    fputs(pk_usage_program(a, false), stderr);
     pk_fail(err, PK_E_USAGE, "no command was given");
     pk_why(err, "the first argument must be a command");
-    return pk_fix(err, "perfkit run attention-scaling");
+    return pk_fix(err, "perfkit run attention-scaling, or perfkit help");
 }
 
 static bool one_of(const char *s, const char *a, const char *b)
@@ -273,7 +273,8 @@ enum pk_code pk_dispatch(int argc, const char **argv, struct pk_arena *a, struct
     if (first && one_of(first, "--version", "version"))
         return print(pk_printf(a, "perfkit %s\n", pk_version), err);
     if (first && (one_of(first, "-h", "--help") || !strcmp(first, "help")))
-        return argc == 2 ? print(pk_usage_program(a), err) : start_command(&pk_cmd_help, argc, argv, a, err);
+        return argc == 2 ? print(pk_usage_program(a, true), err)
+                         : start_command(&pk_cmd_help, argc, argv, a, err);
     if (!first || *first == '-')
         return no_command(first, a, err);
     const struct pk_cmd *c = pk_command_find(first, err);

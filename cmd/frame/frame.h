@@ -39,8 +39,8 @@ extern const struct pk_opt pk_global_rows[];
 extern bool pk_message_color;
 struct pk_out_options pk_out_options_of(const struct pk_globals *g, enum pk_format format);
 
-/* Texts of the help; full = --help; tables as in struct pk_app; width 0 = 80 columns. In the arena. */
-const char *pk_usage_program(struct pk_arena *a);
+/* Texts of the help; more: with the lines below the commands; full = --help; tables as in struct pk_app; width 0 = 80 columns. In the arena. */
+const char *pk_usage_program(struct pk_arena *a, bool more);
 const char *pk_usage_command(const struct pk_cmd *c, const struct pk_opt_table *tables, bool full,
                              unsigned width, struct pk_arena *a);
 

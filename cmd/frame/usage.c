@@ -20,13 +20,15 @@ static void add_usage(struct pk_buf *b, const char *usage, unsigned width)
     pk_buf_char(b, '\n');
 }
 
-const char *pk_usage_program(struct pk_arena *a)
+const char *pk_usage_program(struct pk_arena *a, bool more)
 {
     struct pk_buf b = {.arena = a};
     pk_buf_str(&b, "usage: perfkit COMMAND [options]. Begin with: perfkit run attention-scaling\n");
     for (size_t i = 0; pk_commands[i]; i++)
         if (!pk_commands[i]->hidden)
             pk_buf_printf(&b, "  %-*s%s\n", COMMAND_COLUMN, pk_commands[i]->name, pk_commands[i]->summary);
+    if (!more)
+        return pk_buf_text(&b);
     pk_buf_str(&b, "perfkit COMMAND -h shows examples, --help all options; help topics lists pages.\n"
                    "RUN is `@` (the newest), `@~1` (the one before), an id, a label or FILE.db:RUN.\n");
     pk_buf_printf(&b, "Documentation: %s\n",

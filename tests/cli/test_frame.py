@@ -18,7 +18,9 @@ def test_version(perfkit):
 def test_no_command(perfkit):
     r = perfkit()
     r.refused(2, "no command was given", "perfkit run")
-    assert "usage: perfkit COMMAND" in r.stderr
+    assert "usage: perfkit COMMAND" in r.stderr and "\n  help " in r.stderr
+    assert len(r.stderr.splitlines()) <= 23  # and the prompt: 24
+    assert len(perfkit("help").stdout.splitlines()) <= 23
 
 
 @pytest.mark.parametrize("args", [("help",), ("-h",), ("--help",)])
