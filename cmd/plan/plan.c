@@ -8,6 +8,11 @@
 
 #define O(member) offsetof(struct pk_plan_options, member)
 
+/* For completion. */
+static const char *const tables[] = {"bucket",     "terms",   "meshes", "memory", "time",
+                                     "devices",    "totals",  "model",  "rates",  "memory_terms",
+                                     "time_terms", "explain", NULL};
+
 static const struct pk_opt options[] = {
     {"model", 0, PK_OPT_TEXT, O(model), "MODEL", .def = "small", .group = "The model",
      .help = "tiny, small or large (of the experiments), llama-3-8b, llama-3-70b, llama-3-405b, gpt-3-175b, "
@@ -25,7 +30,7 @@ static const struct pk_opt options[] = {
              "mixed-precision; or `machine`: its ceilings"},
     {"explain", 0, PK_OPT_FLAG, O(explain), .group = "Tables",
      .help = "print every value with its formula, its numbers and its assumption"},
-    {"tables", 't', PK_OPT_LIST, O(tables), "NAME", .cli_only = true, .commas = true,
+    {"tables", 't', PK_OPT_LIST, O(tables), "NAME", .choices = tables, .cli_only = true, .commas = true,
      .help = "print these tables, or all; of several, CSV needs one, or -o DIR/ for a file of each"},
     {.rows = pk_plan_bucket_rows, .offset = O(bucket)},
     {.rows = pk_plan_parallel_rows, .offset = O(parallel)},

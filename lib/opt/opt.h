@@ -41,7 +41,7 @@ struct pk_opt {
     size_t offset;              /* into the command's option struct */
     const char *arg;            /* what help calls the value: "N", "FILE", "AXIS=VALUES" */
     double min, max;            /* INT, SIZE, DURATION, RATIO; both 0 = any */
-    const char *const *choices; /* CHOICE: NULL-terminated */
+    const char *const *choices; /* NULL-terminated; of TEXT and LIST only what completion offers */
     const char
         *bare; /* CHOICE: the value of "--name" where none of the choices follows; NULL = it needs one */
     const char *def;   /* default as text, shown in help; NULL = zero/none */

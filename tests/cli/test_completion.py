@@ -87,6 +87,21 @@ def test_names_of_an_experiment(perfkit):
     assert offered(perfkit, "compare", "--by", "seq") == ["seq_len"]
 
 
+def test_values_of_a_plan(perfkit):
+    assert offered(perfkit, "plan", "parallel", "--recompute", "none,") == ["none,selective", "none,block"]
+    assert offered(perfkit, "plan", "parallel", "--sp", "o") == ["on", "off"] and offered(perfkit, "plan", "parallel", "--tp", "") == []
+    assert offered(perfkit, "plan", "parallel", "--chip", "h") == ["h100-sxm", "h200-sxm"]
+    assert offered(perfkit, "plan", "bucket", "--model", "ll") == ["llama-3-8b", "llama-3-70b", "llama-3-405b"]
+
+
+def test_tables_of_a_plan(perfkit):
+    printed = set()
+    for args in (("bucket",), ("parallel",), ("parallel", "--explain")):
+        printed |= set(perfkit("plan", *args, "--format", "json").json()["tables"])
+    assert set(offered(perfkit, "plan", "parallel", "--tables", "")) == printed
+    assert offered(perfkit, "plan", "parallel", "-t", "memory,tim") == ["memory,time", "memory,time_terms"]
+
+
 def test_runs_labels_and_baselines(perfkit, store):
     runs = offered(perfkit, "show", "")
     assert {"@", "@~1", "1", "2", "release", "nightly"} <= set(runs) and len(set(runs)) == len(runs)

@@ -5,6 +5,7 @@
 #include "bench/tables/tables.h"
 #include "counter/group.h"
 #include "counter/source.h"
+#include "model/parallel/rates.h"
 #include "out/out.h"
 #include "store/table/table.h"
 
@@ -119,6 +120,18 @@ static void add_presets(struct pk_offer *c)
         add(c, p->name);
 }
 
+static void add_models(struct pk_offer *c)
+{
+    for (const struct pk_model_shape_preset *p = pk_model_shape_presets; p->name; p++)
+        add(c, p->name);
+}
+
+static void add_chips(struct pk_offer *c)
+{
+    for (const struct pk_plan_chip *p = pk_plan_chips; p->name; p++)
+        add(c, p->name);
+}
+
 /* With "=", which the value follows. */
 static void add_axes_to_set(struct pk_offer *c)
 {
@@ -165,6 +178,7 @@ static const struct kind {
     {"PEER", add_peers},        {"DEVICE", add_devices},     {"VARIANT", add_variants},
     {"PRESET", add_presets},    {"AXIS", add_axes},          {"AXIS=VALUES", add_axes_to_set},
     {"VALUES", add_axis_words}, {"FORMAT", add_formats},     {"TABLE", add_tables},
+    {"MODEL", add_models},      {"CHIP", add_chips},
 };
 
 void pk_offer_add(struct pk_offer *c, const char *kind)

@@ -9,10 +9,18 @@
 static const char *const precisions[] = {"mixed", "bf16", "bf16-fp32-grads", "fp32", NULL};
 static const char *const forms[] = {"ring", "book", NULL};
 static const char *const overlaps[] = {"sum", "max", "none", NULL};
+static const char *const on_off[] = {"on", "off", NULL};
 static const char *const attentions[] = {"flash", "matrix", NULL};
 
+/* What completion offers, by the type of an axis. */
+#define OFFERED_INT  NULL
+#define OFFERED_BOOL on_off
+#define OFFERED_ENUM pk_recompute_names
 #define AXIS_OPTION(axis_name, kind, least, most, meaning)                                                   \
-    {#axis_name, 0, PK_OPT_TEXT, O(axis[PK_MESH_##axis_name]), "VALUES", .commas = true, .help = meaning},
+    {#axis_name,     0,                                                                                      \
+     PK_OPT_TEXT,    O(axis[PK_MESH_##axis_name]),                                                           \
+     "VALUES",       .choices = OFFERED_##kind,                                                              \
+     .commas = true, .help = meaning},
 
 const struct pk_opt pk_plan_parallel_rows[] = {
     {"chips", 0, PK_OPT_INT, O(chips), "N", 0, PK_PLAN_CHIPS_MAX, .def = "0",
@@ -21,7 +29,7 @@ const struct pk_opt pk_plan_parallel_rows[] = {
          "search all meshes of this number of chips; 0: the axes that are given, the others being 1; without "
          "any axis one chip, or 8 if a step does not fit there"},
     PK_MESH_AXES(AXIS_OPTION){
-        "chip", 0, PK_OPT_TEXT, O(chip), "NAME", .def = "h100-sxm", .group = "plan parallel: a chip",
+        "chip", 0, PK_OPT_TEXT, O(chip), "CHIP", .def = "h100-sxm", .group = "plan parallel: a chip",
         .help = "data sheet of h100-sxm, h200-sxm, a100-80gb or tpu-v5p, for what is not given or measured"},
     {"memory", 0, PK_OPT_TEXT, O(memory), "SIZE", .help = "memory limit of a chip, with its unit: 80GB"},
     {"compute", 0, PK_OPT_TEXT, O(compute), "FLOPS", .commas = true,
