@@ -99,8 +99,9 @@ enum pk_code pk_stored_read(const struct pk_run_source *from, const char *ref, c
     side->n_verdicts = 0;
     side->file = pk_strdup(a, pk_store_file(s));
     const struct pk_probe *probe =
-        rc || n > 1 ? NULL : pk_run_probe(s, runs[0].facts.run_id, runs[0].facts.experiment, a);
-    side->yardstick = probe && probe->own ? probe->own->yardstick : NULL;
+        rc ? NULL : pk_run_probe(s, runs[n - 1].facts.run_id, runs[n - 1].facts.experiment, a);
+    side->own = probe ? probe->own : NULL;
+    side->yardstick = n == 1 && side->own ? side->own->yardstick : NULL;
     if (!rc && n == 1)
         rc = pk_store_read_verdicts(s, runs[0].facts.run_id, a, &side->verdicts, &side->n_verdicts, err);
     pk_store_close(s);

@@ -24,7 +24,8 @@ struct pk_stored_side {
     size_t n_runs;
     struct pk_compare_side figures;
     struct pk_compare_side counters;
-    const char *yardstick; /* of one run: the variant that its experiment describes as such; NULL = none */
+    const char *yardstick;    /* of one run: the variant that its experiment describes as such; NULL = none */
+    const struct pk_own *own; /* what the newest run's program described; NULL = the experiment is built in */
     struct pk_verdict_row *verdicts; /* of one run: those of the gate whose new side it is */
     size_t n_verdicts;
     struct pk_compare_kernels kernels; /* of the newest run */
@@ -45,7 +46,7 @@ struct pk_stored_pair {
     struct pk_stored_side base, new_;
     struct pk_comparison comparison;
     struct pk_comparison counters;
-    const char *const *differences; /* of machines and settings */
+    const char *const *differences; /* of machines and settings, and axes that new lacks */
     size_t n_differences;
     bool refused;         /* because of them no row is judged */
     struct pk_err unlike; /* not all that is selected is on both sides, or nothing is; code 0 = no error */

@@ -3,6 +3,7 @@
 
 #include "base/text/buf.h"
 #include "base/text/words.h"
+#include "bench/own/own.h"
 #include "bench/record/runinfo.h"
 #include "judge/gate/gate.h"
 #include "judge/report/outcome.h"
@@ -10,6 +11,18 @@
 
 #include <math.h>
 #include <string.h>
+
+/* Axes of base that new lacks: its cases would be paired with those of the born values, which they may not mean. */
+static void find_removed_axes(const struct pk_own *base, const struct pk_own *new_, struct pk_arena *a,
+                              struct pk_texts *out)
+{
+    if (!base || !new_ || strcmp(base->probe.name, new_->probe.name) != 0 ||
+        base->probe.revision != new_->probe.revision)
+        return;
+    for (const struct pk_axis *x = base->probe.axes; x->name; x++)
+        if (pk_axis_index(new_->probe.axes, x->name) < 0)
+            pk_texts_add(out, pk_printf(a, "axis %s: removed; a higher `revision` begins anew", x->name), a);
+}
 
 /* Every run of either side against the first of base. */
 static void find_differences(struct pk_stored_pair *p, struct pk_arena *a)
@@ -23,6 +36,7 @@ static void find_differences(struct pk_stored_pair *p, struct pk_arena *a)
         for (size_t k = 0; k < n; k++)
             pk_texts_add_new(&all, some[k], a);
     }
+    find_removed_axes(p->base.own, p->new_.own, a, &all);
     p->differences = all.v;
     p->n_differences = all.n;
 }
@@ -211,9 +225,12 @@ static const char *settling_command(const struct pk_stored_pair *p, struct pk_ar
     const struct pk_texts options = options_of(run, a);
     if (strstr(run->settings, "\"import\":{"))
         return "import the results of more runs of the base, with one --label";
-    return is_exec(&p->new_) ? "perfkit gate --a 'OLD COMMAND' --b 'NEW COMMAND'"
-                             : pk_printf(a, "perfkit gate %s --a OLD/build --b NEW/build%s", run->experiment,
-                                         pk_list(options.v, options.n, "", a));
+    return is_exec(&p->new_)
+               ? "perfkit gate --a 'OLD COMMAND' --b 'NEW COMMAND'"
+               : pk_printf(a, "perfkit gate %s%s",
+                           p->new_.own ? "./PROGRAM --a OLD/PROGRAM --b ./PROGRAM"
+                                       : pk_printf(a, "%s --a OLD/build --b NEW/build", run->experiment),
+                           pk_list(options.v, options.n, "", a));
 }
 
 const char *pk_stored_limits(const struct pk_stored_pair *p, struct pk_arena *a)
