@@ -56,21 +56,35 @@ static enum pk_code explain_end(const struct pk_store *s, struct pk_err *err)
         pk_why(err, "a signal ended it");
         return pk_fix(err, "run the command again");
     }
-    if (s->limited.on) {
-        pk_why(err, "the SQL of the experiment's program took more than %d s, or gave more than %d MB",
-               PK_LIMITED_S, PK_LIMITED_BYTES >> 20);
-        return pk_fix(
-            err, "correct the program's `sql`; what was measured is stored, and `perfkit export csv` has it");
-    }
     pk_why(err, "a query gave no row for %g s", (double)s->wait.query_limit_ns / PK_NS_PER_S);
     return pk_fix(err, "`perfkit db check` shows whether the file is valid; if you trust it and it is large, "
                        "give --db-limit "
                        "a longer time");
 }
 
+/* What the text of a program caused, and not the file. */
+static bool is_of_text(const struct pk_store *s, int result)
+{
+    return s->limited.on && (result == SQLITE_ERROR || result == SQLITE_TOOBIG || result == SQLITE_MISMATCH ||
+                             (result == SQLITE_INTERRUPT && s->watch.ended != PK_DB_STOPPED));
+}
+
+static enum pk_code explain_text(const struct pk_store *s, int result, struct pk_err *err)
+{
+    pk_fail(err, PK_E_IO, "the SQL of the experiment's program failed");
+    if (result == SQLITE_INTERRUPT)
+        pk_why(err, "it took more than %d s, or gave more than %d MB", PK_LIMITED_S, PK_LIMITED_BYTES >> 20);
+    else
+        pk_why(err, "SQLite says: %s", sqlite3_errmsg(s->db));
+    return pk_fix(
+        err, "correct the program's `sql`; what was measured is stored, and `perfkit export csv` has it");
+}
+
 enum pk_code pk_db_fail(struct pk_store *s, struct pk_err *err)
 {
     const int result = sqlite3_errcode(s->db) & 0xff;
+    if (is_of_text(s, result))
+        return explain_text(s, result, err);
     pk_fail(err, PK_E_IO, "store %s: cannot %s", s->path, s->doing ? s->doing : "read it");
     switch (result) {
     case SQLITE_BUSY:

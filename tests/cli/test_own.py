@@ -299,13 +299,14 @@ def test_what_init_writes_runs(perfkit):
     assert r.rows("results")[0]["rate_bytes_per_s"] > 0
 
 
-@pytest.mark.parametrize("sql", [
-    "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n;",
-    "-- column: x | X | | hide\nWITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT printf('%.*c', 1000000, 'x') AS x FROM n;"])
-def test_rows_without_end_end(perfkit, sql):
+@pytest.mark.parametrize("sql, why", [
+    ("SELECT zeroblob(2000000000) AS x;", "too big"), ("SELECT abs(-9223372036854775808) AS x;", "integer overflow"),
+    ("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n;", "more than 64 MB"),
+    ("-- column: x | X | | hide\nWITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT printf('%.*c', 1000000, 'x') AS x FROM n;", "more than 64 MB")])
+def test_sql_that_fails_is_named(perfkit, sql, why):
     """What was measured is kept."""
     r = perfkit("run", OWN, "-a", "n=100", *ONCE, "-o", "/dev/null", env=described(sql="-- table: endless\n" + sql))
-    assert r.status == 1 and "more than 64 MB" in r.error()["why"], r
+    assert r.status == 1 and r.error()["what"] == "table endless: the SQL of the experiment's program failed" and why in r.error()["why"], r
     assert query(perfkit, "SELECT count(*) FROM v_case WHERE status = 'ok'") == [(2,)]
 
 
