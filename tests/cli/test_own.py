@@ -279,12 +279,14 @@ def test_its_samples_are_counted_from_outside(perfkit):
 @pytest.mark.usefixtures("counts")
 @pytest.mark.parametrize("messages, why", [
     ([], "does not say when a sample begins and ends"), ([BEGIN, BEGIN], "it began to count twice"), ([END], "it ended counting before it began"),
-    ([BEGIN, {"state": "end"}], '"reps"'), ([BEGIN, END, BEGIN, {"state": "end", "reps": 3}], '"reps"'), ([{"state": "pause"}], "neither begin nor end"),
+    ([BEGIN, {"state": "end"}], '"reps"'), ([BEGIN, END, BEGIN, {"state": "end", "reps": 3}], '"reps"'), ([BEGIN, {"state": "end", "reps": 1 << 62}], "from 1 to 2^40"),
+    ([{"state": "pause"}], "neither begin nor end"),
     ([BEGIN], "does not say when a sample begins and ends")])
 def test_what_it_says_of_samples_is_not_believed(perfkit, messages, why):
     """Times stay as they were measured."""
     r = counted(perfkit, *messages)
     assert r.status == 0 and "warning: not counted: " in r.stderr and why in r.stderr, r
+    assert perfkit("show", "--tables", "all").stdout.count(why) == 1
     assert query(perfkit, "SELECT count(*) FROM v_counter WHERE name = 'page_faults' AND value IS NOT NULL") == [(0,)]
     assert query(perfkit, "SELECT count(*) FROM v_summary WHERE metric = 'sum_ns'") == [(2,)]
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { SAMPLES_MOST = 10000 };
+static const int64_t reps_most = (int64_t)1 << 40;
 
 static const char *begin(struct pk_attached *c, pid_t pid, struct pk_arena *a)
 {
@@ -31,8 +32,8 @@ static const char *end(struct pk_attached *c, int64_t reps, struct pk_arena *a)
     bool again;
     if (!c->counting)
         return "it ended counting before it began";
-    if (reps < 1 || (c->n && reps != c->reps))
-        return "a count message whose \"reps\" is not 1 or more, and the same in each";
+    if (reps < 1 || reps > reps_most || (c->n && reps != c->reps))
+        return "a count message whose \"reps\" is not from 1 to 2^40, and the same in each";
     if (c->n == SAMPLES_MOST)
         return "it counted too many samples";
     c->counting = false;
