@@ -18,6 +18,16 @@ extern const struct pk_embedded pk_init_templates[]; /* docs/examples/my-bench.*
 
 static const char placeholder[] = "my-bench";
 
+/* What the client for Python imports, and what that does: a file of such a name in the program's folder would be found instead. */
+static const char imported[] =
+    " abc ast codecs collections contextlib copyreg cupy dis encodings enum fnmatch functools gc genericpath "
+    "heapq "
+    "importlib inspect io itertools jax json keyword linecache locale math numpy opcode operator os perfkit "
+    "pickle "
+    "posixpath re reprlib resource site sre_compile sre_constants sre_parse stat string struct sys textwrap "
+    "time "
+    "token tokenize torch traceback tracemalloc types typing warnings weakref zipimport ";
+
 /* In `next`, what to type then, @name@ stands for the name and @folder@ for where the clients are. */
 static const struct {
     const char *word, *file, *next;
@@ -53,15 +63,17 @@ static enum pk_code unknown_language(struct pk_app *app, const char *word, struc
 }
 
 /* A file is never replaced. */
-static enum pk_code write_new(const char *path, const char *text, struct pk_err *err)
+static enum pk_code write_new(const char *path, const char *text, const char *language, struct pk_err *err)
 {
     const bool is_script = strncmp(text, "#!", 2) == 0;
     PK_CLEANUP_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, is_script ? 0777 : 0666);
     if (fd < 0) {
         pk_fail(err, errno == EEXIST ? PK_E_USAGE : PK_E_IO, "%.200s was not written", path);
         pk_why_errno(err, errno);
-        return pk_fix(err, errno == EEXIST ? "give another name: perfkit init c NAME"
-                                           : "change to a folder in which you may write");
+        return pk_fix(err,
+                      errno == EEXIST ? "give another name: perfkit init %s NAME"
+                                      : "change to a folder in which you may write",
+                      language);
     }
     for (size_t n = strlen(text); n;) {
         const ssize_t done = write(fd, text, n);
@@ -96,10 +108,15 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
                "and is not that of an experiment of perfkit or of a source of `perfkit import`");
         return pk_fix(err, "perfkit init %s my-experiment", word);
     }
+    if (strcmp(word, "python") == 0 && strstr(imported, pk_printf(app->arena, " %s ", name))) {
+        pk_fail(err, PK_E_USAGE, "'%s' is no name for a program in Python", name);
+        pk_why(err, "the client imports a module of this name, and would find this file instead");
+        return pk_fix(err, "perfkit init python my-%s", name);
+    }
     while (strcmp(template->name, languages[i].file) != 0)
         template ++;
     const char *path = replaced(app->arena, languages[i].file, placeholder, name);
-    if (write_new(path, replaced(app->arena, template->text, placeholder, name), err))
+    if (write_new(path, replaced(app->arena, template->text, placeholder, name), word, err))
         return err->code;
     pk_note(app, "%s is written; what comes next (perfkit help clients):", path);
     const char *next = replaced(app->arena, languages[i].next, "@name@", name);

@@ -731,7 +731,7 @@ def test_init_writes_an_example_under_another_name(perfkit, language, suffix):
     assert bool(path.stat().st_mode & 0o100) == (language in ("python", "shell"))
     assert r.stdout.splitlines()[-1] == "perfkit run ./Sum-2.b" + {"python": ".py", "shell": ".sh"}.get(language, "")
     path.write_text("mine")
-    perfkit("init", language, f"Sum-2.b.{suffix}").refused(2, "File exists")
+    perfkit("init", language, f"Sum-2.b.{suffix}").refused(2, "File exists", f"perfkit init {language} NAME")
     assert path.read_text() == "mine"
 
 
@@ -747,6 +747,8 @@ def test_init_refuses(perfkit):
     perfkit("init", "ruby").refused(2, "python, c, cuda, shell")
     for name in ("extraction", "hyperfine", "../x", "a b", "", ".x", "-", "x" * 65, 'a"b'):
         perfkit("init", "c", "--", name).refused(2, "is no name")
+    for name in ("perfkit", "json.py", "numpy", "time"):
+        perfkit("init", "python", name).refused(2, "imports a module", "perfkit init python my-")
     perfkit("init").refused(2)
     assert not list(perfkit.cwd.iterdir())
 
