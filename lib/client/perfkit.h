@@ -453,6 +453,17 @@ PERFKIT_FN int perfkit_json_of(const perfkit_experiment *e, int axis, const char
     return end && !*end && strlen(text) < size && (type == PERFKIT_FLOAT || perfkit_whole(text, &whole));
 }
 
+/* The least value of an axis of whole numbers: 1, or a smaller one that it lists. */
+PERFKIT_FN int64_t perfkit_least(const perfkit_experiment *e, int axis)
+{
+    char part[128];
+    int64_t least = 1, whole;
+    for (int i = 0; perfkit_part(e->axes[axis].values, i, part, sizeof part); i++)
+        if (perfkit_whole(part, &whole) && whole < least)
+            least = whole;
+    return least;
+}
+
 /* Whether a JSON value of a request fits the axis. */
 PERFKIT_FN int perfkit_fits(const perfkit_experiment *e, int axis, const char *value)
 {
@@ -464,7 +475,7 @@ PERFKIT_FN int perfkit_fits(const perfkit_experiment *e, int axis, const char *v
     if (type == PERFKIT_FLOAT)
         return perfkit_number_end(value) != NULL;
     if (type != PERFKIT_CHOICE)
-        return perfkit_whole(value, &whole);
+        return perfkit_whole(value, &whole) && whole >= perfkit_least(e, axis);
     if (!perfkit_string(value, text, sizeof text))
         return 0;
     for (int i = 0; perfkit_part(e->axes[axis].values, i, part, sizeof part); i++)
@@ -870,7 +881,6 @@ PERFKIT_FN void perfkit_put_axes(FILE *f, const perfkit_experiment *e)
     static const char *const types[] = {"int", "size", "float", "choice", "bool"};
     for (int i = 0; i < e->n_axes; i++) {
         char part[128], value[160];
-        double least = 1; /* what perfkit takes for the minimum of whole numbers */
         fprintf(f, "%s{\"name\":\"%s\",\"type\":\"%s\"", i ? "," : "", e->axes[i].name,
                 types[e->axes[i].type]);
         if (e->axes[i].unit && *e->axes[i].unit) {
@@ -883,13 +893,11 @@ PERFKIT_FN void perfkit_put_axes(FILE *f, const perfkit_experiment *e)
                 if (!perfkit_json_of(e, i, part, value, sizeof value))
                     perfkit_mistake("a value is not of the axis' type", e->axes[i].name);
                 fprintf(f, "%s%s", at ? "," : "", value);
-                if (e->axes[i].type <= PERFKIT_SIZE && strtod(part, NULL) < least)
-                    least = strtod(part, NULL);
             }
             fputc(']', f);
         }
-        if (least < 1)
-            fprintf(f, ",\"min\":%.17g", least);
+        if (e->axes[i].type <= PERFKIT_SIZE && perfkit_least(e, i) < 1)
+            fprintf(f, ",\"min\":%lld", (long long)perfkit_least(e, i));
         fputc('}', f);
     }
 }
@@ -1004,13 +1012,23 @@ PERFKIT_FN void perfkit_answer_measure(FILE *f, const perfkit_experiment *e, con
     free(s.host_ns);
 }
 
+/* What work() declares of the case, which fails when it is no number from 0. */
+PERFKIT_FN void perfkit_work(const perfkit_experiment *e, perfkit_case *c)
+{
+    if (!e->work || strcmp(c->status, "ok") != 0)
+        return;
+    e->work(c);
+    if (!(c->flops >= 0 && c->flops < 1e300))
+        perfkit_fail(c, "work() set flops to %g, which is not a number from 0; 0 = not known", c->flops);
+    if (!(c->bytes >= 0 && c->bytes < 1e300))
+        perfkit_fail(c, "work() set bytes to %g, which is not a number from 0; 0 = not known", c->bytes);
+}
+
 PERFKIT_FN void perfkit_answer_plan(FILE *f, const perfkit_experiment *e, const char *request,
                                     perfkit_case *c)
 {
     perfkit_case_of(e, request, c);
-    if (!e->work || strcmp(c->status, "ok") != 0)
-        return;
-    e->work(c);
+    perfkit_work(e, c);
     if (strcmp(c->status, "ok") != 0 || !(c->flops > 0 || c->bytes > 0))
         return;
     fprintf(f, "{\"type\":\"work\",\"metric\":\"time_ns\"");
@@ -1121,8 +1139,7 @@ PERFKIT_FN int perfkit_line(const perfkit_experiment *e, int variant, const char
     double median, noise;
     memset(&s, 0, sizeof s);
     perfkit_case_of(e, request, &c);
-    if (e->work && strcmp(c.status, "ok") == 0)
-        e->work(&c);
+    perfkit_work(e, &c);
     if (strcmp(c.status, "ok") == 0)
         perfkit_measure(&c, e->variants[variant].run, 1, &rule, &s);
     printf("%-16s %-31s", e->variants[variant].name, axes);

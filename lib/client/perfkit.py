@@ -470,7 +470,7 @@ registered = []
 
 def axis_of(name, values):
     """The descriptor of an axis: from its values, or as it was written."""
-    axis = dict(values) if isinstance(values, dict) else {"default": list(values)}
+    axis = dict(values) if isinstance(values, dict) else {"default": [] if isinstance(values, str) else list(values)}
     default = axis.get("default", [])
     default = axis["default"] = list(default) if isinstance(default, (list, tuple)) else [default]
     kinds = {type(value) for value in default}
@@ -572,7 +572,7 @@ class Experiment:
         return Case({**absent, **axes}, request["device"], request["variant"], request.get("seed", 1))
 
     def check_value(self, axis, value):
-        kind, low, high = axis["type"], axis.get("min", -math.inf), axis.get("max", math.inf)
+        kind, low, high = axis["type"], axis.get("min", 1 if axis["type"] in ("int", "size") else -math.inf), axis.get("max", math.inf)
         if not isinstance(value, TAKES[kind]) or (isinstance(value, bool) and kind != "bool"):
             raise Refused("axis %s: %.100r is not of type %s" % (axis["name"], value, kind))
         if kind == "choice" and value not in axis["choices"]:

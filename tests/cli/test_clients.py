@@ -268,12 +268,18 @@ static void read_all(perfkit_case *c)
         perfkit_fail(c, "there is something on stdin");
     perfkit_report(c, "pages", 1);
 }
+static void work(perfkit_case *c)
+{
+    c->flops = perfkit_bool(c, "text") ? -5 : 0;
+    c->bytes = perfkit_bool(c, "text") ? 1 / c->bytes : 0;
+}
 int main(int argc, char **argv)
 {
     perfkit_experiment *e = perfkit_new("reading", "");
     perfkit_axis(e, "text", PERFKIT_BOOL, "off,on", "\"yes\"\n");
     perfkit_metric(e, "pages", "\\pages\"", "none");
     perfkit_variant(e, "read", read_all, "stdin is empty");
+    e->work = work;
     return perfkit_main(e, argc, argv);
 }
 '''
@@ -292,6 +298,9 @@ def test_what_it_measures_reads_no_requests(tmp_path, language):
         if language == "c":  # units of any text
             described = c.ask("describe")[0]
             assert (described["axes"][0]["unit"], described["metrics"][1]["unit"]) == ('"yes"\n', '\\pages"')
+            case = {"experiment": "reading", "variant": "read", "device": "cpu"}
+            assert [m["type"] for m in c.ask("plan", axes={"text": False}, **case)] == ["status"]
+            assert outcome(c.ask("plan", axes={"text": True}, **case)) == ("failed", "work() set flops to -5, which is not a number from 0; 0 = not known")
         if language == "python":
             status, message = outcome(c.measure("reading", "read", {"text": True}))
             assert status == "failed" and "ValueError: ? b\u00e4d (reading.py" in message
@@ -419,6 +428,9 @@ def test_metrics_in_python_have_units_and_names(tmp_path):
         assert {"wait_ns": "ns", "hits": "1"}.items() <= {x["name"]: x["unit"] for x in of_type(m, "metric")}.items()
         status, message = outcome(c.measure("words", "a", {"n": 4}))
         assert status == "failed" and "mises" in message
+    program.write_text(IN_WORDS.replace('{"type": "int", "default": 3}', '"abc"'))
+    done = by_hand([sys.executable, str(program)])
+    assert done.returncode == 1 and "axis n: a list of values of one type" in done.stderr, done
     program.write_text(IN_WORDS.replace("ASYNC", "    @perfkit.variant('b')\n    async def b(self): pass\n"))
     done = by_hand([sys.executable, str(program)])
     assert done.returncode == 1 and "b: a call of a coroutine" in done.stderr, done
@@ -491,6 +503,8 @@ def test_by_hand_it_prints_a_line_for_each_case(argv):
         for mode, words in {"well": r"[\d.]+ [mun]?s  \+-.* samples .*FLOP/s", "raise": "failed: .*no such thing", "oom": "oom: .+", "skip": "skipped: does not apply"}.items():
             assert [line for line in lines if re.match(rf"up-to +n={n} mode={mode} .*{words}", line)], (n, mode, lines)
     assert by_hand(argv, "mode=well", "n=5").returncode == 0
+    below = by_hand(argv, "mode=well", "n=-5")
+    assert below.returncode == 1 and "failed: axis n: " in below.stdout, below
     for wrong in ("n=x", "m=3", "another", "mode="):
         done = by_hand(argv, wrong)
         assert done.returncode != 0 and done.stdout + done.stderr and "Traceback" not in done.stderr, (wrong, done)

@@ -57,6 +57,9 @@ def test_it_is_listed_explained_and_planned(perfkit):
         (7, None, "7 is left out"), (100, 400, "measured")]
     too_large = perfkit("run", OWN, "-n", "-a", "n=1000", "--memory-limit", "1KiB", "--format", "json").rows("plan")
     assert too_large[0]["status"].startswith("out of memory"), too_large
+    endless = perfkit.cwd / "endless.py"
+    endless.write_text(OWN.read_text().replace("flops=n - 1", "flops=-n"))
+    perfkit("run", endless, "-n").refused(2, 'cannot plan loop {"dtype":"fp32","n":100}', "negative or endless")
     assert not perfkit.db.exists() or query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
 
 
@@ -172,6 +175,9 @@ def test_a_hostile_description_is_refused(perfkit, members, words):
     began = time.monotonic()
     perfkit("run", OWN, env=described(**members)).refused(2, *words)
     assert time.monotonic() - began < 5
+    endless = perfkit.cwd / "endless.py"
+    endless.write_text(OWN.read_text().replace("flops=n - 1", "flops=-n"))
+    perfkit("run", endless, "-n").refused(2, 'cannot plan loop {"dtype":"fp32","n":100}', "negative or endless")
     assert not perfkit.db.exists() or query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
 
 

@@ -16,6 +16,7 @@
 #define ANSWER_NS     (5 * PK_NS_PER_S)   /* for what needs no measuring */
 #define IDLE_NS       (5 * PK_NS_PER_S)   /* before its hello: a process that does nothing */
 #define HELLO_MOST_NS (300 * PK_NS_PER_S) /* and one that works, as when it imports a framework */
+#define PLANS_NS      (60 * PK_NS_PER_S)  /* for the plans of all cases together */
 #define LOOK_NS       (500 * PK_NS_PER_MS)
 #define GRACE_NS      (500 * PK_NS_PER_MS)
 
@@ -39,6 +40,7 @@ struct pk_own_plans {
     struct pk_index index;
     struct plan **v;
     size_t n, cap;
+    uint64_t asked_ns;       /* what the answers took */
     const struct plan *last; /* the one that was asked for last, by its case */
     struct pk_case last_case;
     struct pk_err err; /* the first; nothing is asked after it */
@@ -310,7 +312,7 @@ static const char *take_prediction(struct pk_own *own, const struct pk_wire_msg 
     const char *name = pk_json_str(m->json, "metric", "");
     const double value = pk_json_num(m->json, "value", -1);
     if (!(value >= 0 && value < 0x1p62))
-        return "a predict message whose \"value\" is not a number from 0";
+        return "a predict message whose \"value\" is not a number from 0 to 2^62";
     if (strcmp(name, pk_peak_metric.name) == 0) {
         plan->peak_bytes = (int64_t)value;
         return NULL;
@@ -351,6 +353,27 @@ static struct plan *new_plan(const struct pk_own *own, const char *key)
     return plan;
 }
 
+/* Of a case; `why` may be of the error that it replaces. */
+static void refuse_plan(const struct pk_own *own, const struct pk_case *c, const char *why)
+{
+    struct pk_own_plans *p = own->plans;
+    const char *reason = pk_strdup(p->arena, why);
+    pk_fail(&p->err, PK_E_USAGE, "%.200s cannot plan %s %s", own->call, own->probe.variants[c->variant].name,
+            pk_point_json(&c->at, p->arena));
+    pk_why(&p->err, "%s", reason);
+    pk_fix(&p->err, "correct the program: `perfkit help own-experiments` shows what it answers");
+}
+
+static void refuse_slow_plans(const struct pk_own *own)
+{
+    struct pk_own_plans *p = own->plans;
+    pk_fail(&p->err, PK_E_USAGE, "%.200s takes too long to plan its cases", own->call);
+    pk_why(&p->err, "its answers to `plan` may take 60 s together, which %s took",
+           pk_plural(p->n, "case", p->arena));
+    pk_fix(&p->err,
+           "answer `plan` from the axes alone, without making inputs; or choose fewer cases (-a, --filter)");
+}
+
 /* Asks for one case. What is wrong ends the planning: validate reports it. */
 static void ask_plan(struct pk_own *own, const struct pk_case *c, enum pk_device_kind kind, struct plan *plan)
 {
@@ -367,16 +390,23 @@ static void ask_plan(struct pk_own *own, const struct pk_case *c, enum pk_device
         json_decref(request);
         return;
     }
-    if (ask(own, request, take_plan, plan, &status, &message, &p->err))
+    const uint64_t began_ns = pk_clock_ns();
+    const enum pk_code rc = ask(own, request, take_plan, plan, &status, &message, &p->err);
+    p->asked_ns += pk_clock_ns() - began_ns;
+    if (rc == PK_E_USAGE)
+        refuse_plan(own, c, p->err.why);
+    if (rc)
         return;
+    if (p->asked_ns > PLANS_NS) {
+        pk_process_end(&p->process, 0);
+        refuse_slow_plans(own);
+        return;
+    }
     if (status == PK_ST_SKIPPED)
         plan->skip = *message ? message : "its program leaves it out";
-    else if (status != PK_ST_OK) {
-        pk_fail(&p->err, PK_E_USAGE, "%.200s cannot plan %s %s", own->call,
-                own->probe.variants[c->variant].name, pk_point_json(&c->at, p->arena));
-        pk_why(&p->err, "it answered `plan` with %s: %s", pk_status_name(status), message);
-        pk_fix(&p->err, "correct the program: `perfkit help own-experiments` shows what it answers");
-    }
+    else if (status != PK_ST_OK)
+        refuse_plan(own, c,
+                    pk_printf(p->arena, "it answered `plan` with %s: %s", pk_status_name(status), message));
 }
 
 struct wanted {
