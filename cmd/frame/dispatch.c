@@ -145,6 +145,19 @@ static bool has_text_format(const struct pk_cmd *c, const char *name)
     return f && *f;
 }
 
+/* The formats of tables, and those that the command has besides. */
+static enum pk_code unknown_format(const struct pk_cmd *c, const char *name, struct pk_arena *a,
+                                   struct pk_err *err)
+{
+    struct pk_texts all = {0};
+    for (size_t i = 0; i < PK_FORMATS_N; i++)
+        pk_texts_add(&all, pk_format_names[i], a);
+    for (const char *const *f = c->text_formats; *f; f++)
+        pk_texts_add(&all, *f, a);
+    pk_why(err, "formats are %s", pk_list(all.v, all.n, ", ", a));
+    return pk_fix(err, "%s", pk_suggest_text(a, name, all.v, all.n));
+}
+
 /* Runs the command with its output open; keeps what it printed, whole. */
 static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, struct pk_err *err)
 {
@@ -157,9 +170,7 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
     if (has_text_format(c, format_name))
         format_name = pk_format_names[PK_FMT_JSON]; /* of tables, of which there are none */
     if (pk_format_parse(format_name, &format, err))
-        return c->text_formats ? pk_why(err, "%s, %s", pk_strdup(app->arena, err->why),
-                                        pk_list(c->text_formats, SIZE_MAX, ", ", app->arena))
-                               : err->code;
+        return c->text_formats ? unknown_format(c, format_name, app->arena, err) : err->code;
     const char *drawing;
     if (check_plot(c, app, format, &drawing, err) || open_output(app, format, &output, err))
         return err->code;

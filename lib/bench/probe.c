@@ -139,8 +139,8 @@ static struct pk_metric_decl time_of_region(struct pk_arena *a, const char *regi
                                    .source = "region"};
 }
 
-const struct pk_metric pk_peak_metric = {"peak_bytes", .unit = "bytes",
-                                         .summary = "peak device memory of the case", PK_MEMORY_METRIC};
+const struct pk_metric pk_peak_metric = {"peak_bytes", .unit = "bytes", .summary = "peak memory of the case",
+                                         PK_MEMORY_METRIC};
 
 static struct pk_metric_decl decl_of(const struct pk_metric *m)
 {

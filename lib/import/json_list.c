@@ -32,11 +32,24 @@ static int next(struct pk_import_reader *r)
     return c;
 }
 
+/* The byte order mark with which some editors begin a file. */
+static bool skip_mark(struct pk_import_reader *r)
+{
+    static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
+    size_t i = 0;
+    if (ftello(r->f) != 0)
+        return false;
+    for (; i < sizeof mark && peek(r) == mark[i]; i++)
+        next(r);
+    return i == sizeof mark;
+}
+
 static int after_blanks(struct pk_import_reader *r)
 {
     int c;
-    while ((c = peek(r)) == ' ' || c == '\n' || c == '\r' || c == '\t')
-        next(r);
+    while ((c = peek(r)) == ' ' || c == '\n' || c == '\r' || c == '\t' || (c == 0xef && skip_mark(r)))
+        if (c != 0xef)
+            next(r);
     return c;
 }
 

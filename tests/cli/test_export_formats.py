@@ -105,6 +105,7 @@ def test_github_action_benchmark(recorded):
 
 
 def test_what_is_refused(recorded):
+    recorded("export", "xxx", "1").refused(2, "formats are table, ", "one of: table, markdown, csv, json, jsonl, trace, openmetrics, bmf, gab")
     recorded("export", "gab-bigger", "1").refused(6, "nothing to write")
     recorded("export", "bmf", "1", "--what", "cases").refused(2, "has no --what")
     recorded("export", "openmetrics", "1", "--phases").refused(2, "has no --phases")

@@ -61,6 +61,14 @@ def test_hyperfine(perfkit):
     assert "Summaries of the file, without samples: system_ns, user_ns." in shown and "--invocations" not in shown
 
 
+def test_a_byte_order_mark_is_passed_over(perfkit, tmp_path):
+    (tmp_path / "f").write_bytes(b"\xef\xbb\xbf" + (FILES / "hyperfine.json").read_bytes())
+    row, = imported(perfkit, tmp_path / "f")
+    assert (row["source"], row["added"]) == ("hyperfine", 40)
+    (tmp_path / "f").write_bytes(b"\xef\xbb{" + (FILES / "hyperfine.json").read_bytes())
+    perfkit("import", tmp_path / "f").refused(1, "none of these")
+
+
 def test_hyperfine_of_later_versions_has_memory(perfkit, tmp_path):
     results = [{"command": "true", "mean": 2.0, "stddev": None, "median": 2.0, "user": 1.0, "system": 0.5, "min": 2.0, "max": 2.0,
                 "times": [2.0, 2.5], "memory_usage_byte": [4096, 8192], "exit_codes": [0, None]},
