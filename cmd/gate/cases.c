@@ -9,7 +9,7 @@ static enum pk_code plan_side(struct gate_entry *e, struct gate_side *s, struct 
 {
     struct pk_run *r = &s->run;
     if (pk_run_choose_device(r, err) || pk_run_make_plan(r, err))
-        return err->code;
+        return r->probe != e->probe ? pk_within(err, "--%s %s", s->option, s->text) : err->code;
     struct pk_texts axes = r->o->axes, variants = r->o->variants;
     *r->o = e->o->run; /* with what the preset says */
     r->o->axes = axes;

@@ -162,7 +162,7 @@ void pk_import_machine(struct pk_import_reader *r, json_t *machine)
             (json_is_integer(v) && json_integer_value(v) <= 0))
             json_object_del(machine, key);
     }
-    if (!json_object_get(machine, "cpu_model"))
+    if (!json_object_get(machine, "cpu_model") && !json_object_get(machine, "host"))
         json_object_set_new(machine, "cpu_model", json_string("machine not recorded"));
     r->out->machine = pk_json_text(r->a, machine, PK_JSON_CANON);
 }

@@ -114,6 +114,11 @@ def test_google_benchmark_prints_the_same_medians(perfkit):
     assert (failed["variant"], failed["status"], failed["message"]) == ("BM_fails", "failed", "no such device")
 
 
+def test_google_benchmark_names_the_host(perfkit):
+    imported(perfkit, FILES / "google-repetitions.json")
+    assert " on cpu, vm, " in perfkit("show", "@").stdout.splitlines()[0]
+
+
 def test_google_benchmark_aggregates_stay_summaries(perfkit):
     row, = imported(perfkit, FILES / "google-aggregates.json")
     assert not query(perfkit.db, "SELECT * FROM v_sample")

@@ -108,6 +108,7 @@ def test_a_gate_pairs_programs_of_which_one_has_more(perfkit):
     assert sorted((row["axes"]["n"], row["verdict"]) for row in r.rows("compare_ns")[:2]) == [(100, "slower"), (200, "slower")]
     named = perfkit("gate", more, "--a", OWN, "--b", more, "-v", "loop", "-n", "--format", "json")
     assert [row["axes"] for row in named.rows("gate_plan")] == [{"order": "up", "n": n, "dtype": "fp32"} for n in (100, 200, 400)], named
+    perfkit("gate", more, "--a", OWN, "--b", more, "-a", "order=down").refused(2, "--a ", "there is no axis 'order'")
     perfkit("gate", more, "--a", more, "--b", OWN).refused(5, "axis order", "does not have it")
 
 

@@ -18,7 +18,7 @@ WITH setting AS (SELECT key, group_concat(DISTINCT value) AS value FROM v_settin
 SELECT iif(:kept, 'Run ' || run_id || coalesce(' (' || label || ')', ''), 'Not kept') || ', ' ||
        replace(substr(started_at, 1, 16), 'T', ' ') || ' UTC: ' || experiment || ' on ' || device ||
        iif(device = 'null', '', ', ' || coalesce((SELECT value FROM setting WHERE key = 'gpu'),
-                                                 nullif(machine ->> 'cpu_model', ''), machine ->> 'arch')) ||
+                                                 nullif(machine ->> 'cpu_model', ''), machine ->> 'arch', machine ->> 'host')) ||
        coalesce(', ' || (SELECT plural(value, 'thread') FROM setting WHERE key = 'threads'), '') ||
        ', perfkit ' || version || iif(:brief AND experiment <> 'exec', '', coalesce(', order seed ' || (SELECT value FROM setting WHERE key = 'order_seed'), '')) ||
        iif(status = 'complete', '', ', ' || status) || '.'
