@@ -372,8 +372,8 @@ def test_roofline_of_declared_and_of_counted_work(perfkit, db, measured):
     args = ["run", "attention-scaling", "--device", "cpu", "--seq-len", "256", "--d-model", "64", "--batch", "1", "--variant", "flash", *FAST]
     done(perfkit(*args, "--counters", "minor_faults"))
     shown = roofs(perfkit, "show")
-    top = dict(db().execute("SELECT key, value FROM v_ceiling"))
-    levels = dict(db().execute("SELECT level, bytes_per_s FROM v_level"))
+    top = dict(db().execute("SELECT key, value FROM v_ceiling WHERE device = 'cpu'"))
+    levels = dict(db().execute("SELECT level, bytes_per_s FROM v_level WHERE device = 'cpu'"))
     work = {m: (f, b) for m, f, b in db().execute("SELECT metric, flops, bytes FROM v_work WHERE flops > 0")}
     times = dict(db().execute("SELECT metric, median FROM v_summary WHERE unit = 'ns'"))
     for region in ("forward", "backward"):
