@@ -1,29 +1,22 @@
 /* Make tokens: a text as a file of tokens, one of each byte, for batch-scaling. */
 #include "cmd/cmd.h"
 
+#include "base/file.h"
 #include "model/epoch/tokens.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
-
-/* By whatever names and links. */
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return a && b && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const char *out = app->globals->output;
     const size_t width = out ? pk_tokens_width(out) : 2;
     size_t n;
-    if (!app->globals->output && isatty(fileno(app->text))) {
+    if (!out && isatty(fileno(app->text))) {
         pk_fail(err, PK_E_USAGE, "tokens cannot be shown on a terminal");
         pk_why(err, "they are binary numbers");
         return pk_fix(err, "perfkit make-tokens %s -o tokens.u16", app->args.v[0]);
     }
-    if (is_same_file(app->args.v[0], out)) {
+    if (out && pk_same_file(app->args.v[0], out)) {
         pk_fail(err, PK_E_USAGE, "-o %s is the text itself", out);
         pk_why(err, "its tokens would replace it");
         return pk_fix(err, "give another file, as -o tokens.u16");

@@ -1,4 +1,5 @@
 /* gate --against: judges a stored run, or the stored runs of every entry of a suite, against a baseline. */
+#include "base/file.h"
 #include "cmd/compare/compare.h"
 #include "cmd/gate/gate.h"
 #include "judge/report/outcome.h"

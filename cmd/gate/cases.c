@@ -1,6 +1,7 @@
 /* Gate, cases: plans and matches the cases of both sides before measuring; finds equal sides and criteria that match no expected row. */
 #include "cmd/gate/gate.h"
 
+#include "base/file.h"
 #include "judge/gate/gate.h"
 
 #include <sys/stat.h>

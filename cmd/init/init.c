@@ -20,13 +20,11 @@ static const char placeholder[] = "my-bench";
 
 /* What the client for Python imports, and what that does: a file of such a name in the program's folder would be found instead. */
 static const char imported[] =
-    " abc ast codecs collections contextlib copyreg cupy dis encodings enum fnmatch functools gc genericpath "
-    "heapq "
-    "importlib inspect io itertools jax json keyword linecache locale math numpy opcode operator os perfkit "
-    "pickle "
-    "posixpath re reprlib resource site sre_compile sre_constants sre_parse stat string struct sys textwrap "
-    "time "
-    "token tokenize torch traceback tracemalloc types typing warnings weakref zipimport ";
+    " abc ast codecs collections contextlib copyreg cupy dis encodings enum fnmatch functools gc "
+    "genericpath heapq importlib inspect io itertools jax json keyword linecache locale math numpy "
+    "opcode operator os perfkit pickle posixpath re reprlib resource site sre_compile sre_constants "
+    "sre_parse stat string struct sys textwrap time token tokenize torch traceback tracemalloc types "
+    "typing warnings weakref zipimport ";
 
 /* In `next`, what to type then, @name@ stands for the name and @folder@ for where the clients are. */
 static const struct {
@@ -98,7 +96,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     if (i == LANGUAGES)
         return unknown_language(app, word, err);
     const char *suffix = strrchr(languages[i].file, '.');
-    if (strlen(name) > strlen(suffix) && strcmp(name + strlen(name) - strlen(suffix), suffix) == 0)
+    if (pk_ends_with(name, suffix))
         name = pk_strndup(app->arena, name, strlen(name) - strlen(suffix));
     if (strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != strlen(name) ||
         strchr(".-_", *name) || strlen(name) > 64 || pk_probe_find(name) || pk_import_is_source(name)) {

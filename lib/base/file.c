@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { FIRST_BYTES = 1 << 16 };
 
@@ -110,6 +111,12 @@ bool pk_file_exists(const char *root, const char *path)
 {
     char full[PATH_MAX];
     return full_path(full, root, path) && access(full, F_OK) == 0;
+}
+
+bool pk_same_file(const char *x, const char *y)
+{
+    struct stat s, t;
+    return !stat(x, &s) && !stat(y, &t) && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
 }
 
 const char *pk_file_field(const char *text, const char *key, char sep, struct pk_arena *a)

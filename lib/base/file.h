@@ -42,6 +42,9 @@ bool pk_file_int(const char *root, const char *path, int64_t *value);
 
 bool pk_file_exists(const char *root, const char *path);
 
+/* Whether both paths lead to one file, by whatever names and links. */
+bool pk_same_file(const char *x, const char *y);
+
 /* The value of the first line "key<blanks><sep><blanks>value" of a text, NULL when absent; sep 0 = blanks only. Quotes around the value
  * are removed. "model name", ':' for cpuinfo; "MemTotal", ':' for meminfo; "inactive_file", 0 for memory.stat. */
 const char *pk_file_field(const char *text, const char *key, char sep, struct pk_arena *a);

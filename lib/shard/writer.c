@@ -2,11 +2,13 @@
 #include "shard/writer.h"
 
 #include "base/clock.h"
+#include "base/text/words.h"
 #include "shard/file/shard.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -239,26 +241,19 @@ static enum pk_code restart(struct pk_shard_writer *w, struct pk_err *err)
     return PK_OK;
 }
 
-static bool ends_with(const char *s, size_t n, const char *end)
-{
-    return n >= strlen(end) && !strncmp(s + n - strlen(end), end, strlen(end));
-}
-
 /* A shard of this configuration or the manifest, or one of them under its temporary name. */
 static bool is_ours(const char *file, const char *hash)
 {
     static const char shard[] = ".safetensors", temporary[] = ".tmp";
+    char name[NAME_MAX + 1];
+    const bool unfinished = *file == '.' && pk_ends_with(file, temporary);
+    snprintf(name, sizeof name, "%s", file + unfinished);
+    if (unfinished)
+        name[strlen(name) - strlen(temporary)] = '\0';
     const size_t before = strlen(hash);
-    size_t n = strlen(file);
-    if (*file == '.' && ends_with(file, n, temporary)) {
-        file++;
-        n -= strlen(temporary) + 1;
-    }
-    if (n == strlen(PK_MANIFEST) && !strncmp(file, PK_MANIFEST, n))
-        return true;
-    return n > before + 1 && !strncmp(file, hash, before) && file[before] == '-' &&
-           ends_with(file, n, shard) &&
-           before + 1 + strspn(file + before + 1, "0123456789") + strlen(shard) == n;
+    return !strcmp(name, PK_MANIFEST) ||
+           (!strncmp(name, hash, before) && name[before] == '-' &&
+            !strcmp(name + before + 1 + strspn(name + before + 1, "0123456789"), shard));
 }
 
 void pk_shards_remove(const char *folder, const char *hash)

@@ -72,6 +72,16 @@ bool pk_pass_parse(const char *name, enum pk_pass *p)
     return i >= 0;
 }
 
+void pk_slice_add_notes(struct pk_slice *s, const struct pk_note *notes, size_t n, struct pk_arena *a)
+{
+    struct pk_note *all = pk_new_n(a, struct pk_note, s->n_notes + n);
+    for (size_t i = 0; i < s->n_notes; i++)
+        all[i] = s->notes[i];
+    for (size_t i = 0; i < n; i++)
+        all[s->n_notes++] = notes[i];
+    s->notes = all;
+}
+
 void pk_slice_set_warmup(struct pk_slice *s, struct pk_arena *a)
 {
     struct pk_series *series = pk_new_n(a, struct pk_series, s->n_series + 1);

@@ -71,6 +71,9 @@ struct pk_slice {
     const struct pk_note *notes;
 };
 
+/* Adds n notes behind those of a slice. In the arena. */
+void pk_slice_add_notes(struct pk_slice *s, const struct pk_note *notes, size_t n, struct pk_arena *a);
+
 /* Makes the steady samples of a slice samples of the warm-up: they are recorded, and no figure is made of them. */
 void pk_slice_set_warmup(struct pk_slice *s, struct pk_arena *a);
 

@@ -62,6 +62,12 @@ const char *pk_plural_noun(size_t n, const char *noun, struct pk_arena *a)
     return pk_printf(a, "%s%s", noun, n == 1 ? "" : hisses ? "es" : "s");
 }
 
+bool pk_ends_with(const char *s, const char *end)
+{
+    const size_t n = strlen(s), m = strlen(end);
+    return n > m && strcmp(s + n - m, end) == 0;
+}
+
 const char *pk_plural(size_t n, const char *noun, struct pk_arena *a)
 {
     return pk_printf(a, "%zu %s", n, pk_plural_noun(n, noun, a));

@@ -17,6 +17,9 @@ const char *pk_list(const char *const *words, size_t n, const char *between, str
 /* Is `word` one of the parts of list[0..n) between separators, blanks included? */
 bool pk_has_part(const char *list, size_t n, char sep, const char *word);
 
+/* Does s end with `end`, and has something before it? */
+bool pk_ends_with(const char *s, const char *end);
+
 /* 1, "case" -> "1 case"; 2, "process" -> "2 processes"; 12345, "sample" -> "12345 samples". In the arena. */
 const char *pk_plural(size_t n, const char *noun, struct pk_arena *a);
 /* The noun alone: "case" or "cases". */

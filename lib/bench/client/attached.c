@@ -55,15 +55,6 @@ const char *pk_attached_count(struct pk_attached *c, pid_t pid, const json_t *me
                                    : "a count message whose \"state\" is neither begin nor end";
 }
 
-static void add_note(struct pk_slice *answer, json_t *counters, struct pk_arena *a)
-{
-    struct pk_note *notes = pk_new_n(a, struct pk_note, answer->n_notes + 1);
-    for (size_t i = 0; i < answer->n_notes; i++)
-        notes[i] = answer->notes[i];
-    notes[answer->n_notes++] = (struct pk_note){"counters", pk_json_text(a, counters, PK_JSON_COMPACT)};
-    answer->notes = notes;
-}
-
 static void add_counts(const struct pk_attached *c, struct pk_arena *a, struct pk_slice *answer)
 {
     const struct pk_reading **rows = pk_new_n(a, const struct pk_reading *, c->n);
@@ -75,7 +66,8 @@ static void add_counts(const struct pk_attached *c, struct pk_arena *a, struct p
     const struct pk_counts whole = {
         .plan = c->plan, .where = "iteration", .reps = c->reps, .ordinals = ordinals, .at = rows, .n = c->n};
     PK_JSON_CLEANUP json_t *counters = pk_counts_add(&whole, 1, c->plan, a, answer);
-    add_note(answer, counters, a);
+    const struct pk_note note = {"counters", pk_json_text(a, counters, PK_JSON_COMPACT)};
+    pk_slice_add_notes(answer, &note, 1, a);
 }
 
 void pk_attached_end(struct pk_attached *c, struct pk_arena *a, struct pk_slice *answer)

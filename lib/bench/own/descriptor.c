@@ -67,12 +67,6 @@ static enum pk_code read_variants(struct reading *r, const json_t *j)
 
 /* --- metrics --------------------------------------------------------------------------------------------------------------- */
 
-static bool ends_with(const char *s, const char *end)
-{
-    const size_t n = strlen(s), m = strlen(end);
-    return n > m && strcmp(s + n - m, end) == 0;
-}
-
 static bool is_known(const struct pk_probe *p, const char *metric, struct pk_arena *a)
 {
     struct pk_metric_decl *v;
@@ -92,9 +86,9 @@ static enum pk_code read_metric(const struct reading *r, const json_t *j, const 
     if (pk_descriptor_name(r, where, json_object_get(j, "name"), PK_NAME_KEY, &m->name) ||
         pk_descriptor_text(r, j, where, "summary", "", &m->summary) ||
         pk_descriptor_text(r, j, where, "unit",
-                           ends_with(m->name, "_ns")      ? "ns"
-                           : ends_with(m->name, "_bytes") ? "bytes"
-                                                          : "1",
+                           pk_ends_with(m->name, "_ns")      ? "ns"
+                           : pk_ends_with(m->name, "_bytes") ? "bytes"
+                                                             : "1",
                            &m->unit))
         return r->err->code;
     const bool ns = strcmp(m->unit, "ns") == 0, bytes = strcmp(m->unit, "bytes") == 0;
@@ -115,7 +109,7 @@ static enum pk_code read_metric(const struct reading *r, const json_t *j, const 
     m->direction = (enum pk_direction)direction;
     m->over_samples = (enum pk_combine)combine;
     m->over_ranks = PK_COMBINE_MAX;
-    if (m->class == PK_CLASS_TIME && (!ns || !ends_with(m->name, "_ns") ||
+    if (m->class == PK_CLASS_TIME && (!ns || !pk_ends_with(m->name, "_ns") ||
                                       m->direction != PK_LOWER_IS_BETTER || combine != PK_COMBINE_MEDIAN))
         return pk_descriptor_refuse(
             r, where, "a time is in ns, its name ends with _ns, lower is better, and medians combine it");
@@ -128,7 +122,7 @@ static enum pk_code add_metric(struct reading *r, const struct pk_metric *m, con
                                size_t *n_metrics)
 {
     const size_t n = strlen(m->name);
-    const char *const whole = ends_with(m->name, "_host_ns")
+    const char *const whole = pk_ends_with(m->name, "_host_ns")
                                   ? pk_printf(r->a, "%.*s_ns", (int)(n - strlen("_host_ns")), m->name)
                                   : NULL;
     if (strcmp(m->name, pk_peak_metric.name) == 0)

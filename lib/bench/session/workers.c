@@ -171,13 +171,6 @@ void pk_session_before_peer(struct session *s, size_t i)
 void pk_session_after_peer(struct session *s, size_t i, struct pk_slice *slice)
 {
     const struct pk_slice *own = slice->status == PK_ST_OK ? read_environment(s, i, "after") : NULL;
-    if (!own || !own->n_notes)
-        return;
-    struct pk_note *notes =
-        pk_new_n(&s->links[s->environment].arena, struct pk_note, slice->n_notes + own->n_notes);
-    if (slice->n_notes)
-        memcpy(notes, slice->notes, slice->n_notes * sizeof *notes);
-    memcpy(notes + slice->n_notes, own->notes, own->n_notes * sizeof *notes);
-    slice->notes = notes;
-    slice->n_notes += own->n_notes;
+    if (own && own->n_notes)
+        pk_slice_add_notes(slice, own->notes, own->n_notes, &s->links[s->environment].arena);
 }

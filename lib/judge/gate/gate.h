@@ -128,8 +128,6 @@ void pk_expected_of_plan(const struct pk_plan *plan, const struct pk_gate_sample
  * Both are started in one folder with one environment. In doubt they are not the same: this costs pairs, while the opposite error would
  * hide a regression. */
 bool pk_same_program(const char *const *a_words, const char *const *b_words, struct pk_arena *a);
-/* Whether two paths are one file. */
-bool pk_same_file(const char *x, const char *y);
 
 /* --- gate_pair.c: what is recorded of a gate, so that its two runs are judged later as it judged them --- */
 

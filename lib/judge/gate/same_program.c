@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *name_of(const char *path)
@@ -24,12 +23,6 @@ static const char *folder_of(const char *path, struct pk_arena *a)
 }
 
 /* --- files -------------------------------------------------------------------------------------------------------------- */
-
-bool pk_same_file(const char *x, const char *y)
-{
-    struct stat s, t;
-    return !stat(x, &s) && !stat(y, &t) && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
-}
 
 static bool equal_bytes(const char *x, const char *y)
 {
