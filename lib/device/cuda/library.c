@@ -265,7 +265,8 @@ static const char *judge(const struct library_row *r, const struct pk_symbol *sy
     if (missing)
         return pk_printf(a, "%s, version %s, has no function %s", l->path, v.text, missing);
     l->version = pk_strdup(a, v.text);
-    open_siblings(r, l->path, false, a);
+    if (symbols)
+        open_siblings(r, l->path, false, a);
     return NULL;
 }
 

@@ -5,7 +5,7 @@
  * program), the loader's own search by soname, $VIRTUAL_ENV and $CONDA_PREFIX (lib/python3.N/site-packages/nvidia/x/lib and
  * nvidia/cu13/lib), $CUDA_HOME/lib64, /usr/local/cuda/lib64, and the site-packages under the prefix of the python3 on PATH (only folders
  * are read: no interpreter is started). Libraries that a library opens itself (cudnn's engines, cublasLt's nvrtc) are opened first, from
- * the same folder. */
+ * the same folder; where no function of it is wanted, only those without which it cannot tell its version: they are hundreds of MB. */
 #pragma once
 
 #include "base/arena.h"
@@ -37,7 +37,8 @@ struct pk_symbol {
 /* With a smaller RLIMIT_AS no library is opened: where one gets no memory it may end the process. */
 #define PK_LIBRARY_ADDRESS_SPACE (8ull << 30)
 
-/* PK_E_UNAVAILABLE: not found (with the searched folders), refused (with both versions), a symbol is missing, or the address space is too
+/* symbols: NULL where only its version is wanted.
+ * PK_E_UNAVAILABLE: not found (with the searched folders), refused (with both versions), a symbol is missing, or the address space is too
  * small. */
 enum pk_code pk_library_open(enum pk_cuda_library which, const struct pk_symbol *symbols, struct pk_arena *a,
                              struct pk_library *out, struct pk_err *err) PK_MUST_CHECK;
