@@ -21,6 +21,11 @@ PASSED_ON = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "GCOV_PREF
 # perfkit asks none of hwloc's plugins (lib/machine/topology.c), which load X and OpenCL, a tenth of what a short command takes.
 NO_PLUGINS = "/nowhere"
 
+# Where a test's perfkit finds NVIDIA's libraries, from its own folder. Without a GPU doctor alone opens any, which takes half a second: these
+# are of another version, and refused by their names. A test of the libraries themselves has OWN_LIBRARIES.
+LIBRARIES = "../libraries"
+OWN_LIBRARIES = {"PERFKIT_CUDA_LIBS": None}
+
 # A shell without job control starts what is in the background with these ignored, and perfkit leaves ignored what it finds ignored.
 for signum in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
     if signal.getsignal(signum) == signal.SIG_IGN:
@@ -79,6 +84,13 @@ class Result:
         return f"status {self.status}\n--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"
 
 
+def make_other_libraries(folder):
+    folder.mkdir()
+    for name in ("cublasLt", "cudnn", "nccl", "cupti"):
+        (folder / f"lib{name}.so.0").touch()
+    return folder
+
+
 class Perfkit:
     """Calls perfkit with an environment that has nothing of the developer's in it."""
 
@@ -88,12 +100,14 @@ class Perfkit:
         self.db = self.root / "perfkit.db"
         for d in (self.home, self.cwd):
             d.mkdir()
+        make_other_libraries(self.cwd / LIBRARIES)
 
     def environment(self, env=None, db=None):
         """The environment of a call; env adds, and removes what is None."""
         base = {k: os.environ[k] for k in PASSED_ON if k in os.environ}
         base.update(HOME=str(self.home), XDG_CONFIG_HOME=str(self.home / "config"), XDG_DATA_HOME=str(self.home / "data"),
-                    LC_ALL="C.UTF-8", TERM="dumb", PERFKIT_DB=str(db or self.db), HWLOC_PLUGINS_PATH=NO_PLUGINS)
+                    LC_ALL="C.UTF-8", TERM="dumb", PERFKIT_DB=str(db or self.db), HWLOC_PLUGINS_PATH=NO_PLUGINS,
+                    PERFKIT_CUDA_LIBS=LIBRARIES)
         base.update(env or {})
         return {k: str(v) for k, v in base.items() if v is not None}
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import BINARY, Perfkit, not_sanitized
+from conftest import BINARY, OWN_LIBRARIES, Perfkit, not_sanitized
 
 ROWS = {"cpu", "virtualisation", "governor", "turbo", "smt", "thp", "cgroup", "steal", "pressure", "noise", "ram", "blas", "clock",
         "store", "numpy", "cuda", "cublaslt", "cudnn", "nccl", "cupti", "nvml", "mpi", "onednn"}
@@ -22,7 +22,7 @@ def found(r):
 def looking(tmp_path_factory):
     """A home, and what one call found there, for tests that only read it: it takes a second or two."""
     one = Perfkit(tmp_path_factory.mktemp("looked"))
-    return one, one("doctor", "--format", "json")
+    return one, one("doctor", "--format", "json", env=OWN_LIBRARIES)
 
 
 @pytest.fixture(scope="module")

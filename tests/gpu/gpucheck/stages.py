@@ -236,7 +236,7 @@ def nccl(claim, options):
 
 
 BUCKETS = axes("model=small", "bucket_bytes=1MB,10MB,25MB,100MB", "split=off,on")
-BUCKETS_QUICK = axes("compute_ms=1", "bucket_bytes=4MB") + QUICK
+BUCKETS_QUICK = axes("compute_ms=1", "bucket_bytes=4MB") + ["--variant", "none,naive,bucket"] + QUICK
 RANK_PEERS = ["torch-ddp", "torch-ddp-flat", "torch-ddp-naive"]
 
 
