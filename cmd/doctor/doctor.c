@@ -22,6 +22,8 @@ static const struct pk_opt options[] = {
      .help = "CPU: number of worker threads; 0 is one for each CPU that perfkit may use"},
     {"bind", 0, PK_OPT_TEXT, AT(bind), "CPUS", .def = "cores",
      .help = "threads to CPUs: cores, socket:N, numa:N, a list such as 0-3,8, or none"},
+    {"memory-limit", 0, PK_OPT_SIZE, AT(limit_bytes), "SIZE", 1, 0x1p60,
+     .help = "arrays of half of this at most: shorter, but the rate of memory may not be proved flat"},
     {0},
 };
 
@@ -127,7 +129,7 @@ static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
 /* Options that would change nothing. */
 static enum pk_code check_options(const struct pk_app *app, struct pk_err *err)
 {
-    static const char *const of_ceilings[] = {"device", "threads", "bind"};
+    static const char *const of_ceilings[] = {"device", "threads", "bind", "memory-limit"};
     const struct doctor_options *o = app->options;
     for (size_t i = 0; !o->ceilings && i < COUNT(of_ceilings); i++) {
         if (pk_opt_source_of(&app->tables[1], of_ceilings[i]) != PK_OPT_COMMAND_LINE)
@@ -146,7 +148,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         .app = app,
         .people = pk_for_people(app),
         .device = o->device,
-        .device_options = {.threads = (unsigned)o->threads},
+        .device_options = {.threads = (unsigned)o->threads, .limit_bytes = o->limit_bytes},
     };
     if (check_options(app, err) || check_required_names(o, app->arena, err) ||
         pk_bind_option(o->bind, app->arena, &d.device_options.cpus, &d.device_options.no_bind, err) ||

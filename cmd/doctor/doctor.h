@@ -30,7 +30,7 @@ enum { PK_SHOWN_MOST = 64 };
 struct doctor_options {
     bool ceilings;
     const char *device, *bind;
-    int64_t threads;
+    int64_t threads, limit_bytes;
     struct pk_texts require;
 };
 

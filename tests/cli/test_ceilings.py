@@ -7,7 +7,7 @@ import sqlite3
 import time
 
 import pytest
-from conftest import Perfkit, not_sanitized, on_one_cpu
+from conftest import Perfkit, doctor_ceilings, not_sanitized, on_one_cpu
 
 from stored import Stored, query
 
@@ -18,9 +18,15 @@ BUSY = "measured on a busy host"
 
 @pytest.fixture(scope="module")
 def rated(tmp_path_factory):
-    """A store into which doctor measured the ceilings of a thread, and what it printed: it takes ten seconds."""
+    """A store into which doctor measured the ceilings of a thread, and what it printed."""
     one = Perfkit(tmp_path_factory.mktemp("rated"))
-    return one, one("doctor", "--ceilings", "--threads", "1", "--format", "json")
+    return one, doctor_ceilings(one, "--threads", "1")
+
+
+@pytest.fixture
+def printed(ceilings):
+    """The tables that doctor printed of the ceilings that tests share."""
+    return json.loads(ceilings.with_suffix(".json").read_text())["tables"]
 
 
 @pytest.fixture
@@ -207,30 +213,29 @@ def test_a_rate_of_one_size_is_measured_again(perfkit, one):
 # --- measured ---
 
 
-def test_ceilings_are_measured_and_stored(rated):
+def test_ceilings_are_measured_and_stored(rated, printed, ceilings):
     perfkit, r = rated
-    assert r.status == 0, r
-    (row,) = r.rows("ceilings")
-    assert row["device"] == "cpu 1 thread"
+    assert r.status == 0 and "cpu 1 thread" in r.stdout and "Rates of memory, all lanes" in r.stdout and "Rates over size" in r.stdout, r
+    keys = dict(query(perfkit, "SELECT device, count(DISTINCT measured_ns) FROM ceiling GROUP BY device"))
+    assert keys.keys() == {"cpu 1 thread"} and keys["cpu 1 thread"] >= 3, keys
+    (row,) = printed["ceilings"]["rows"]
+    assert row["device"] == "cpu"
     for key in ("fp32_flops_per_s", "exp_per_s", "memory_bytes_per_s", "copy_bytes_per_s", "cache_bytes"):
         assert row[key] > 0
-    db = sqlite3.connect(perfkit.db)
-    stored = dict(db.execute("SELECT key, max(value) FROM ceiling WHERE device = 'cpu 1 thread' GROUP BY key"))
+    db = sqlite3.connect(ceilings)
+    stored = dict(db.execute("SELECT key, max(value) FROM ceiling WHERE device = 'cpu' GROUP BY key"))
     of_levels = {k: v for k, v in stored.items() if k.startswith(("l1_", "l2_", "l3_", "between_"))}
     assert {k: v for k, v in stored.items() if k not in of_levels} == {
         k: v for k, v in row.items() if k not in ("device", "doubtful", "memory_flat", "memory_bytes_per_s", "copy_bytes_per_s") and v is not None
     } | {k: stored[k] for k in ("memory_bytes_per_s", "copy_bytes_per_s")}
     assert stored["bf16_flops_per_s"] >= stored["fp32_flops_per_s"] and row["tf32_flops_per_s"] is None, "of tensor cores, which a CPU has not"
-    (repeats,) = db.execute("SELECT count(DISTINCT measured_ns) FROM ceiling").fetchone()
-    assert repeats >= 3
     assert "busy host" not in perfkit("doctor", "--ceilings", "--device", "null").stdout
 
 
-def test_rates_over_size(perfkit, measured, ceilings):
+def test_rates_over_size(perfkit, measured, printed):
     """The levels that cases are compared with, and the curve, for all lanes and for one."""
     key, = query(perfkit, "SELECT DISTINCT device FROM curve")[0]
-    r = perfkit("doctor", "--ceilings", "--format", "json")
-    levels, curve, (top,) = r.rows("levels"), r.rows("curve"), r.rows("ceilings")
+    levels, curve, (top,) = (printed[table]["rows"] for table in ("levels", "curve", "ceilings"))
     assert key == top["device"] == "cpu"
     names = [row["level"] for row in levels]
     assert names == [name for name in ("L1", "L2", "L3", "between", "memory") if name in names] and names[-1] == "memory"
@@ -243,11 +248,9 @@ def test_rates_over_size(perfkit, measured, ceilings):
         sizes = [row["bytes"] for row in rows]
         assert sizes == [n * (16 << 10) << i for i in range(len(sizes))] and rows[-1]["stop"] in ("flat", "room", "time")
         assert all(row["bytes_per_s"] == max(row[k + "_bytes_per_s"] for k in ("copy", "triad", "read")) and row["update_bytes_per_s"] > 0 for row in rows)
-    notes = " ".join(r.json()["tables"]["curve"]["notes"])
+    notes = " ".join(printed["curve"]["notes"])
     assert "as STREAM counts them" in notes and "Fastest: of copy, triad and read." in notes
     assert top["memory_flat"] is (f"with {max(lanes)} lane" not in notes), "what is not proved flat is said"
-    shown = ceilings.with_suffix(".txt").read_text()
-    assert "Rates of memory, all lanes" in shown and "Rates over size" in shown
     assert query(perfkit, "SELECT count(*) FROM curve WHERE level NOT IN ('L1', 'L2', 'L3', 'between', 'memory')") == [(0,)]
 
 

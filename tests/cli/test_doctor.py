@@ -221,7 +221,7 @@ def test_names_are_of_one_row(looked):
 
 
 def test_options_of_ceilings_without_them(perfkit):
-    for option in (("--bind", "0"), ("--threads", "1"), ("--device", "cpu")):
+    for option in (("--bind", "0"), ("--threads", "1"), ("--device", "cpu"), ("--memory-limit", "1MiB")):
         perfkit("doctor", *option).refused(2, option[0] + " would change nothing", "--ceilings")
 
 

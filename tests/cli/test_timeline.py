@@ -107,7 +107,7 @@ def stored_kernels(store):
 
 @not_sanitized
 @pytest.mark.parametrize("device", ["null", "cpu"])
-def test_every_kernel_region_and_byte_of_a_run(perfkit, device):
+def test_every_kernel_region_and_byte_of_a_run(measured, perfkit, device):
     args = ("--device", device) if device == "cpu" else ()
     assert perfkit(*SMALL, *FAST, *args, "--breakdown", "--allocations").status == 0
     t = exported(perfkit, "@")

@@ -278,6 +278,8 @@ def test_a_home_that_is_not_there(perfkit, tmp_path):
     for n, data in enumerate((perfkit.home / "deep" / "data", tmp_path / "elsewhere" / "data")):
         assert perfkit(*SELFTEST, env={"PERFKIT_DB": None, "XDG_DATA_HOME": data}).status == 0
         assert (data / "perfkit" / "perfkit.db").exists(), n
+    assert perfkit(*SELFTEST, env={"PERFKIT_DB": None, "XDG_DATA_HOME": None}).status == 0
+    assert (perfkit.home / ".local" / "share" / "perfkit" / "perfkit.db").exists()
 
 
 @pytest.mark.parametrize("limit", [0, 20_000, 120_000])

@@ -143,7 +143,8 @@ static const char *limit_of(const struct pk_rows *rows, int64_t lanes)
         if (!strcmp(stop, pk_curve_stops[PK_CURVE_FLAT]))
             return NULL;
         limit = !strcmp(stop, pk_curve_stops[PK_CURVE_NO_ROOM])
-                    ? "larger arrays have no room (half of the free memory is used at most)"
+                    ? "larger arrays have no room (half of the free memory, or of --memory-limit, is used at "
+                      "most)"
                     : "larger arrays take too long here";
     }
     return limit;

@@ -13,10 +13,13 @@
 
 enum {
     RUNS = 8,
+    AGREEING = 3, /* so many of them within `agree` of the best are enough: it was not disturbed */
     RUN_NS = 15 * 1000 * 1000, /* of one compute run */
     EXP_FLOATS = 2048,         /* two arrays: in the L1 cache */
     PRODUCT_SIDE = 1024        /* of a product, per thread */
 };
+
+static const double agree = 0.995;
 
 struct probe {
     const struct pk_kernels *k;
@@ -58,7 +61,7 @@ static bool long_enough(struct pk_device *dev, pk_task_fn *task, struct probe *p
     return true;
 }
 
-/* Steps per second on every thread at once: enough steps for RUN_NS, best of RUNS. */
+/* Steps per second on every thread at once: enough steps for RUN_NS, best of RUNS at most. */
 static double best_steps_per_s(struct pk_device *dev, pk_task_fn *task, struct probe *p)
 {
     const size_t threads = pk_cpu_threads(dev);
@@ -67,9 +70,10 @@ static double best_steps_per_s(struct pk_device *dev, pk_task_fn *task, struct p
     while (!long_enough(dev, task, p))
         p->steps *= 2;
     p->steps *= 4;
-    for (int run = 0; run < RUNS; run++) {
-        double ns = (double)timed(dev, task, p, threads);
-        best = fmax(best, (double)(p->steps * threads) / ns * 1e9);
+    for (int run = 0, agreeing = 0; run < RUNS && agreeing < AGREEING; run++) {
+        const double rate = (double)(p->steps * threads) / (double)timed(dev, task, p, threads) * 1e9;
+        agreeing = rate * agree > best ? 1 : agreeing + (rate >= agree * best);
+        best = fmax(best, rate);
     }
     return best;
 }
