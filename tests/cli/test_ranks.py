@@ -124,7 +124,7 @@ def test_a_rank_that_dies_ends_its_case(perfkit, model):
 def test_a_rank_that_is_stopped_fails_its_case(perfkit, model):
     """When the time is up it is named, and those that waited for it are not; the next case has new ranks, and nothing is left behind."""
     token = str(uuid.uuid4())
-    status, err = signalled(perfkit, token, signal.SIGSTOP, "--ranks", "3", "--compute-ms", "20,21", "--timeout", "8s")
+    status, err = signalled(perfkit, token, signal.SIGSTOP, "--ranks", "3", "--compute-ms", "20,21", "--timeout", "5s")
     assert status == 1 and "1 of 2 cases failed" in err, err
     rows = query(perfkit, "SELECT status, message FROM v_case ORDER BY status")
     assert [status for status, _ in rows] == ["failed", "ok"]
@@ -174,7 +174,7 @@ def test_a_stopped_rank_under_mpirun(perfkit, model):
     """It is named, later cases say that there are no other ranks, and mpirun ends with them all."""
     token = str(uuid.uuid4())
     p = subprocess.Popen([shutil.which("mpirun"), "-n", "2", BINARY, "run", "ddp-bucket", "-d", "cpu", *TINY[:2], "--compute-ms", "20,21", "-v", "none",
-                          "--min-time", "2s", "--max-time", "2s", "--no-check", "--timeout", "8s"], cwd=perfkit.cwd,
+                          "--min-time", "2s", "--max-time", "2s", "--no-check", "--timeout", "5s"], cwd=perfkit.cwd,
                          env=perfkit.environment(AS_ROOT | {"MARK": token}), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + 60
     while not rank_1(token) and time.monotonic() < end:
