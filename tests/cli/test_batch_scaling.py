@@ -40,6 +40,7 @@ def regions(r):
 
 # --- counts ---
 
+@not_sanitized
 @pytest.mark.parametrize("sync", ["last", "every"])
 def test_counts_of_an_epoch(perfkit, sync):
     r = run(perfkit, "--samples", "46", "--batch", "1,2,4", "--global-batch", "16", "--ranks", "2", "--transport", "link", "--sync", sync,
@@ -95,6 +96,7 @@ def test_an_epoch_is_its_steps_to_the_nanosecond(perfkit):
         assert few["training"]["device_ns"] == sum(few[part]["device_ns"] for part in PARTS)
 
 
+@not_sanitized
 def test_drop_last(perfkit):
     kept, dropped = (run(perfkit, "-v", "eager", "--samples", "46", "--batch", "4", "--global-batch", "16", "--drop-last", v) for v in ("off", "on"))
     (kept,), (dropped,) = kept.rows("summary"), dropped.rows("summary")
@@ -123,6 +125,7 @@ def test_presets_are_planned(perfkit):
     assert [row["axes"]["batch"] for row in plans["quick"]["eager"]] == [1, 2, 4, 8, 16, 32]
 
 
+@not_sanitized
 def test_declared_work_of_the_loss_is_its_own(perfkit):
     """As many full micro-steps in validation as in training: its work, which is forward and loss, is the sum of theirs."""
     run(perfkit, "--samples", "16", "--batch", "4", "--global-batch", "16", "--validation", "1", "-v", "eager,compiled", "--transport", "self")

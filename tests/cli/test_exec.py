@@ -10,6 +10,7 @@ import time
 import uuid
 
 import pytest
+from conftest import not_sanitized
 from processes import gone, marked
 from stored import query
 
@@ -42,6 +43,7 @@ def test_table_and_store(perfkit):
         m for m, in query(perfkit, "SELECT metric FROM v_summary")}
 
 
+@not_sanitized
 @pytest.mark.parametrize("width", [80, 120])
 def test_eight_lines(perfkit, width):
     r = perfkit("exec", "--runs", "12", "--width", width, "--", "sleep", "0.01")
@@ -56,6 +58,7 @@ def test_eight_lines(perfkit, width):
     assert "Median" not in r.stdout and r.status == 6
 
 
+@not_sanitized
 def test_runs_until_both_minimums(perfkit):
     perfkit("exec", "--min-runs", "4", "--min-time", "1ms", "--", "sleep", "0.02")
     assert query(perfkit, "SELECT n FROM v_summary WHERE metric = 'wall_ns'") == [(4,)]
@@ -169,6 +172,7 @@ def test_timeout_ends_the_children_too(perfkit):
     assert gone(token)
 
 
+@not_sanitized
 def test_peak_memory_of_a_small_command_under_a_large_parent(perfkit):
     large = "import subprocess, sys; ballast = bytearray(b'x') * (500 << 20); sys.exit(subprocess.run(sys.argv[1:]).returncode)"
     from conftest import BINARY
@@ -178,12 +182,14 @@ def test_peak_memory_of_a_small_command_under_a_large_parent(perfkit):
     assert query(perfkit, "SELECT max FROM v_summary WHERE metric = 'peak_bytes'")[0][0] < 30e6
 
 
+@not_sanitized
 def test_peak_memory_of_a_large_command(perfkit):
     perfkit("exec", "--runs", "2", "--", sys.executable, "-c", "b = bytearray(b'x') * (200 << 20)")
     low, high = query(perfkit, "SELECT min, max FROM v_summary WHERE metric = 'peak_bytes'")[0]
     assert 200 << 20 < low <= high < 300 << 20
 
 
+@not_sanitized
 def test_cpu_time(perfkit):
     perfkit("exec", "--runs", "2", "--", sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass")
     least, = query(perfkit, "SELECT sum(min) FROM v_summary WHERE metric IN ('user_ns', 'system_ns')")[0]  # the least of each, of two runs
@@ -294,12 +300,14 @@ def counted(perfkit, pages):
     return r.rows("counters")[0]
 
 
+@not_sanitized
 def test_events_are_inherited_by_children(perfkit):
     few, many = counted(perfkit, 1000), counted(perfkit, 21000)
     assert 20_000 <= many["page_faults"] - few["page_faults"] < 21_000
     assert many["task_clock_ns"] > 1e6
 
 
+@not_sanitized
 def test_the_counter_pass_is_apart(perfkit):
     assert perfkit("exec", "--runs", "4", "--", "sleep", "0.01").status == 0
     assert perfkit("exec", "--runs", "4", "--no-counters", "--", "sleep", "0.01").status == 0

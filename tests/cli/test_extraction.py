@@ -63,6 +63,7 @@ def test_one_slot_overlaps_nothing(perfkit):
     assert rows["pipelined"]["extract_ns"] == rows["sequential"]["extract_ns"]
 
 
+@not_sanitized
 def test_another_shape_is_counted_and_flagged(perfkit):
     rows = by_variant(run(perfkit), "plans")
     assert [(rows[v]["plans"], rows[v]["replans"], rows[v]["flag"]) for v in ("sequential", "pipelined")] == 2 * [(0, 0, "")]
@@ -89,6 +90,7 @@ def test_a_dry_run_counts_the_reports_shape(perfkit):
     assert planned("--kv-heads", "14")["parameters"] == 663_169_920 - 151936 * 896 - 896
 
 
+@not_sanitized
 def test_the_preset_seed_is_the_reports_shape(perfkit):
     """Its gzip, and a filter with zstd in both types; every table on a clock without noise."""
     args = ("run", "extraction", "-d", "null", "--preset", "seed")
@@ -104,6 +106,7 @@ def test_the_preset_seed_is_the_reports_shape(perfkit):
     assert [words in s for s, words in zip(settings, ("zlib-6", "zstd-huffman after exponent", "bf16"))] == [True, HAS_ZSTD, True]
 
 
+@not_sanitized
 def test_overlap_efficiency_of_the_slowest_stage(perfkit):
     """On a clock without noise the store never waits once it has a batch. Where forward is slower, it waits for the copies alone."""
     store = STORE_NS * 4 // 3
@@ -118,6 +121,7 @@ def test_overlap_efficiency_of_the_slowest_stage(perfkit):
     assert 0.9 < row["efficiency"] < 1 and row["efficiency"] == pytest.approx(16 * forward / (row["extract_ns"] - row["fill_ns"] - row["drain_ns"]))
 
 
+@not_sanitized
 def test_overlap_of_passes_that_were_measured(perfkit):
     """Of each sample, then of the median process: not the quotient of medians. Half of 95 %, in two processes of three."""
     args = ("-d", "null", "-v", "pipelined", "--preset", "smoke", "--invocations", "3", "--min-samples", "3")
@@ -151,6 +155,7 @@ def spread(perfkit, factor):
     return perfkit("show", "@", "--format", "json")
 
 
+@not_sanitized
 def test_differences_have_intervals_of_processes(perfkit):
     assert perfkit("run", "extraction", "-d", "null", "-v", "sequential,pipelined", "--preset", "smoke", "--invocations", "3").status == 0
     widths = []
@@ -205,6 +210,7 @@ def test_ten_times_is_shown_by_the_whole_interval_alone(perfkit, tmp_path, times
 
 # --- on the CPU ---
 
+@not_sanitized
 def test_every_variant_is_measured_and_checked(measured, perfkit):
     r = run(perfkit, "--dtype", "fp32,bf16", "--samples", "9", device="cpu")
     assert [check for (check,) in query(perfkit, "SELECT notes ->> '$.check' FROM slice WHERE pass = 'timing'")] == 6 * ["passed"]
@@ -380,6 +386,7 @@ mount -o remount,size=30m "$0" && "$@" >/dev/null; echo "status $?"
 """
 
 
+@not_sanitized
 def test_a_full_disk(measured, perfkit, tmp_path):
     """The message names the disk, what is there is whole, and with room the same command continues."""
     folder = tmp_path / "out"
@@ -429,6 +436,7 @@ def peers(perfkit, *args):
     return run(perfkit, "-v", "pipelined", "--peer", "torch-eager", "--peer", "torch-sdpa", "--python", sys.executable, "--samples", "9", *args, device="cpu")
 
 
+@not_sanitized
 @pytest.mark.skipif(HAS_TORCH, reason="torch is installed here")
 def test_without_torch_the_peers_say_so(measured, perfkit):
     peers(perfkit)

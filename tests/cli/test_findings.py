@@ -71,6 +71,7 @@ def test_what_is_slower_is_said_to_be(perfkit, store):
     assert flash.startswith("flash is 2.00 x ") and fused.startswith("fused is 1.10 x (1.09 to 1.11) slower than vanilla "), fused
 
 
+@not_sanitized
 def test_findings_are_a_table_of_every_format(perfkit, store):
     attention(store)
     told = perfkit("show", "1", "--format", "json").json()["tables"]
@@ -88,6 +89,7 @@ def test_the_headline_has_40_rows_and_counts_the_others(perfkit, store):
     assert sum(line.startswith("     64 ") for line in perfkit("show", "1", "--tables", "variants").stdout.splitlines()) == 60
 
 
+@not_sanitized
 def test_tables_prints_those_that_are_named(perfkit, store):
     attention(store)
     two = perfkit("show", "1", "--tables", "counts,configuration").stdout
@@ -129,6 +131,7 @@ def test_a_note_is_said_once_per_screen(perfkit, store):
     assert perfkit("show", "1", "--format", "json").stdout.count(note) == 2
 
 
+@not_sanitized
 def test_what_was_asked_for_follows_the_headline(perfkit):
     r = perfkit("run", "attention-scaling", "-d", "null", "-v", "flash", "-a", "d_model=16", "-a", "seq_len=64", "--quiet", "--breakdown", "--allocations", *SHORT)
     assert r.status == 0, r

@@ -65,6 +65,7 @@ def sampler(perfkit, name, slow, cv=0.01, samples=200, processes=60, seed=1):
 # --- answers ---
 
 
+@not_sanitized
 def test_an_injected_slowdown_is_red_and_equal_sides_are_green(perfkit):
     r = selftest(perfkit, *SLOWER, "--format", "json")
     assert r.status == 3, r
@@ -96,6 +97,7 @@ def test_noise_of_one_percent(perfkit):
         (perfkit.cwd / "base.sh.n").unlink()
 
 
+@not_sanitized
 def test_a_slowdown_of_some_processes_is_red(perfkit):
     """The typical process is the same; of the new side every second one takes twice as long."""
     base = reporter(perfkit, "base.sh", noisy(1, 1e6, 0.003))
@@ -144,6 +146,7 @@ def test_slow_processes_on_one_side_are_never_the_same(perfkit):
     assert r.rows("gate")[0]["pairs"] == 20 and (row["slow_base"], row["slow_new"]) == (0, 1) and row["needed"] > 20
 
 
+@not_sanitized
 def test_both_sides_are_runs_and_compare_judges_them_as_the_gate_did(perfkit):
     r = selftest(perfkit, *SLOWER, "--label", "x", "--max-pairs", "12", "--format", "json")
     assert r.rows("gate")[0]["pairs"] == 12 and "fresh pair" not in r.stdout
@@ -206,6 +209,7 @@ def test_a_red_gate_is_red_in_show_compare_and_history(perfkit):
     assert plain.status == 6  # without --gates sides of gates are no history
 
 
+@not_sanitized
 def test_verdicts_go_with_their_runs(perfkit):
     selftest(perfkit, *EQUAL, "--no-save")
     selftest(perfkit, "--a", "busy_ns=100000", "--b", "busy_ns=100000")  # a calibration: nothing is judged
@@ -317,6 +321,7 @@ def test_no_fail_is_a_gate_whose_verdicts_fail_nothing(perfkit):
     perfkit("compare", "--a", "true", "--b", "false").refused(2, "--a")
 
 
+@not_sanitized
 def test_variants_are_settings(perfkit):
     r = perfkit("gate", "selftest", "--device", "null", "--max-samples", "5", "--a", "variant=ok", "--b", "variant=slow-start",
                 "--warmup", "0", "--max-pairs", "8", "--format", "json")
@@ -343,6 +348,7 @@ def test_what_one_side_says_is_no_sweep_on_the_other(perfkit, a, b, words):
     perfkit("gate", "attention-scaling", "--a", a, "--b", b, "--dry-run").refused(2, *words)
 
 
+@not_sanitized
 def test_a_program_may_name_many_cases(perfkit):
     """More than were known when its first pair began."""
     (perfkit.cwd / "many.py").write_text("""import os
@@ -380,6 +386,7 @@ def test_exact_metrics_take_two_pairs(perfkit):
     assert selftest(perfkit, *more, "--threshold", "peak_bytes=105%").status == 0
 
 
+@not_sanitized
 def test_equal_sides_are_green_whatever_is_known_of_their_noise(perfkit):
     """An exact metric has none."""
     for more in ("--metric", "peak_bytes"), ("--budget", "1ms"):
@@ -450,6 +457,7 @@ def test_ctrl_c_keeps_what_was_measured(perfkit):
     assert perfkit("compare", "1", "2").status == 0
 
 
+@not_sanitized
 def test_no_save(perfkit):
     assert selftest(perfkit, *BRIEF, "--no-save").status == 3
     assert not perfkit.db.exists() or query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
@@ -560,6 +568,7 @@ def test_compare_of_two_commands_has_the_rows_of_their_gate(perfkit):
     assert {"wall_ns", "user_ns", "made_up_ns"} <= metrics
 
 
+@not_sanitized
 def test_a_side_of_a_gate_is_compared_with_what_exec_measured(perfkit):
     reporter(perfkit, "a.sh", [5] * 99)
     assert perfkit("gate", "--a", "./a.sh", "--b", "./a.sh b", "--metric", "made_up_ns").status == 0
@@ -573,6 +582,7 @@ def test_a_side_of_a_gate_is_compared_with_what_exec_measured(perfkit):
 # --- for others ---
 
 
+@not_sanitized
 def test_reports(perfkit):
     r = perfkit("gate", "selftest", "--device", "null", "--max-samples", "5", "--min-time", "0", "-v", "ok,instances,exit", *BRIEF,
                 "--junit", "j.xml", "--summary", "s.md", "--json", "j.json", "--gab", "g.json", "--gab-bigger", "none.json",
@@ -607,6 +617,7 @@ def test_a_report_that_cannot_be_written_is_said_before_measuring(perfkit):
     assert not perfkit.db.exists()
 
 
+@not_sanitized
 def test_a_report_that_turns_out_not_to_be_writable_hides_nothing(perfkit):
     full = ("--json", "/dev/full", "--junit", "/dev/full", "--gab", "g.json", "--summary", "/dev/full")
     r = selftest(perfkit, *BRIEF, *full, "--no-save")
@@ -657,6 +668,7 @@ def test_an_end_without_an_answer_is_red_in_reports(perfkit, args, status, word,
     assert annotation.startswith("::error title=perfkit gate") and f": {word}::" in annotation.replace("%3A", ":"), annotation
 
 
+@not_sanitized
 def test_no_fail_reports_errors_all_the_same(perfkit):
     r = perfkit("gate", "--no-fail", "--a", "true", "--b", "sh -c true", "--threshold", "wark_ns=5%", "--junit", "j.xml")
     assert r.status == 2 and "wark_ns" in junit.read(perfkit.cwd / "j.xml").find("testcase/error").get("message"), r
@@ -737,6 +749,7 @@ def test_every_wrong_threshold_is_said(perfkit, wrong):
     assert r.status == 2 and all(f"--threshold '{text}' " in r.stderr for text in wrong), r
 
 
+@not_sanitized
 def test_every_wrong_thing_asked_of_commands_is_said(perfkit):
     """After two pairs, when it is known what they report."""
     thresholds = "wal_ns=5%", "wall_ns=5KiB", "*[variant=x]=1%"
@@ -748,6 +761,7 @@ def test_every_wrong_thing_asked_of_commands_is_said(perfkit):
     assert r.status == 2 and r.stderr.count("\n  why: ") == 3 and "'one' is unknown" in r.stderr and "'two' is unknown" in r.stderr, r
 
 
+@not_sanitized
 def test_a_case_that_fails_is_said_before_what_is_asked_of_it(perfkit):
     r = selftest(perfkit, "-v", "ok,crash", *SLOWER, "--threshold", "work_ns[variant=crash]=5%")
     assert r.status == 1 and "ended 'failed' in crash" in r.error()["what"], r
@@ -798,6 +812,7 @@ def test_what_a_command_will_report_is_not_known(perfkit):
     assert said not in selftest(perfkit, *SLOWER, "--threshold", "work_ns=5%", "--dry-run").stdout
 
 
+@not_sanitized
 def test_a_command_that_fails_on_one_side(perfkit):
     good = script(perfkit, "good.sh", "sleep 0.01\n")
     bad = script(perfkit, "bad.sh", "echo the disk is on fire >&2; exit 3\n")
@@ -821,6 +836,7 @@ def test_words_of_a_command(perfkit):
     assert r.status == 1 and r.error()["why"].endswith("last output: <><a b><c | $d><$HOME *><efg><|>"), r
 
 
+@not_sanitized
 def test_a_side_that_fails_is_the_test_that_its_row_was(perfkit):
     for b in ("./good.sh b", "./bad.sh"):
         script(perfkit, "good.sh", "sleep 0.01\n")
@@ -915,6 +931,7 @@ def test_a_metric_without_direction(perfkit):
     assert r.status == 2 and "metric 'colour' cannot be judged" in r.error()["what"] and "direction" in r.error()["why"]
 
 
+@not_sanitized
 def test_huge_figures_have_an_exponent(perfkit):
     """In tables, in sentences and in what is for others: nobody reads 300 digits."""
     a, b = reporter(perfkit, "a.sh", [1] * 9), reporter(perfkit, "b.sh", ["1e300"] * 9)
@@ -1007,6 +1024,7 @@ def test_the_threshold_of_a_tail_is_its_own(perfkit):
     commands(perfkit, base, new, *P99, "--threshold", "made_up_ns:p98=5%").refused(2, "matches no metric", "made_up_ns:p99")
 
 
+@not_sanitized
 @pytest.mark.parametrize("samples, refused", [
     (200, {"made_up_ns:p50x": (2, "'p50x' is not a quantile", "made_up_ns:p90 or made_up_ns:p99"),
            "made_up_ns:p101": (2, "'p101' is not a quantile"),

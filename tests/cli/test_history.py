@@ -4,10 +4,11 @@ import io
 import random
 
 import pytest
-
+from conftest import not_sanitized
 from stored import Stored, query
 
 
+@not_sanitized
 def test_its_uncertainty_is_that_of_other_tables(perfkit):
     """± is one figure: in what exec prints, in show, in history and in v_summary."""
     printed = []
@@ -176,6 +177,7 @@ def test_refusals(perfkit, store):
     perfkit("history", "once").refused(6, "same machine and settings")
 
 
+@not_sanitized
 def test_runs_of_one_program_are_of_one_setup(perfkit):
     for _ in range(2):
         assert perfkit("run", "selftest", "--device", "null", "-v", "ok", "-i", "1", "-a", "memory=4KiB").status == 0

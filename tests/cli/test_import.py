@@ -394,6 +394,7 @@ def test_memory_is_bounded(perfkit, tmp_path):
     assert done.status == 0 and done.rows("import")[0]["cases"] == 40, done
 
 
+@not_sanitized
 def test_a_signal_ends_it(perfkit, tmp_path):
     large(tmp_path / "f.json", 200)
     running = perfkit.start("import", tmp_path / "f.json")

@@ -8,6 +8,7 @@ import sqlite3
 import time
 
 import pytest
+from conftest import not_sanitized
 
 from test_import import FILES, imported, query, summaries
 
@@ -188,6 +189,7 @@ def test_broken_traces(perfkit, tmp_path, change, words):
     assert not perfkit.db.exists() or not query(perfkit.db, "SELECT * FROM v_run")
 
 
+@not_sanitized
 def test_hostile_traces(perfkit, tmp_path):
     """Names with escapes, more ranges than regions, operators that overlap, a kernel before its launch."""
     t = Trace()

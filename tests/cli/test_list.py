@@ -6,7 +6,7 @@ import re
 import resource
 
 import pytest
-
+from conftest import not_sanitized
 from stored import Stored, query
 
 
@@ -97,6 +97,7 @@ def test_runs_without_a_store(perfkit):
     assert not perfkit.db.exists()
 
 
+@not_sanitized
 def test_runs_count_the_cases_that_were_measured(perfkit):
     """As `run` counts them: "2 cases measured" of four."""
     Stored(perfkit.db).run([(v, {"n": n}, m) for n, v, m in ((1, "a", {"x_ns": [1.0]}), (1, "b", "skipped"), (2, "a", {"x_ns": [2.0]}), (2, "b", "oom"))])

@@ -26,6 +26,7 @@ def lines(result):
     return [row for row in result.stdout.splitlines() if not row.startswith(("Run ", "noisy"))]
 
 
+@not_sanitized
 def test_a_run_is_printed_again_without_its_program(perfkit):
     program = shutil.copy(OWN, perfkit.cwd / "bench.py")
     r = perfkit("run", "./bench.py", "-i", "3", "-q", "--format", "json")
@@ -71,6 +72,7 @@ def test_cases_that_fail_or_do_not_fit_are_rows(perfkit):
         (2000000, "oom", "2000000 numbers do not fit")]
 
 
+@not_sanitized
 def test_variants_are_compared_with_the_yardstick(measured, perfkit):
     """Not with the first; a run without it is compared with the first it has."""
     run = ("run", OWN, "-a", "n=100", "-q", "--invocations", "3")
@@ -243,6 +245,7 @@ def test_its_charts_name_what_they_show(perfkit):
     assert bars.count("loop  \u2588") == 1 and "loop  loop" not in bars, bars
 
 
+@not_sanitized
 def test_its_own_sql_is_printed_under_limits(perfkit):
     sql = ("-- finding: count\nSELECT printf('there are %s', plural(count(*), 'case')) AS sentence FROM v_case WHERE run_id = :run;\n"
            "-- view: own_sums\nSELECT c.run_id, c.ordinal, c.variant, s.median AS sum_ns FROM v_case c JOIN v_summary s ON s.case_id = c.case_id"
@@ -283,6 +286,7 @@ def test_its_samples_are_counted_from_outside(perfkit):
     assert "page_faults" in perfkit("show", "--tables", "all").stdout
 
 
+@not_sanitized
 @pytest.mark.usefixtures("counts")
 @pytest.mark.parametrize("messages, why", [
     ([], "does not say when a sample begins and ends"), ([BEGIN, BEGIN], "it began to count twice"), ([END], "it ended counting before it began"),
@@ -319,6 +323,7 @@ def test_sql_that_fails_is_named(perfkit, sql, why):
     assert query(perfkit, "SELECT count(*) FROM v_case WHERE status = 'ok'") == [(2,)]
 
 
+@not_sanitized
 def test_a_description_in_a_strangers_store(perfkit):
     """It is read with the same care: SQL that does more than to read ends the printing, names that are none are not used."""
     assert perfkit("run", OWN, "-a", "n=100", *ONCE).status == 0

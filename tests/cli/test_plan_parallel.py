@@ -172,6 +172,7 @@ def test_who_is_sharded(perfkit):
 AXES = ("dp", "fsdp", "tp", "cp", "pp", "micro", "interleave", "zero", "sp", "recompute")
 
 
+@not_sanitized
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_more_shards_never_need_more_memory(perfkit, data):
@@ -207,6 +208,7 @@ def test_a_plan_without_a_number_of_chips(perfkit):
     assert all(refusal[part] in notes for part in ("what", "why", "try"))
 
 
+@not_sanitized
 def test_search_finds_what_brute_force_finds(perfkit):
     """Every mesh one by one, from its options, against the ranking of the search."""
     base = ("--model", "transformer:layers=4,width=512,ff=2048,heads=4,kv_heads=2,vocab=8192", "--batch", "8", "--seq", "256",

@@ -77,6 +77,7 @@ def test_fitted_exponents(perfkit, shown):
     assert by["vanilla", "peak_bytes"] > 1.6
 
 
+@not_sanitized
 def test_on_the_cpu_results_are_checked_and_stored(perfkit):
     r = perfkit("run", "attention-scaling", "-d", "cpu", "-a", "d_model=16", "-a", "seq_len=64,130", "-a", "causal=on,off",
                 "--invocations", "2", "--min-time", "1ms", "--max-time", "5ms", "--format", "json")
@@ -186,6 +187,7 @@ def test_threads_are_at_most_the_cpus_to_use(perfkit):
     assert perfkit(*one, "--threads", "1", preexec_fn=on_one_cpu).status == 0
 
 
+@not_sanitized
 def test_of_two_bounds_the_weaker_source_follows(perfkit):
     def settings():
         return query(perfkit, "SELECT settings ->> 'min_time_ns', settings ->> 'max_time_ns', settings ->> 'min_samples', "
@@ -254,6 +256,7 @@ def test_a_long_case_is_announced(perfkit):
     assert "one iteration of flash" in said and "seq_len=1000000" in said and "--budget" in said, said
 
 
+@not_sanitized
 def test_an_axis_that_changes_nothing(perfkit):
     idle = "warning: -a copies=2 changes nothing: copies applies to none of these cases, but would with busy_ns=0"
     one = ("run", "selftest", *NULL, "-v", "ok", "-a", "copies=2", "--max-time", "1ms")
@@ -280,6 +283,7 @@ def test_label_tags_and_command_line_are_recorded(perfkit):
     assert line.endswith("--label 'it'\\''s' --tag branch=main")
 
 
+@not_sanitized
 def test_no_save(perfkit):
     perfkit.db.unlink()
     r = run(perfkit, *SMALL, "--no-save")
@@ -422,6 +426,7 @@ def test_a_budget_that_fits_nothing(perfkit):
     assert r.status == 6 and "--budget" in r.error()["try"], r
 
 
+@not_sanitized
 def test_what_a_budget_left_out_is_resumed(perfkit):
     """The run was complete as far as its budget went; who resumes it wants the rest. Then there is nothing left to resume."""
     r = perfkit("run", "selftest", *NULL, "-v", "ok", "-a", "busy_ns=1000,2000", "--budget", "1ns")
@@ -560,6 +565,7 @@ def test_tables_fit_the_width(perfkit, shown, width):
         assert "Lives in" in " ".join(r.stdout.split()).split("Left out at 80 columns: ")[1].split(".")[0] and "All columns: perfkit show 1 --width 0" in r.stdout
 
 
+@not_sanitized
 def test_an_interval_is_printed_as_percent_and_as_bounds(perfkit):
     run(perfkit, *SMALL, "-v", "flash")
     with sqlite3.connect(perfkit.db) as db:
@@ -590,6 +596,7 @@ def test_the_interval_of_few_processes_is_approximate(perfkit):
         assert {v for v, in query(perfkit, "SELECT ci_level FROM v_summary WHERE run_id = (SELECT max(run_id) FROM v_run)")} == {level}
 
 
+@not_sanitized
 def test_small_memory_is_not_zero(perfkit):
     r = run(perfkit, "-a", "d_model=1", "-a", "seq_len=16", "-v", "flash", "--max-samples", "15")
     row = perfkit("show", "--format", "json").rows("scaling")[0]
@@ -598,6 +605,7 @@ def test_small_memory_is_not_zero(perfkit):
     assert any(abs(float(v) * 1e9 / row["peak_bytes"] - 1) < 0.005 for v in shown[2:6])
 
 
+@not_sanitized
 def test_people_read_axes_without_braces(perfkit):
     for how in ("--dry-run", "--once"):
         r = run(perfkit, *SMALL, "-v", "flash", how)
@@ -610,6 +618,7 @@ def test_people_read_axes_without_braces(perfkit):
     assert "batch=4" in r.stdout and "{" not in r.stdout
 
 
+@not_sanitized
 def test_the_end_says_what_was_recorded(perfkit):
     r = run(perfkit, *SMALL, "-v", "flash", "--label", "mine", "--min-samples", "5", "--max-samples", "5")
     last = r.stderr.splitlines()[-1]

@@ -15,6 +15,7 @@ import time
 import uuid
 
 import pytest
+from conftest import not_sanitized
 
 WRITER = os.environ["PK_STORE_WRITER"]
 NEWEST = max(int(f.name[:4]) for f in (pathlib.Path(__file__).parents[2] / "schema").glob("[0-9]*.sql"))
@@ -56,6 +57,7 @@ def copies(path, n):
                        f" INSERT INTO {table}({', '.join(names)}) SELECT {', '.join(values)} FROM {table}, k")
 
 
+@not_sanitized
 def test_a_run_is_shown_as_fast_in_a_store_of_many(perfkit):
     """Its views are joined as if they held that run alone: three hundred others took a second and more."""
     def shown():
@@ -83,6 +85,7 @@ def test_export_has_every_sample(perfkit):
     assert len(stored) == 2 * 3 * 20
 
 
+@not_sanitized
 def test_export_everything_everywhere(perfkit):
     record(perfkit.db)
     for what in ("samples", "summary", "invocations", "cases", "slices", "settings", "fits", "runs"):
@@ -264,6 +267,7 @@ ADDED = {
 }
 
 
+@not_sanitized
 @pytest.mark.parametrize("name", ADDED)
 def test_what_perfkit_did_not_create_is_refused(perfkit, tmp_path, name):
     """In the user's own store as in a stranger's: by its name, with advice, and unchanged."""
@@ -291,6 +295,7 @@ def test_what_analyze_adds_is_no_strangers(perfkit):
 HOSTILE_TEXT = "::error title=x::@someone [x](https://evil.example)\u061c\u200b\u200f\ufeff\U000e0041\x85\n::warning::y ##[error]x ##vso[task.complete]z"
 
 
+@not_sanitized
 def test_no_text_of_a_store_is_obeyed(perfkit, tmp_path):
     """By GitHub, a page, a spreadsheet or a terminal: labels, variants, messages and units, in every format."""
     record(perfkit.db)
@@ -561,6 +566,7 @@ def test_what_cannot_be_imported(perfkit, tmp_path):
     perfkit("import").refused(2, "FILE")
 
 
+@not_sanitized
 def test_a_run_of_a_process_that_nobody_waits_for_is_interrupted(perfkit):
     """A killed perfkit stays in the process table until its parent waits for it."""
     record = ("run", "attention-scaling", "--device", "null", "-a", "seq_len=16", "-a", "d_model=1", "-v", "flash", "--invocations", "1",

@@ -322,6 +322,7 @@ def big(perfkit, pieces):
     stored_trace(perfkit, {"names": ["k", "compute"], "regions": [], "pieces": rows, "ops": []}, device="cpu")
 
 
+@not_sanitized
 @pytest.mark.parametrize("name", ["run.json", pytest.param("run.json.gz", marks=pytest.mark.skipif(not HAS_ZLIB, reason="no zlib"))])
 def test_a_full_disk_leaves_no_file(perfkit, name):
     big(perfkit, 30000)
