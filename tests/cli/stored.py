@@ -1,9 +1,11 @@
 """Stores in tests: made with known contents from the schema's own SQL, for tests of commands that only read; and queried."""
 import contextlib
+import functools
 import json
 import pathlib
 import sqlite3
 import statistics
+import tempfile
 
 SCHEMA = pathlib.Path(__file__).parents[2] / "schema"
 APPLICATION_ID = 0x706B6974
@@ -15,20 +17,32 @@ def query(store, sql, *values):
         return db.execute(sql, values).fetchall()
 
 
+@functools.lru_cache(None)
+def empty_store():
+    """The bytes of a store without runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "empty.db"
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA synchronous = OFF")
+            migrations = sorted(SCHEMA.glob("[0-9]*.sql"))
+            for migration in migrations:
+                db.executescript(migration.read_text())
+            db.executescript((SCHEMA / "views.sql").read_text())
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {int(migrations[-1].name[:4])}")
+            db.commit()
+        return path.read_bytes()
+
+
 class Stored:
     """A store file; runs are added with the figures their invocations gave."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
+        if not self.path.exists():
+            self.path.write_bytes(empty_store())
         self.db = sqlite3.connect(path)
         self.db.execute("PRAGMA synchronous = OFF")
-        migrations = sorted(SCHEMA.glob("[0-9]*.sql"))
-        for migration in migrations:
-            self.db.executescript(migration.read_text())
-        self.db.executescript((SCHEMA / "views.sql").read_text())
-        self.db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        self.db.execute(f"PRAGMA user_version = {int(migrations[-1].name[:4])}")
-        self.db.commit()
 
     def insert(self, table, **values):
         sql = f"INSERT INTO {table}({', '.join(values)}) VALUES({', '.join('?' * len(values))})"

@@ -8,7 +8,7 @@ import pytest
 
 SOLVE = """#!/bin/sh
 # {name}
-turn=$(($(cat turn 2>/dev/null || echo 0) + 1)); echo $turn > turn
+turn=0; [ ! -e turn ] || read turn < turn; turn=$((turn + 1)); echo $turn > turn
 echo '{{"type":"metric","name":"x_ns","unit":"ns","direction":"lower"}}' >&$PERFKIT_WIRE_FD
 echo '{{"type":"samples","metric":"x_ns","values":['$(({ns} + $turn * 7919 % 1000))']}}' >&$PERFKIT_WIRE_FD
 """

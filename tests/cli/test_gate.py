@@ -4,6 +4,7 @@ import math
 import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -34,11 +35,16 @@ def script(perfkit, name, text):
 
 
 def reporter(perfkit, name, values, unit="ns", direction="lower", metric="made_up_ns"):
-    """A command that reports the next of some values each time it runs."""
-    (perfkit.cwd / f"{name}.values").write_text("".join(f"{v}\n" for v in values))
+    """A command that reports the next of some values each time it runs, by what a shell does itself: no other program is started."""
+    folder = perfkit.cwd / f"{name}.values"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for n, v in enumerate(values):
+        (folder / str(n)).write_text(f"v={shlex.quote(str(v))}\n")
+    (perfkit.cwd / f"{name}.n").write_text("0\n")
     return script(perfkit, name, f"""
-n=$(($(cat {name}.n 2>/dev/null || echo 0) + 1)); echo $n > {name}.n
-v=$(sed -n ${{n}}p {name}.values)
+read n < {name}.n; echo $((n + 1)) > {name}.n
+[ ! -e {name}.values/$n ] || . ./{name}.values/$n
 echo '{{"type":"metric","name":"{metric}","unit":"{unit}","direction":"{direction}","class":"time"}}' >&$PERFKIT_WIRE_FD
 echo '{{"type":"samples","metric":"{metric}","phase":"steady","ordinal":0,"values":['$v']}}' >&$PERFKIT_WIRE_FD
 """)
