@@ -71,16 +71,16 @@ def test_an_endless_query_ends(endless, args, stranger):
     run = [f"{endless.db}:@"] if stranger else ["@"]
     args = [args[0], *run] if args[0] == "show" else [*args[:2], *run, *args[2:]]
     began = time.monotonic()
-    done = endless(*args, "--db-limit", "300ms", timeout=30, stdout=subprocess.DEVNULL)
+    done = endless(*args, "--db-limit", "100ms", timeout=30, stdout=subprocess.DEVNULL)
     if args[0] == "show":
-        assert done.status == 1 and "gave no row for 0.3 s" in done.stderr and "--db-limit" in done.stderr, done
+        assert done.status == 1 and "gave no row for 0.1 s" in done.stderr and "--db-limit" in done.stderr, done
     in_time(time.monotonic() - began, 20)
 
 
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_query(endless, sig):
     p = endless.start("show")
-    wait_until(lambda: cpu_s(p) > 0.4)
+    wait_until(lambda: cpu_s(p) > 0.2)
     began = time.monotonic()
     p.send_signal(sig)
     _, err = p.communicate(timeout=20)
@@ -137,7 +137,7 @@ def test_a_signal_ends_a_report_that_nobody_reads(perfkit, option):
 def test_an_interrupted_export_leaves_no_file(endless, tmp_path):
     out = tmp_path / "out.csv"
     p = endless.start("export", "csv", "--what", "breakdown", "-o", out)
-    wait_until(lambda: cpu_s(p) > 0.4)
+    wait_until(lambda: cpu_s(p) > 0.2)
     p.send_signal(signal.SIGINT)
     p.communicate(timeout=20)
     assert p.returncode == 130 and list(tmp_path.glob("out*")) == []
@@ -162,9 +162,9 @@ def of_equal_cases(path, n):
 def test_a_signal_ends_what_the_library_computes(perfkit, tmp_path):
     """No loop of a command that only reads takes longer, whatever it computes."""
     for name in ("a.db", "b.db"):
-        of_equal_cases(tmp_path / name, 100000)
+        of_equal_cases(tmp_path / name, 60000)  # a second to read them, four to match them
     p = perfkit.start("compare", f"{tmp_path}/a.db:1", f"{tmp_path}/b.db:1", stdout=subprocess.DEVNULL)
-    wait_until(lambda: cpu_s(p) > 3)
+    wait_until(lambda: cpu_s(p) > 1.6)
     began = time.monotonic()
     p.send_signal(signal.SIGTERM)
     p.communicate(timeout=60)
@@ -172,7 +172,7 @@ def test_a_signal_ends_what_the_library_computes(perfkit, tmp_path):
     in_time(time.monotonic() - began, ENDS_S + 1)
 
 
-# --- a thousand cases ----------------------------------------------------------------------------------------------------
+# --- hundreds of cases ----------------------------------------------------------------------------------------------------
 
 
 def cpu_of(perfkit, *args):
@@ -183,7 +183,7 @@ def cpu_of(perfkit, *args):
 
 
 FEW = ("--min-samples", "2", "--max-samples", "2", "--min-time", "1us", "--max-time", "1ms", "--warmup", "0", "--invocations", "1", "--device", "null", "--no-check")
-THOUSAND = {
+HUNDREDS = {
     "attention-scaling": ("-a", "seq_len=128,256"),
     "mixed-precision": ("--breakdown", "-a", "model=tiny", "-a", "mode=step", "-a", "dtype=fp32,bf16"),
     "tree-patch": ("-a", "model=2L-256H"),
@@ -192,22 +192,22 @@ THOUSAND = {
 
 
 @not_sanitized
-@pytest.mark.parametrize("experiment", THOUSAND)
-def test_a_thousand_cases_are_shown_in_seconds(perfkit, experiment):
+@pytest.mark.parametrize("experiment", HUNDREDS)
+def test_hundreds_of_cases_are_shown_in_seconds(perfkit, experiment):
     """Of the processor, for all tables together: views are computed once for a run, not for each table, column and note."""
-    assert perfkit("run", experiment, *FEW, *THOUSAND[experiment], timeout=300).status == 0
+    assert perfkit("run", experiment, *FEW, *HUNDREDS[experiment], timeout=300).status == 0
     with changed(perfkit.db) as db:
         n = db.execute("SELECT count(*) FROM run_case").fetchone()[0]
         for table, key in (("run_case", "id"), ("work", "case_id"), ("slice", "case_id"), ("summary", "case_id"), ("counter", "case_id")):
             names = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
             values = [f"{c} + k.i * 1000000" if c in ("id", "case_id") else f"{c} + k.i * {n}" if c == "ordinal"
                       else f"json_set({c}, '$.copy', k.i)" if c in ("axes", "identity") else c for c in names]
-            db.execute(f"WITH k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < {1000 // n}) INSERT INTO {table}({', '.join(names)})"
+            db.execute(f"WITH k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < {500 // n}) INSERT INTO {table}({', '.join(names)})"
                        f" SELECT {', '.join(values)} FROM {table}, k")
-    for more, least in ((), 40), (("--tables", "all"), 1000):
+    for more, least in ((), 40), (("--tables", "all"), 500):
         done, used = cpu_of(perfkit, "show", *more)
         assert done.status == 0 and done.stdout.count("\n") > least
-        in_time(used, 3 * ENDS_S)
+        in_time(used, 1.5 * ENDS_S)
 
 
 @not_sanitized
