@@ -36,7 +36,7 @@ def attack(tmp_path, broken, *options):
     ("store: bytes", 1, '[ "$1 $2" = "db merge" ] && sleep 60', "did not end within 10 s"),
     ("hostile command", 1, '[ "$1" != db ] && setsid sleep 60 &', "live on"),
     ("kill parent", 3, '[ "$1" = db ] && touch "${PERFKIT_DB}-tmp"', "files left beside the store"),
-    ("kill parent", 6, '[ "$1 $2" = "db check" ] && python3 -c "%s"' % LOSES_SLICES, "slices are lost"),
+    ("kill parent", 4, '[ "$1 $2" = "db check" ] && python3 -c "%s"' % LOSES_SLICES, "slices are lost"),
     ("signal while printing", 2, '[ "$1" != run ] && { trap "" INT TERM HUP QUIT; sleep 60; }', "did not end within"),
 ])
 def test_a_broken_promise_is_a_failure(tmp_path, only, trials, broken, words):
