@@ -2,6 +2,7 @@
 #include "reference.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static double element(const float *x, enum pk_trans t, size_t rows, size_t cols, size_t i, size_t j)
@@ -81,10 +82,10 @@ static void output_row(const struct pk_attention *at, const struct pk_reference_
     }
 }
 
-/* What one query adds: dv_j += p_j d_o;  ds_j = p_j (d_o . v_j - sum_j p_j d_o . v_j);  dk_j += scale ds_j q.
+/* What one query adds: dv_j += p_j d_o;  ds_j = p_j (d_o . v_j - sum_j p_j d_o . v_j);  dk_j += scale ds_j q. dp: room for seq numbers.
  */
 static void gradients_of_row(const struct pk_attention *at, const struct pk_reference_attention *r,
-                             size_t row)
+                             size_t row, double *dp)
 {
     const size_t seq = at->seq, dim = at->dim, keys = (row - row % seq) * dim;
     const float *q = at->q, *k = at->k, *v = at->v, *d_o = at->d_o;
@@ -92,14 +93,15 @@ static void gradients_of_row(const struct pk_attention *at, const struct pk_refe
     const double *p = r->p + row * seq;
     double delta = 0;
     for (size_t j = 0; j < seq; j++)
-        delta += p[j] * dot(d_o, v + keys + j * dim, dim);
+        delta += p[j] * (dp[j] = dot(d_o, v + keys + j * dim, dim));
     for (size_t j = 0; j < seq; j++) {
-        size_t key = keys + j * dim;
-        double ds = p[j] * (dot(d_o, v + key, dim) - delta) * (double)at->scale;
+        const size_t key = keys + j * dim;
+        const double ds = p[j] * (dp[j] - delta) * (double)at->scale;
+        double *restrict dv = r->dv + key, *restrict dk = r->dk + key, *restrict dq = r->dq + row * dim;
         for (size_t d = 0; d < dim; d++) {
-            r->dv[key + d] += p[j] * d_o[d];
-            r->dk[key + d] += ds * q[d];
-            r->dq[row * dim + d] += ds * k[key + d];
+            dv[d] += p[j] * d_o[d];
+            dk[d] += ds * q[d];
+            dq[d] += ds * k[key + d];
         }
     }
 }
@@ -107,6 +109,7 @@ static void gradients_of_row(const struct pk_attention *at, const struct pk_refe
 void pk_reference_attention(const struct pk_attention *at, const struct pk_reference_attention *r)
 {
     const size_t rows = at->batch * at->seq, bytes = rows * at->dim * sizeof(double);
+    double *dp = malloc(at->seq * sizeof *dp);
     if (r->dq) {
         memset(r->dq, 0, bytes);
         memset(r->dk, 0, bytes);
@@ -117,6 +120,7 @@ void pk_reference_attention(const struct pk_attention *at, const struct pk_refer
         if (r->o)
             output_row(at, r, row);
         if (r->dq)
-            gradients_of_row(at, r, row);
+            gradients_of_row(at, r, row, dp);
     }
+    free(dp);
 }
