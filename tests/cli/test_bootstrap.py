@@ -25,21 +25,62 @@ def wheel(folder, name, version, files):
         z.writestr(f"{stem}.dist-info/RECORD", "")
 
 
-@pytest.fixture
-def bootstrap(tmp_path):
+def copied(folder):
     """Calls a copy of it on a machine without a toolkit, whose only packages are those in `wheels`."""
-    shutil.copy(ROOT / "bootstrap", tmp_path)
-    (tmp_path / "wheels").mkdir()
-    gpu = tmp_path / "gpu"
+    shutil.copy(ROOT / "bootstrap", folder)
+    (folder / "wheels").mkdir()
+    gpu = folder / "gpu"
     gpu.touch()
 
     def call(*args, **env):
-        base = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PERFKIT_GPU_MARK": str(gpu), "PERFKIT_USUAL_TOOLKIT": str(tmp_path / "none"),
-                "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "wheels"), "LC_ALL": "C.UTF-8"}
-        return subprocess.run([tmp_path / "bootstrap", *args], env=base | env, capture_output=True, text=True, timeout=120, check=False)
+        base = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PERFKIT_GPU_MARK": str(gpu), "PERFKIT_USUAL_TOOLKIT": str(folder / "none"),
+                "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder / "wheels"), "LC_ALL": "C.UTF-8"}
+        return subprocess.run([folder / "bootstrap", *args], env=base | env, capture_output=True, text=True, timeout=120, check=False)
 
-    call.root = tmp_path
+    call.root = folder
     return call
+
+
+@pytest.fixture
+def bootstrap(tmp_path):
+    return copied(tmp_path)
+
+
+PATH_LINE = 'export PATH="/usr/bin:/bin:$PATH"'
+
+
+def set_path(bootstrap, path):
+    script = bootstrap.root / "bootstrap"
+    text = script.read_text()
+    assert PATH_LINE in text
+    script.write_text(text.replace(PATH_LINE, f'export PATH="{path}"'))
+
+
+@pytest.fixture(scope="module")
+def charts(tmp_path_factory):
+    """The chart bundle, fetched: a bootstrap, and what its call said. The package is a stand-in, its environment is Python's own."""
+    bootstrap = copied(tmp_path_factory.mktemp("charts"))
+    wheel(bootstrap.root / "wheels", "vl-convert-python", "1.9.5", {"vl_convert.py": "def javascript_bundle():\n    return 'window.vegaEmbed = 1;'\n"})
+    return bootstrap, bootstrap("charts")
+
+
+# Most of the time that an environment takes goes into its pip: this one has that of another environment.
+VENV = """#!/bin/sh
+[ "$1 $2" = "-m venv" ] || exec /usr/bin/python3 "$@"
+/usr/bin/python3 -m venv --without-pip "$3" && printf '#!/bin/sh\\nexec "%s/bin/python" %s "$@"\\n' "$PWD/$3" {pip} >"$3/bin/pip" && chmod +x "$3/bin/pip"
+"""
+
+
+@pytest.fixture
+def quick(bootstrap, charts):
+    """A bootstrap whose environments take the pip of the one for charts."""
+    pip, = (charts[0].root / "build" / "charts").glob("lib/python3*/site-packages/pip")
+    stubs = bootstrap.root / "stubs"
+    stubs.mkdir()
+    (stubs / "python3").write_text(VENV.format(pip=pip))
+    (stubs / "python3").chmod(0o755)
+    set_path(bootstrap, f"{stubs}:/usr/bin:/bin")
+    return bootstrap
 
 
 def make_toolkit(root):
@@ -65,28 +106,28 @@ def test_without_a_gpu_none_is_installed(bootstrap):
     assert not (bootstrap.root / "build-cuda").exists()
 
 
-def test_with_a_gpu_it_is_installed_once(bootstrap):
+def test_with_a_gpu_it_is_installed_once(quick):
     for name, version in (n.split() for n in NAMES):
         files = {f"nvidia/cu13/include/{name}.h": ""}
         if name == "nvidia-cuda-nvcc":
             files["nvidia/cu13/bin/nvcc"] = "#!/bin/sh\n"
         if "cudnn" in name:
             files = {"nvidia/cudnn/include/cudnn_graph.h": "// cudnn"}
-        wheel(bootstrap.root / "wheels", name, version, files)
-    p = bootstrap("toolkit")
+        wheel(quick.root / "wheels", name, version, files)
+    p = quick("toolkit")
     assert p.returncode == 0 and "installing it from PyPI into build-cuda/" in p.stderr, p.stderr
     toolkit = pathlib.Path(p.stdout.strip())
-    assert toolkit.is_relative_to(bootstrap.root / "build-cuda") and os.access(toolkit / "bin" / "nvcc", os.X_OK)
+    assert toolkit.is_relative_to(quick.root / "build-cuda") and os.access(toolkit / "bin" / "nvcc", os.X_OK)
     assert (toolkit / "include" / "cudnn_graph.h").read_text() == "// cudnn"
-    again = bootstrap("toolkit", PIP_FIND_LINKS="/nowhere")
+    again = quick("toolkit", PIP_FIND_LINKS="/nowhere")
     assert again.returncode == 0 and again.stdout == p.stdout and "installing" not in again.stderr
-    (bootstrap.root / "build-cuda" / ".complete").unlink()  # as a signal leaves it
-    again = bootstrap("toolkit")
+    (quick.root / "build-cuda" / ".complete").unlink()  # as a signal leaves it
+    again = quick("toolkit")
     assert again.returncode == 0 and again.stdout == p.stdout and "installing" in again.stderr
 
 
-def test_what_cannot_be_installed_is_said(bootstrap):
-    p = bootstrap("toolkit")
+def test_what_cannot_be_installed_is_said(quick):
+    p = quick("toolkit")
     assert p.returncode == 1 and "could not be installed into build-cuda/" in p.stderr, p.stderr
     assert "CUDA_HOME" in p.stderr and "-Dcuda=disabled" in p.stderr
 
@@ -111,10 +152,7 @@ def test_a_gpu_check_without_packages_names_the_bundle(bootstrap, apt, status):
         (stubs / "id").unlink()
         (stubs / "id").write_text("#!/bin/sh\necho 0\n")
         (stubs / "id").chmod(0o755)
-    script = bootstrap.root / "bootstrap"
-    text = script.read_text()
-    assert 'export PATH="/usr/bin:/bin:$PATH"' in text
-    script.write_text(text.replace('export PATH="/usr/bin:/bin:$PATH"', 'export PATH="%s"' % stubs))
+    set_path(bootstrap, stubs)
     p = bootstrap("gpu-check")
     assert p.returncode == status and p.stderr.count("./bootstrap bundle") == 1 and "perfkit-bundle/gpu/check.py" in p.stderr, p.stderr
     assert "./bootstrap bundle" not in bootstrap("test").stderr
@@ -138,12 +176,10 @@ def machine(bootstrap):
     for name, text in MACHINE.items():
         (stubs / name).write_text("#!/bin/sh\n" + text + "\n")
         (stubs / name).chmod(0o755)
+    set_path(bootstrap, f"{stubs}:/usr/bin:/bin")
     script = bootstrap.root / "bootstrap"
-    text = script.read_text()
-    old = 'export PATH="/usr/bin:/bin:$PATH"'
-    assert old in text
     # Whatever else this machine lacks is there.
-    script.write_text(text.replace(old, f'export PATH="{stubs}:/usr/bin:/bin"').replace("case $1 in\n    cmd)", "case $1 in\n    lib | header | python | cmd) ;;\n    cmd)")
+    script.write_text(script.read_text().replace("case $1 in\n    cmd)", "case $1 in\n    lib | header | python | cmd) ;;\n    cmd)")
                       .replace("-s build/report.js", "-s /bin/sh"))
 
     def call(*args, **env):
@@ -208,7 +244,7 @@ def test_every_package_has_a_name_in_each_distribution():
 @pytest.mark.skipif(not os.access("/usr/local/cuda/bin/nvcc", os.X_OK), reason="there is no toolkit in the usual place")
 def test_a_wrong_cuda_home_does_not_hide_the_usual_toolkit(tmp_path):
     source = pathlib.Path(__file__).parents[2]
-    r = subprocess.run(["meson", "setup", tmp_path / "build", source], capture_output=True, text=True, timeout=300,
+    r = subprocess.run(["meson", "setup", tmp_path / "build", source, *(f"-D{part}=disabled" for part in ("tests", "mpi", "onednn"))], capture_output=True, text=True, timeout=300,
                        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "CUDA_HOME": "/nonexistent"})
     assert r.returncode == 0, r
     assert "WARNING: CUDA_HOME is /nonexistent" in r.stdout and "/usr/local/cuda/bin/nvcc is taken" in r.stdout, r.stdout
@@ -216,17 +252,16 @@ def test_a_wrong_cuda_home_does_not_hide_the_usual_toolkit(tmp_path):
     assert "#define PK_HAVE_CUDA\n" in config, config
 
 
-def test_the_chart_bundle_is_fetched_once(bootstrap):
-    """From the package's own call, with a stand-in for it; a second call needs no package."""
-    wheel(bootstrap.root / "wheels", "vl-convert-python", "1.9.5", {"vl_convert.py": "def javascript_bundle():\n    return 'window.vegaEmbed = 1;'\n"})
-    p = bootstrap("charts")
+def test_the_chart_bundle_is_fetched_once(charts):
+    """From the package's own call; a second call needs no package."""
+    bootstrap, p = charts
     assert p.returncode == 0 and p.stdout == "build/report.js\n", p.stderr
     assert (bootstrap.root / "build" / "report.js").read_text() == "window.vegaEmbed = 1;"
     again = bootstrap("charts", PIP_FIND_LINKS="/nowhere")
     assert again.returncode == 0 and "fetching" not in again.stderr, again.stderr
 
 
-def test_without_a_network_there_is_no_chart_bundle(bootstrap):
-    p = bootstrap("charts")
+def test_without_a_network_there_is_no_chart_bundle(quick):
+    p = quick("charts")
     assert p.returncode == 1 and "the chart bundle could not be fetched" in p.stderr and "-Dreport_js=FILE" in p.stderr, p.stderr
-    assert not (bootstrap.root / "build" / "report.js").exists()
+    assert not (quick.root / "build" / "report.js").exists()

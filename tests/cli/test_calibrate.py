@@ -59,7 +59,7 @@ def test_the_newest_run_is_no_calibration(perfkit):
 
 
 def test_the_smallest_experiment_needs_no_options(perfkit):
-    r = perfkit("calibrate", "--pairs", "4", "--no-check", "--threads", "1", "--format", "json")
+    r = perfkit("calibrate", "--pairs", "4", "--no-check", "--threads", "1", "--min-samples", "3", "--max-samples", "3", "--min-time", "0", "--format", "json")
     rows = r.rows("calibration")
     assert [(row["variant"], row["metric"]) for row in rows] == [
         (v, m) for v in ("vanilla", "flash") for m in ("backward_ns", "forward_ns")], r

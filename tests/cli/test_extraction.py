@@ -361,11 +361,11 @@ def kill_at(perfkit, folder, after, args):
 def test_kills_leave_no_broken_shard_and_the_next_run_continues(measured, perfkit, tmp_path):
     """Every shard that the manifest lists has the bytes of an extraction that nobody ended."""
     whole, folder = tmp_path / "whole", tmp_path / "killed"
-    args = ("--samples", "400", "-a", "codec=zlib-6")
+    args = ("--samples", "160", "-a", "codec=zlib-6")
     run(perfkit, "-v", "pipelined", "-a", f"sink={whole}", *args, device="cpu")
     good, rng, seen = contents(whole), random.Random(1), set()
     for _ in range(KILLS):
-        kill_at(perfkit, folder, rng.uniform(0.1, 2), args)
+        kill_at(perfkit, folder, rng.uniform(0.1, 0.6), args)
         for name, m in manifests(folder).items():
             seen.add(samples_of(folder))
             for shard in m["shards"]:
@@ -373,7 +373,7 @@ def test_kills_leave_no_broken_shard_and_the_next_run_continues(measured, perfki
     run(perfkit, "-v", "pipelined", "-a", f"sink={folder}", *args, device="cpu")
     (note,) = query(perfkit, "SELECT notes ->> '$.extraction.resumed_from' FROM slice WHERE pass = 'timing' ORDER BY id DESC LIMIT 1")[0]
     assert note == max(seen, default=0)
-    assert contents(folder) == good and samples_of(folder) == 400
+    assert contents(folder) == good and samples_of(folder) == 160
 
 
 FULL = """mount -t tmpfs -o size=3m none "$1" || exit 99

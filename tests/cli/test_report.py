@@ -307,7 +307,7 @@ MEASURED = {  # what has rows for every chart of its experiment, in a second or 
     "tree-patch": "-a layers=1,2,3 -a hidden=64 -a patches=1,2,0 -v naive,batched -a matcher=compiled -a op=patch",
     "mixed-precision": "-a mode=forward,step -a dtype=fp32,bf16 --breakdown --allocations --memory-limit 100MiB",
     "ddp-bucket": "-v none,naive,bucket -a bucket_bytes=65KB,1MB,16MB",
-    "extraction": "-a codec=none,lz4,zstd-1 -v sequential,pipelined -a dtype=fp32 -a d_model=64 -a seq_len=16 --device cpu",  # a null device compresses nothing
+    "extraction": "-a codec=none,lz4,zstd-1 -v sequential,pipelined -a dtype=fp32 -a d_model=64 -a seq_len=16 --samples 9 --vocab 100 --device cpu",  # a null device compresses nothing
     "batch-scaling": "-v eager",
 }
 if "PERFKIT_SANITIZED" in os.environ:  # these two take ten times as long there as the others together, and are drawn by the same code
