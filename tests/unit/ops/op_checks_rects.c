@@ -57,6 +57,15 @@ static enum pk_code copy(struct trial *t, const struct pk_copy2d *v, size_t n, b
     return rc;
 }
 
+/* n where there is none; looked for only where memcmp finds one */
+static size_t first_difference(const unsigned char *a, const unsigned char *b, size_t n)
+{
+    size_t i = memcmp(a, b, n) ? 0 : n;
+    while (i < n && a[i] == b[i])
+        i++;
+    return i;
+}
+
 /* Copies to an image of its own that holds `before`, and has to hold `after`. */
 static void check_copied(struct trial *t, const struct image *m, const unsigned char *from,
                          const unsigned char *before, const unsigned char *after, bool by_table)
@@ -70,10 +79,10 @@ static void check_copied(struct trial *t, const struct image *m, const unsigned 
     }
     trial_ran(t, "copy2d", copy(t, v, m->n, by_table));
     const unsigned char *got = trial_fetch(t, to, m->dst_bytes + 1);
-    for (size_t i = 0; i <= m->dst_bytes; i++)
-        if (got[i] != after[i])
-            fail_msg("copy2d of %zu rectangles%s with %s: byte %zu is %02x, not %02x", m->n,
-                     by_table ? " by a table" : "", t->label, i, got[i], after[i]);
+    const size_t i = first_difference(got, after, m->dst_bytes + 1);
+    if (i <= m->dst_bytes)
+        fail_msg("copy2d of %zu rectangles%s with %s: byte %zu is %02x, not %02x", m->n,
+                 by_table ? " by a table" : "", t->label, i, got[i], after[i]);
 }
 
 static void check_image(struct trial *t, const struct image *m)
@@ -82,8 +91,10 @@ static void check_image(struct trial *t, const struct image *m)
     unsigned char *src = pk_alloc(&t->arena, m->src_bytes + 1);
     unsigned char *before = pk_alloc(&t->arena, m->dst_bytes + 1),
                   *after = pk_alloc(&t->arena, m->dst_bytes + 1);
-    for (size_t i = 0; i <= m->src_bytes; i++)
-        src[i] = (unsigned char)pk_rng_next(&rng);
+    for (size_t i = 0; i <= m->src_bytes; i += 8) {
+        const uint64_t bytes = pk_rng_next(&rng);
+        memcpy(src + i, &bytes, m->src_bytes + 1 - i < 8 ? m->src_bytes + 1 - i : 8);
+    }
     memset(before, UNTOUCHED, m->dst_bytes + 1);
     memset(after, UNTOUCHED, m->dst_bytes + 1);
     copy_plainly(m, src, after);
@@ -174,10 +185,10 @@ static void check_fills_of(struct trial *t, enum pk_dtype type)
     }
     trial_ran(t, "fill", pk_op_fill(t->dev, v, n, &t->err));
     const unsigned char *got = trial_fetch(t, device, bytes);
-    for (size_t i = 0; i < bytes; i++)
-        if (got[i] != want[i])
-            fail_msg("fill of %zu bytes an element with %s: byte %zu is %02x, not %02x", size, t->label, i,
-                     got[i], want[i]);
+    const size_t i = first_difference(got, want, bytes);
+    if (i < bytes)
+        fail_msg("fill of %zu bytes an element with %s: byte %zu is %02x, not %02x", size, t->label, i,
+                 got[i], want[i]);
     trial_end(t);
 }
 

@@ -5,6 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+double pk_reference_error(const float *got, const double *want, size_t n)
+{
+    double worst = 0, squares = 0;
+    for (size_t i = 0; i < n; i++)
+        squares += want[i] * want[i];
+    const double rms = sqrt(squares / (double)n) + 1e-30;
+    for (size_t i = 0; i < n; i++) {
+        const double e = fabs(got[i] - want[i]) / (fabs(want[i]) + rms);
+        if (!(e <= worst))
+            worst = isnan(e) ? INFINITY : e;
+    }
+    return worst;
+}
+
 static double element(const float *x, enum pk_trans t, size_t rows, size_t cols, size_t i, size_t j)
 {
     return t == PK_T ? x[j * rows + i] : x[i * cols + j];
@@ -34,7 +48,7 @@ static double softmax_row(const double *s, double *p, size_t n)
 {
     double top = -INFINITY, sum = 0;
     for (size_t i = 0; i < n; i++)
-        top = fmax(top, s[i]);
+        top = s[i] > top ? s[i] : top;
     for (size_t i = 0; i < n; i++)
         sum += p[i] = exp(s[i] - top);
     for (size_t i = 0; i < n; i++)

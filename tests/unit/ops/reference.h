@@ -9,6 +9,9 @@
 extern "C" { /* tests/cudashim */
 #endif
 
+/* Largest |got - want| over |want| plus the root mean square of want; infinite when something is not a number. */
+double pk_reference_error(const float *got, const double *want, size_t n);
+
 /* c[batch, m, n]; arrays are fp32 whatever their types say; g->c is read when beta is not 0 and not written. */
 void pk_reference_gemm(const struct pk_gemm *g, double *c);
 

@@ -2,6 +2,7 @@
 #include "trial.h"
 
 #include "base/rng.h"
+#include "reference.h"
 
 // clang-format off
 #include <setjmp.h>
@@ -128,23 +129,9 @@ void trial_ran(struct trial *t, const char *op, enum pk_code rc)
         fail_msg("%s with %s: %s: %s", op, t->label, t->err.what, t->err.why);
 }
 
-static double error_of(const float *got, const double *want, size_t n)
-{
-    double worst = 0, squares = 0;
-    for (size_t i = 0; i < n; i++)
-        squares += want[i] * want[i];
-    const double rms = sqrt(squares / (double)n) + 1e-30;
-    for (size_t i = 0; i < n; i++) {
-        const double e = fabs(got[i] - want[i]) / (fabs(want[i]) + rms);
-        if (!(e <= worst))
-            worst = isnan(e) ? INFINITY : e;
-    }
-    return worst;
-}
-
 double trial_error(struct trial *t, const float *device, const double *want, size_t n)
 {
-    return error_of(trial_fetch(t, device, n * sizeof *device), want, n);
+    return pk_reference_error(trial_fetch(t, device, n * sizeof *device), want, n);
 }
 
 double trial_allowed(enum pk_dtype operands, enum pk_math math, enum pk_dtype result, size_t terms)
@@ -158,7 +145,7 @@ double trial_allowed(enum pk_dtype operands, enum pk_math math, enum pk_dtype re
 void trial_close(struct trial *t, const char *what, enum pk_dtype type, const void *device,
                  const double *want, size_t n, double allowed)
 {
-    const double error = error_of(trial_wide(t, type, device, n), want, n);
+    const double error = pk_reference_error(trial_wide(t, type, device, n), want, n);
     if (error > allowed)
         fail_msg("%s with %s: error %g, allowed %g", what, t->label, error, allowed);
 }

@@ -35,7 +35,7 @@ const float *trial_wide(struct trial *t, enum pk_dtype type, const void *device,
 
 /* What an op answered: nothing when it is PK_OK. */
 void trial_ran(struct trial *t, const char *op, enum pk_code rc);
-/* Largest |got - want| over |want| plus the root mean square of want; infinite when something is not a number. */
+/* pk_reference_error of what the device holds */
 double trial_error(struct trial *t, const float *device, const double *want, size_t n);
 /* Near enough for what the products and the results have of precision: trial_allowed. */
 void trial_close(struct trial *t, const char *what, enum pk_dtype type, const void *device,
