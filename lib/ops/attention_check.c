@@ -19,6 +19,17 @@ static double rms(const float *x, size_t n)
     return n ? sqrt(dot(x, x, n) / (double)n) : 0;
 }
 
+/* Of whole arrays, once for all rows and columns that are compared. */
+struct sizes {
+    double o, dq, dk, dv;
+};
+
+static struct sizes sizes_of(const struct pk_attention_host *h)
+{
+    const size_t n = h->seq * h->dim;
+    return (struct sizes){rms(h->o, n), rms(h->dq, n), rms(h->dk, n), rms(h->dv, n)};
+}
+
 static size_t row_end(const struct pk_attention_host *h, size_t i)
 {
     return h->causal ? i + 1 : h->seq;
@@ -40,8 +51,9 @@ static double row_probabilities(const struct pk_attention_host *h, size_t i, dou
     return top + log(sum);
 }
 
-/* o_i and dq_i from p; returns delta_i. */
-static double row_results(const struct pk_attention_host *h, size_t i, const double *p, double *o, double *dq)
+/* o_i and dq_i from p, and ds of row i, the gradient of its scores. */
+static void row_results(const struct pk_attention_host *h, size_t i, const double *p, double *ds, double *o,
+                        double *dq)
 {
     const float *d_o = h->d_o + i * h->dim;
     double delta = 0;
@@ -53,22 +65,20 @@ static double row_results(const struct pk_attention_host *h, size_t i, const dou
     for (size_t c = 0; c < h->dim; c++)
         delta += d_o[c] * o[c];
     for (size_t j = 0; j < row_end(h, i); j++) {
-        double ds = h->scale * p[j] * (dot(d_o, h->v + j * h->dim, h->dim) - delta);
+        ds[j] = h->scale * p[j] * (dot(d_o, h->v + j * h->dim, h->dim) - delta);
         for (size_t c = 0; c < h->dim; c++)
-            dq[c] += ds * h->k[j * h->dim + c];
+            dq[c] += ds[j] * h->k[j * h->dim + c];
     }
-    return delta;
 }
 
 /* Adds row i's share to dk_j and dv_j. */
-static void column_share(const struct pk_attention_host *h, size_t i, size_t j, double p, double delta,
-                         double *dk, double *dv)
+static void column_share(const struct pk_attention_host *h, size_t i, double p, double ds, double *dk,
+                         double *dv)
 {
-    const float *d_o = h->d_o + i * h->dim;
-    double ds = h->scale * p * (dot(d_o, h->v + j * h->dim, h->dim) - delta);
+    const float *d_o = h->d_o + i * h->dim, *q = h->q + i * h->dim;
     for (size_t c = 0; c < h->dim; c++) {
         dv[c] += p * d_o[c];
-        dk[c] += ds * h->q[i * h->dim + c];
+        dk[c] += ds * q[c];
     }
 }
 
@@ -113,40 +123,42 @@ static enum pk_code compare(const struct pk_attention_host *h, const char *name,
     return PK_OK;
 }
 
-static enum pk_code check_row(const struct pk_attention_host *h, size_t i, double *p, double *scratch,
-                              double *delta, struct pk_err *err)
+/* Leaves the probabilities of row i in p, and the gradients of its scores in ds; scratch: 2 * dim. */
+static enum pk_code check_row(const struct pk_attention_host *h, const struct sizes *of, size_t i, double *p,
+                              double *ds, double *scratch, struct pk_err *err)
 {
     double *o = scratch, *dq = scratch + h->dim;
     row_probabilities(h, i, p);
-    *delta = row_results(h, i, p, o, dq);
+    row_results(h, i, p, ds, o, dq);
     size_t at = i * h->dim;
-    enum pk_code rc = compare(h, "o", i, h->o + at, o, rms(h->o, h->seq * h->dim), err);
-    return rc ? rc : compare(h, "dq", i, h->dq + at, dq, rms(h->dq, h->seq * h->dim), err);
+    enum pk_code rc = compare(h, "o", i, h->o + at, o, of->o, err);
+    return rc ? rc : compare(h, "dq", i, h->dq + at, dq, of->dq, err);
 }
 
-static enum pk_code compare_column(const struct pk_attention_host *h, size_t j, const double *dk,
-                                   const double *dv, struct pk_err *err)
+static enum pk_code compare_column(const struct pk_attention_host *h, const struct sizes *of, size_t j,
+                                   const double *dk, const double *dv, struct pk_err *err)
 {
     size_t at = j * h->dim;
-    enum pk_code rc = compare(h, "dv", j, h->dv + at, dv, rms(h->dv, h->seq * h->dim), err);
-    return rc ? rc : compare(h, "dk", j, h->dk + at, dk, rms(h->dk, h->seq * h->dim), err);
+    enum pk_code rc = compare(h, "dv", j, h->dv + at, dv, of->dv, err);
+    return rc ? rc : compare(h, "dk", j, h->dk + at, dk, of->dk, err);
 }
 
 enum pk_code pk_attention_check_full(const struct pk_attention_host *h, struct pk_arena *a,
                                      struct pk_err *err)
 {
-    double *p = pk_new_n(a, double, h->seq), *scratch = pk_new_n(a, double, 2 * h->dim);
+    const struct sizes of = sizes_of(h);
+    double *p = pk_new_n(a, double, h->seq), *ds = pk_new_n(a, double, h->seq),
+           *scratch = pk_new_n(a, double, 2 * h->dim);
     double *dk = pk_new_n(a, double, h->seq * h->dim), *dv = pk_new_n(a, double, h->seq * h->dim);
     for (size_t i = 0; i < h->seq; i++) {
-        double delta;
-        enum pk_code rc = check_row(h, i, p, scratch, &delta, err);
+        enum pk_code rc = check_row(h, &of, i, p, ds, scratch, err);
         if (rc)
             return rc;
         for (size_t j = 0; j < row_end(h, i); j++)
-            column_share(h, i, j, p[j], delta, dk + j * h->dim, dv + j * h->dim);
+            column_share(h, i, p[j], ds[j], dk + j * h->dim, dv + j * h->dim);
     }
     for (size_t j = 0; j < h->seq; j++) {
-        enum pk_code rc = compare_column(h, j, dk + j * h->dim, dv + j * h->dim, err);
+        enum pk_code rc = compare_column(h, &of, j, dk + j * h->dim, dv + j * h->dim, err);
         if (rc)
             return rc;
     }
@@ -163,8 +175,8 @@ static enum pk_code saved_column(const struct pk_attention_host *h, size_t j, fl
     return PK_OK;
 }
 
-static enum pk_code check_column(const struct pk_attention_host *h, size_t j, double *scratch, float *p,
-                                 struct pk_err *err)
+static enum pk_code check_column(const struct pk_attention_host *h, const struct sizes *of, size_t j,
+                                 double *scratch, float *p, struct pk_err *err)
 {
     double *dk = scratch, *dv = scratch + h->dim;
     enum pk_code rc = saved_column(h, j, p, err);
@@ -172,17 +184,19 @@ static enum pk_code check_column(const struct pk_attention_host *h, size_t j, do
         return rc;
     memset(scratch, 0, 2 * h->dim * sizeof *scratch);
     for (size_t i = h->causal ? j : 0; i < h->seq; i++) {
-        double delta = dot(h->d_o + i * h->dim, h->o + i * h->dim, h->dim);
-        column_share(h, i, j, p[i], delta, dk, dv);
+        const float *d_o = h->d_o + i * h->dim;
+        const double delta = dot(d_o, h->o + i * h->dim, h->dim);
+        const double ds = h->scale * (double)p[i] * (dot(d_o, h->v + j * h->dim, h->dim) - delta);
+        column_share(h, i, p[i], ds, dk, dv);
     }
-    return compare_column(h, j, dk, dv, err);
+    return compare_column(h, of, j, dk, dv, err);
 }
 
 /* sum_j dv_j = sum_i do_i, per column c: rows of P sum to one. */
-static enum pk_code check_dv_projection(const struct pk_attention_host *h, double *want, struct pk_err *err)
+static enum pk_code check_dv_projection(const struct pk_attention_host *h, const struct sizes *of,
+                                        double *want, struct pk_err *err)
 {
-    double noise = sum_tolerance(h, h->seq) * (double)h->seq *
-                   (rms(h->dv, h->seq * h->dim) + rms(h->d_o, h->seq * h->dim));
+    const double noise = sum_tolerance(h, h->seq) * (double)h->seq * (of->dv + rms(h->d_o, h->seq * h->dim));
     for (size_t c = 0; c < h->dim; c++) {
         double got = 0;
         want[c] = 0;
@@ -201,11 +215,12 @@ static enum pk_code check_dv_projection(const struct pk_attention_host *h, doubl
 }
 
 /* <q, dq> = <k, dk>: both are the sum of ds_ij s_ij. */
-static enum pk_code check_dk_projection(const struct pk_attention_host *h, struct pk_err *err)
+static enum pk_code check_dk_projection(const struct pk_attention_host *h, const struct sizes *of,
+                                        struct pk_err *err)
 {
     size_t n = h->seq * h->dim;
     double left = dot(h->q, h->dq, n), right = dot(h->k, h->dk, n);
-    double size = (double)n * (rms(h->q, n) * rms(h->dq, n) + rms(h->k, n) * rms(h->dk, n));
+    double size = (double)n * (rms(h->q, n) * of->dq + rms(h->k, n) * of->dk);
     double noise = sum_tolerance(h, n) * size;
     if (fabs(left - right) <= noise)
         return PK_OK;
@@ -217,17 +232,19 @@ enum pk_code pk_attention_check_sampled(const struct pk_attention_host *h, size_
                                         struct pk_arena *a, struct pk_err *err)
 {
     struct pk_rng rng = {seed};
-    double *p = pk_new_n(a, double, h->seq), *scratch = pk_new_n(a, double, 2 * h->dim), delta;
+    const struct sizes of = sizes_of(h);
+    double *p = pk_new_n(a, double, h->seq), *ds = pk_new_n(a, double, h->seq),
+           *scratch = pk_new_n(a, double, 2 * h->dim);
     float *column = pk_new_n(a, float, h->seq);
-    enum pk_code rc = check_dv_projection(h, scratch, err);
+    enum pk_code rc = check_dv_projection(h, &of, scratch, err);
     if (!rc)
-        rc = check_dk_projection(h, err);
+        rc = check_dk_projection(h, &of, err);
     for (size_t s = 0; !rc && s < samples; s++) {
         /* the first and the last row see the edges of every tiling */
         size_t at = s == 0 ? 0 : s == 1 ? h->seq - 1 : (size_t)pk_rng_below(&rng, h->seq);
-        rc = check_row(h, at, p, scratch, &delta, err);
+        rc = check_row(h, &of, at, p, ds, scratch, err);
         if (!rc)
-            rc = check_column(h, at, scratch, column, err);
+            rc = check_column(h, &of, at, scratch, column, err);
     }
     return rc;
 }
