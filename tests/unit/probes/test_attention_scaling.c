@@ -25,22 +25,23 @@ static struct pk_case case_of(unsigned variant, const char *json)
     return c;
 }
 
-static void measure(const char *device, const struct pk_case *c, struct pk_arena *a, struct pk_slice *out)
+static void open_device(struct pk_device *dev, const char *kind)
 {
     struct pk_err err = {0};
-    struct pk_device dev;
-    const struct pk_device_options opt = {0};
-    if (pk_device_open(&dev, device, &opt, &err))
+    if (pk_device_open(dev, kind, &(struct pk_device_options){0}, &err))
         fail_msg("%s: %s", err.what, err.why);
+}
+
+static void measure(struct pk_device *dev, const struct pk_case *c, struct pk_arena *a, struct pk_slice *out)
+{
     const struct pk_measure m = {.c = c,
-                                 .dev = &dev,
+                                 .dev = dev,
                                  .pass = PK_PASS_TIMING,
                                  .invocation = 1,
                                  .check = true,
                                  .seed = 7,
                                  .stop = {.min_samples = 3, .max_samples = 3, .max_noise = 1, .warmup = 0}};
     pk_measure_case(&m, a, out);
-    pk_device_close(&dev);
 }
 
 static int64_t value_of(const struct pk_slice *s, const char *metric)
@@ -61,16 +62,19 @@ static void right_on_the_cpu(void **state)
         "{\"batch\":2,\"heads\":3,\"d_model\":96,\"seq_len\":130,\"causal\":true}",
         "{\"batch\":3,\"heads\":1,\"d_model\":64,\"seq_len\":513,\"causal\":false}",
     };
+    struct pk_device dev;
+    open_device(&dev, "cpu");
     for (unsigned v = 0; v < PK_ATTENTION_CUDNN; v++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
             struct pk_arena a = {0};
             struct pk_slice s;
             const struct pk_case c = case_of(v, shapes[i]);
-            measure("cpu", &c, &a, &s);
+            measure(&dev, &c, &a, &s);
             if (s.status != PK_ST_OK)
                 fail_msg("%s %s: %s", c.probe->variants[v].name, shapes[i], s.message);
             pk_arena_free(&a);
         }
+    pk_device_close(&dev);
 }
 
 static void memory_is_what_was_predicted(void **state)
@@ -78,17 +82,20 @@ static void memory_is_what_was_predicted(void **state)
     static const char *const shapes[] = {"{\"batch\":8,\"d_model\":64,\"seq_len\":1024}",
                                          "{\"batch\":8,\"d_model\":16,\"seq_len\":4096,\"causal\":true}",
                                          "{\"batch\":1,\"d_model\":3,\"seq_len\":7}"};
+    struct pk_device dev;
+    open_device(&dev, "null");
     for (unsigned v = 0; v < PK_ATTENTION_CUDNN; v++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
             struct pk_arena a = {0};
             struct pk_slice s;
             const struct pk_case c = case_of(v, shapes[i]);
-            measure("null", &c, &a, &s);
+            measure(&dev, &c, &a, &s);
             assert_int_equal(s.status, PK_ST_OK);
             assert_int_equal(value_of(&s, "peak_bytes"), c.probe->predict(&c, PK_DEVICE_NULL, PK_PEAK_BYTES));
             assert_int_equal(value_of(&s, "before_backward_bytes"), c.probe->predict(&c, PK_DEVICE_CPU, 0));
             pk_arena_free(&a);
         }
+    pk_device_close(&dev);
 }
 
 /* Bytes per score of the four and six eager kernels, and of the compiled ones, as seq_len grows beyond d_model. */
@@ -109,15 +116,18 @@ static void time_grows_with_the_square(void **state)
     struct pk_arena a = {0};
     struct pk_slice s;
     int64_t ns[2];
+    struct pk_device dev;
+    open_device(&dev, "null");
     for (int i = 0; i < 2; i++) {
         const struct pk_case c =
             case_of(0, i ? "{\"d_model\":64,\"seq_len\":8192}" : "{\"d_model\":64,\"seq_len\":4096}");
-        measure("null", &c, &a, &s);
+        measure(&dev, &c, &a, &s);
         assert_int_equal(s.status, PK_ST_OK);
         ns[i] = value_of(&s, "forward_ns");
     }
     assert_float_equal((double)ns[1] / (double)ns[0], 4, 0.05);
     pk_arena_free(&a);
+    pk_device_close(&dev);
 }
 
 static const char *skipped(unsigned variant, const char *shape, enum pk_device_kind kind)

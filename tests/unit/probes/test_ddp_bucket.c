@@ -6,7 +6,9 @@
 #include <stdarg.h>
 #include <cmocka.h>
 // clang-format on
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct pk_arena texts;
 
@@ -21,21 +23,16 @@ static struct pk_case case_of(unsigned variant, const char *json)
     return c;
 }
 
-static void measure(const struct pk_case *c, struct pk_arena *a, struct pk_slice *out)
+static void measure(const struct pk_case *c, struct pk_device *dev, struct pk_arena *a, struct pk_slice *out)
 {
-    struct pk_err err = {0};
-    struct pk_device dev;
-    if (pk_device_open(&dev, "cpu", &(struct pk_device_options){.threads = 1, .no_bind = true}, &err))
-        fail_msg("%s: %s", err.what, err.why);
     const struct pk_measure m = {.c = c,
-                                 .dev = &dev,
+                                 .dev = dev,
                                  .pass = PK_PASS_TIMING,
                                  .invocation = 1,
                                  .check = true,
                                  .seed = 7,
                                  .stop = {.min_samples = 2, .max_samples = 2, .max_noise = 1, .warmup = 0}};
     pk_measure_case(&m, a, out);
-    pk_device_close(&dev);
 }
 
 static int64_t value_of(const struct pk_slice *s, const char *metric)
@@ -46,21 +43,41 @@ static int64_t value_of(const struct pk_slice *s, const char *metric)
     return -1;
 }
 
+/* Tensors smaller than a bucket, larger than one, and of one element; the sizes of a model's would take the kernel longer to provide than
+ * the ways to average them. */
+static const char *small_tensors(void)
+{
+    char path[] = "/tmp/perfkit-tensors-XXXXXX";
+    FILE *f = fdopen(mkstemp(path), "w");
+    assert_non_null(f);
+    static const unsigned elements[] = {70001, 1, 300, 129, 25000, 25000, 640, 90003, 7, 4096, 33333, 2};
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
+        fprintf(f, "tensor%zu %u\n", i, elements[i]);
+    assert_int_equal(fclose(f), 0);
+    return pk_printf(&texts, "%s", path);
+}
+
 static void right_on_the_cpu(void **state)
 {
     static const char *const points[] = {
-        "{\"compute_ms\":0.5,\"bucket_bytes\":4000000,\"gradients\":\"views\",\"model\":\"tiny\"}",
-        "{\"compute_ms\":0.5,\"bucket_bytes\":999,\"gradients\":\"copy\",\"dtype\":\"bf16\",\"model\":"
-        "\"tiny\"}",
-        "{\"compute_ms\":0.5,\"bucket_bytes\":1000001,\"split\":true,\"model\":\"tiny\"}",
+        "{\"tensors\":\"%s\",\"compute_ms\":0.5,\"bucket_bytes\":120000,\"gradients\":\"views\"}",
+        "{\"tensors\":\"%s\",\"compute_ms\":0.5,\"bucket_bytes\":999,\"gradients\":\"copy\",\"dtype\":"
+        "\"bf16\"}",
+        "{\"tensors\":\"%s\",\"compute_ms\":0.5,\"bucket_bytes\":100001,\"split\":true}",
         "{\"work\":\"transformer\",\"batch\":1,\"seq_len\":16,\"bucket_bytes\":4000000,\"gradients\":"
         "\"copy\",\"model\":\"tiny\"}"};
+    const char *tensors = small_tensors();
+    struct pk_err err = {0};
+    struct pk_device dev;
+    if (pk_device_open(&dev, "cpu", &(struct pk_device_options){.threads = 1, .no_bind = true}, &err))
+        fail_msg("%s: %s", err.what, err.why);
     for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
         for (unsigned v = 0; pk_probe_find("ddp-bucket")->variants[v].name; v++) {
             PK_ARENA_CLEANUP struct pk_arena a = {0};
-            const struct pk_case c = case_of(v, points[i]);
+            const struct pk_case c =
+                case_of(v, strstr(points[i], "%s") ? pk_printf(&texts, points[i], tensors) : points[i]);
             struct pk_slice s;
-            measure(&c, &a, &s);
+            measure(&c, &dev, &a, &s);
             assert_string_equal(s.message, "");
             assert_int_equal(s.status, PK_ST_OK);
             assert_int_equal(value_of(&s, "peak_bytes"), c.probe->predict(&c, PK_DEVICE_CPU, PK_PEAK_BYTES));
@@ -69,6 +86,8 @@ static void right_on_the_cpu(void **state)
             assert_int_equal(value_of(&s, "all_reduces") > 0, v > 0);
         }
     }
+    pk_device_close(&dev);
+    unlink(tensors);
 }
 
 int main(void)
