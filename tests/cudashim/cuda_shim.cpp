@@ -130,11 +130,20 @@ struct block {
     unsigned char *shared;
 };
 
+/* Lanes of a warp that wait at one call with one mask, the last that were counted: who comes there next need not look at the others. */
+struct party {
+    pk_shim_site site;
+    unsigned mask;
+    size_t here; /* 0: nobody was counted, or one of them has gone on or ended */
+    void *meeting;
+};
+
 /* Kept from launch to launch; two launches after each other have different ones, so that ThreadSanitizer does not take what one has waited for
  * as known to the other. It makes them as `origin`, which knows nothing that the host wrote after its beginning. */
 std::vector<std::unique_ptr<fiber>> fibers, resting;
 void *origin;
 block *running;
+party parties[1024 / WARP];
 std::map<const void *, size_t> allowed_shared; /* by kernel */
 
 /* Places in memory that stand for a meeting each: a barrier, or a call of a warp. */
@@ -244,6 +253,7 @@ void exited(fiber &f)
 {
     const size_t first = first_lane(), lane = running->current - first;
     f.done = true;
+    parties[first / WARP].here = 0;
     running->live--;
     for (size_t i = 0; i < lanes(); i++)
         if (fibers[first + i]->waits && fibers[first + i]->mask >> lane & 1)
@@ -393,6 +403,8 @@ void run_block(block &b, size_t shared_bytes)
         f.fetches.clear();
         f.index = dim3(i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y);
     }
+    for (party &p : parties)
+        p.here = 0;
     run_threads(b);
     if (!__tsan_create_fiber)
         ::operator delete(b.shared, WIDEST);
@@ -528,6 +540,32 @@ void pk_shim_barrier(const pk_shim_site &site)
     acquire(f.meeting);
 }
 
+/* Those who are where the caller is. */
+static party counted(size_t first, size_t self)
+{
+    const fiber &me = caller();
+    party p = {me.site, me.mask, 0, nullptr};
+    for (size_t i = 0; i < WARP; i++) {
+        if (!(me.mask >> i & 1))
+            continue;
+        if (i >= lanes() || fibers[first + i]->done)
+            wrong("%s at %s:%d names lane %zu, which %s", me.site.call, me.site.file, me.site.line, i,
+                  i >= lanes() ? "does not exist" : "has ended");
+        const fiber &f = *fibers[first + i];
+        const bool here = f.waits && f.mask == me.mask && same(f.site, me.site);
+        if (f.waits && !here && f.mask >> self & 1)
+            wrong("lane %zu is at %s at %s:%d (mask %08x), lane %zu at %s at %s:%d (mask %08x)", self,
+                  me.site.call, me.site.file, me.site.line, me.mask, i, f.site.call, f.site.file, f.site.line,
+                  f.mask);
+        if (here && i != self)
+            p.meeting = f.meeting;
+        p.here += here;
+    }
+    if (!p.meeting)
+        p.meeting = new_meeting();
+    return p;
+}
+
 /* The caller waits until every lane that the mask names is at the same call with the same mask; the last to come serves all. No lane that is
  * named may have ended: CUDA does not wait for such a one, and leaves undefined what is read from it. */
 static fiber &meet(unsigned mask, const pk_shim_site &site, const exchange &x, void (*serve)(size_t first))
@@ -541,31 +579,19 @@ static fiber &meet(unsigned mask, const pk_shim_site &site, const exchange &x, v
     me.site = site;
     me.mask = mask;
     me.x = x;
-    me.meeting = nullptr;
     me.waits = true;
-    bool all = true;
-    for (size_t i = 0; i < WARP; i++) {
-        if (!(mask >> i & 1))
-            continue;
-        if (i >= lanes() || fibers[first + i]->done)
-            wrong("%s at %s:%d names lane %zu, which %s", site.call, site.file, site.line, i,
-                  i >= lanes() ? "does not exist" : "has ended");
-        const fiber &f = *fibers[first + i];
-        const bool here = f.waits && f.mask == mask && same(f.site, site);
-        if (f.waits && !here && f.mask >> self & 1)
-            wrong("lane %zu is at %s at %s:%d (mask %08x), lane %zu at %s at %s:%d (mask %08x)", self,
-                  site.call, site.file, site.line, mask, i, f.site.call, f.site.file, f.site.line, f.mask);
-        if (here && f.meeting)
-            me.meeting = f.meeting;
-        all = all && here;
-    }
-    if (!me.meeting)
-        me.meeting = new_meeting();
-    if (all) {
+    party &p = parties[first / WARP];
+    if (p.here && p.mask == mask && same(p.site, site))
+        p.here++;
+    else
+        p = counted(first, self);
+    me.meeting = p.meeting;
+    if (p.here == (size_t)__builtin_popcount(mask)) {
         serve(first);
         for (size_t i = 0; i < lanes(); i++)
             if (mask >> i & 1)
                 fibers[first + i]->waits = false;
+        p.here = 0;
     }
     return me;
 }
@@ -653,22 +679,29 @@ uint32_t pk_shim_ballot(unsigned mask, bool mine, const pk_shim_site &site)
     return me.x.got;
 }
 
-/* Lane 4g + t has a: (g, t) (g+8, t) (g, t+4) (g+8, t+4); b: (t, g) (t+4, g); d: (g, 2t) (g, 2t+1) (g+8, 2t) (g+8, 2t+1). Each lane's four
- * sums are made from the fragments of those that have the operands. */
+/* Lane 4g + t has a: (g, t) (g+8, t) (g, t+4) (g+8, t+4); b: (t, g) (t+4, g); d: (g, 2t) (g, 2t+1) (g+8, 2t) (g+8, 2t+1). */
 static void multiply(size_t first)
 {
+    pk_term rows[16][8];
+    pk_terms columns[8];
     for (size_t lane = 0; lane < WARP; lane++) {
+        const exchange &x = fibers[first + lane]->x;
         const size_t g = lane / 4, t = lane % 4;
-        for (size_t r = 0; r < 4; r++) {
-            const size_t column = 2 * t + r % 2; /* the row is g, or g + 8 for r > 1 */
-            uint32_t row[8], col[8];
-            for (size_t k = 0; k < 8; k++) {
-                row[k] = fibers[first + 4 * g + k % 4]->x.a[r / 2 + k / 4 * 2];
-                col[k] = fibers[first + 4 * column + k % 4]->x.b[k / 4];
-            }
-            float &d = fibers[first + lane]->x.d[r];
-            d = pk_tensor_core_sum(row, col, d);
-        }
+        for (size_t i = 0; i < 4; i++)
+            rows[g + i % 2 * 8][t + i / 2 * 4] = pk_tf32_decoded(x.a[i]);
+        for (size_t i = 0; i < 2; i++)
+            pk_terms_set(columns[t + i * 4], (int)g, pk_tf32_decoded(x.b[i]));
+    }
+    for (size_t row = 0; row < 16; row++) {
+        float sums[PK_COLUMNS_AT_ONCE];
+        const auto at = [&](size_t column) -> float & {
+            return fibers[first + row % 8 * 4 + column / 2]->x.d[row / 8 * 2 + column % 2];
+        };
+        for (size_t column = 0; column < PK_COLUMNS_AT_ONCE; column++)
+            sums[column] = at(column);
+        pk_tensor_core_add(rows[row], columns, sums);
+        for (size_t column = 0; column < PK_COLUMNS_AT_ONCE; column++)
+            at(column) = sums[column];
     }
 }
 

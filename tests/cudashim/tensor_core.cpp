@@ -19,14 +19,6 @@ uint32_t bits_of(float x)
     return bits;
 }
 
-double value_of(uint32_t tf32)
-{
-    float x;
-    tf32 &= ~0x1fffu;
-    std::memcpy(&x, &tf32, sizeof x);
-    return x;
-}
-
 int exponent_of(uint32_t bits)
 {
     return std::max((int)(bits >> 23 & 0xff) - 127, LEAST);
@@ -44,60 +36,66 @@ double power_of_two(int e)
 /* Toward zero to fp32. */
 float cut_to_float(double x)
 {
-    if (std::fabs(x) < 0x1p-126)
-        return (float)(std::trunc(x * 0x1p149) * 0x1p-149);
     uint64_t bits;
     std::memcpy(&bits, &x, sizeof bits);
     bits &= ~(uint64_t)0x1fffffff;
-    std::memcpy(&x, &bits, sizeof bits);
-    return (float)x;
+    double normal;
+    std::memcpy(&normal, &bits, sizeof normal);
+    const double subnormal = (double)(int32_t)(x * 0x1p149) * 0x1p-149; /* used where it is less than 2^23 */
+    return (float)(std::fabs(x) < 0x1p-126 ? subnormal : normal);
 }
 
-/* c plus the products, `all` in any order; top: the largest exponent of a term. */
-template <int N> float aligned_sum(const double (&product)[N], double all, int top, float c)
+/* Loops over columns are the innermost, without branches: a compiler makes vectors of them. Terms are cut to less than 2^26. */
+template <int N> void step(const pk_term *a, const pk_terms *b, float *c)
 {
-    if (!std::isfinite(all))
-        return (float)all;
-    const double unit = power_of_two(KEPT - top);
-    int64_t sum = (int64_t)(c * unit);
-    for (double p : product)
-        sum += (int64_t)(p * unit);
-    return cut_to_float((double)sum * power_of_two(top - KEPT));
-}
-
-float step(const uint32_t *a, const uint32_t *b, float c)
-{
-    double product[TERMS], all = c;
-    int top = exponent_of(bits_of(c));
-    for (int i = 0; i < TERMS; i++) {
-        product[i] = value_of(a[i]) * value_of(b[i]);
-        all += product[i];
-        top = std::max(top, exponent_of(a[i]) + exponent_of(b[i]));
+    constexpr int COLUMNS = PK_COLUMNS_AT_ONCE;
+    double all[COLUMNS], unit[COLUMNS];
+    int top[COLUMNS];
+    uint32_t sum[COLUMNS];
+    for (int j = 0; j < COLUMNS; j++)
+        all[j] = c[j], top[j] = exponent_of(bits_of(c[j]));
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < COLUMNS; j++) {
+            all[j] += a[i].value * b[i].value[j];
+            top[j] = std::max(top[j], a[i].exponent + b[i].exponent[j]);
+        }
+    for (int j = 0; j < COLUMNS; j++) {
+        unit[j] = power_of_two(KEPT - top[j]);
+        sum[j] = (uint32_t)(int32_t)(c[j] * unit[j]);
     }
-    return aligned_sum(product, all, top, c);
-}
-
-float step16(const pk_fp16_term *a, const pk_fp16_term *b, float c)
-{
-    double product[TERMS_OF_16], all = c;
-    int top = exponent_of(bits_of(c));
-    for (int i = 0; i < TERMS_OF_16; i++) {
-        product[i] = a[i].value * b[i].value;
-        all += product[i];
-        top = std::max(top, a[i].exponent + b[i].exponent);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < COLUMNS; j++)
+            sum[j] += (uint32_t)(int32_t)(a[i].value * b[i].value[j] * unit[j]);
+    for (int j = 0; j < COLUMNS; j++) {
+        const float cut = cut_to_float((double)(int32_t)sum[j] * power_of_two(top[j] - KEPT));
+        c[j] = std::isfinite(all[j]) ? cut : (float)all[j];
     }
-    return aligned_sum(product, all, top, c);
 }
 
 } // namespace
 
-float pk_tensor_core_sum(const uint32_t *a, const uint32_t *b, float c)
+void pk_tensor_core_add(const pk_term *a, const pk_terms *b, float *c)
 {
-    return step(a + TERMS, b + TERMS, step(a, b, c));
+    step<TERMS>(a, b, c);
+    step<TERMS>(a + TERMS, b + TERMS, c);
+}
+
+void pk_tensor_core_add16(const pk_term *a, const pk_terms *b, float *c)
+{
+    step<TERMS_OF_16>(a, b, c);
+    step<TERMS_OF_16>(a + TERMS_OF_16, b + TERMS_OF_16, c);
+}
+
+pk_term pk_tf32_decoded(uint32_t bits)
+{
+    const uint32_t kept = bits & ~0x1fffu;
+    float x;
+    std::memcpy(&x, &kept, sizeof x);
+    return {x, exponent_of(bits)};
 }
 
 /* Subnormal numbers have the exponent of the least normal one, zero that of fp32's zero. */
-pk_fp16_term pk_fp16_decoded(uint16_t bits)
+pk_term pk_fp16_decoded(uint16_t bits)
 {
     const int exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
     const double sign = bits >> 15 ? -1 : 1;
@@ -106,9 +104,4 @@ pk_fp16_term pk_fp16_decoded(uint16_t bits)
     if (exponent == 0)
         return {sign * fraction * 0x1p-24, fraction ? -14 : LEAST};
     return {sign * (1024 + fraction) * power_of_two(exponent - 25), exponent - 15};
-}
-
-float pk_tensor_core_sum16(const pk_fp16_term *a, const pk_fp16_term *b, float c)
-{
-    return step16(a + TERMS_OF_16, b + TERMS_OF_16, step16(a, b, c));
 }

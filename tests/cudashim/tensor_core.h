@@ -13,14 +13,29 @@
 
 #include <cstdint>
 
-/* c plus the products of a[i] and b[i], i < 8. The last 13 bits of operands are not looked at. Infinities and NaNs give what IEEE sums give. */
-float pk_tensor_core_sum(const uint32_t *a, const uint32_t *b, float c);
-
-/* The same of 16 fp16 numbers, in two steps of eight (source: as above). A wgmma of an H100 makes one step of all 16, cut off 25 bits below: it
- * loses less. Decoded once: a product of many rows and columns reads each number often. */
-struct pk_fp16_term {
+/* An operand, decoded once: a product of many rows and columns reads each number often. */
+struct pk_term {
     double value;
     int exponent;
 };
-pk_fp16_term pk_fp16_decoded(uint16_t bits);
-float pk_tensor_core_sum16(const pk_fp16_term *a, const pk_fp16_term *b, float c);
+/* The last 13 bits are not looked at. */
+pk_term pk_tf32_decoded(uint32_t bits);
+pk_term pk_fp16_decoded(uint16_t bits);
+
+/* Of eight columns, whose sums are made at once. */
+constexpr int PK_COLUMNS_AT_ONCE = 8;
+struct pk_terms {
+    double value[PK_COLUMNS_AT_ONCE];
+    int exponent[PK_COLUMNS_AT_ONCE];
+};
+inline void pk_terms_set(pk_terms &t, int column, const pk_term &one)
+{
+    t.value[column] = one.value, t.exponent[column] = one.exponent;
+}
+
+/* To each column of c the products of a[i] and b[i], i < 8. Infinities and NaNs give what IEEE sums give. */
+void pk_tensor_core_add(const pk_term *a, const pk_terms *b, float *c);
+
+/* The same of 16 fp16 numbers, in two steps of eight (source: as above). A wgmma of an H100 makes one step of all 16, cut off 25 bits below: it
+ * loses less. */
+void pk_tensor_core_add16(const pk_term *a, const pk_terms *b, float *c);

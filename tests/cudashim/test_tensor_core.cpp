@@ -8,6 +8,8 @@ namespace
 
 using eight = const float[8];
 
+constexpr int ONE = 5; /* of the columns whose sums are made at once */
+
 uint32_t bits_of(float x)
 {
     uint32_t bits;
@@ -17,10 +19,16 @@ uint32_t bits_of(float x)
 
 float sum(eight &a, eight &b, float c)
 {
-    uint32_t bits[2][8];
-    for (int i = 0; i < 8; i++)
-        bits[0][i] = bits_of(a[i]), bits[1][i] = bits_of(b[i]);
-    return pk_tensor_core_sum(bits[0], bits[1], c);
+    pk_term row[8];
+    pk_terms columns[8] = {};
+    float sums[PK_COLUMNS_AT_ONCE] = {};
+    for (int i = 0; i < 8; i++) {
+        row[i] = pk_tf32_decoded(bits_of(a[i]));
+        pk_terms_set(columns[i], ONE, pk_tf32_decoded(bits_of(b[i])));
+    }
+    sums[ONE] = c;
+    pk_tensor_core_add(row, columns, sums);
+    return sums[ONE];
 }
 
 constexpr float INF = INFINITY, TINY = 0x1p-126f;
@@ -70,12 +78,16 @@ const struct {
 
 float sum16(const float (&a)[9], const float (&b)[9], float c)
 {
-    pk_fp16_term terms[2][16];
+    pk_term row[16];
+    pk_terms columns[16] = {};
+    float sums[PK_COLUMNS_AT_ONCE] = {};
     for (int i = 0; i < 16; i++) {
-        terms[0][i] = pk_fp16_decoded(pk_shim_f16(i < 9 ? a[i] : 0));
-        terms[1][i] = pk_fp16_decoded(pk_shim_f16(i < 9 ? b[i] : 0));
+        row[i] = pk_fp16_decoded(pk_shim_f16(i < 9 ? a[i] : 0));
+        pk_terms_set(columns[i], ONE, pk_fp16_decoded(pk_shim_f16(i < 9 ? b[i] : 0)));
     }
-    return pk_tensor_core_sum16(terms[0], terms[1], c);
+    sums[ONE] = c;
+    pk_tensor_core_add16(row, columns, sums);
+    return sums[ONE];
 }
 
 } // namespace

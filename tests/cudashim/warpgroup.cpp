@@ -92,7 +92,7 @@ std::vector<product> begun[1024];
 bool fenced[1024];
 
 /* Line `line` of an operand in shared memory: two chunks of 8 halves. */
-void decode(uint64_t lines, unsigned line, pk_fp16_term *to)
+void decode(uint64_t lines, unsigned line, pk_term *to)
 {
     const auto bytes = [&](unsigned at) { return (unsigned)(lines >> at & 0x3fff) << 4; };
     const unsigned begin = bytes(0), along_k = bytes(16), along_lines = bytes(32);
@@ -110,7 +110,7 @@ void decode(uint64_t lines, unsigned line, pk_fp16_term *to)
 }
 
 /* Row `row` of the warp's 16, from the registers of the four lanes that have it. */
-void gather(size_t first, size_t which, unsigned row, pk_fp16_term *to)
+void gather(size_t first, size_t which, unsigned row, pk_term *to)
 {
     for (unsigned k = 0; k < K; k++) {
         const product &p = begun[first + row % 8 * 4 + k % 8 / 2][which];
@@ -121,20 +121,31 @@ void gather(size_t first, size_t which, unsigned row, pk_fp16_term *to)
 void multiply(size_t first, size_t which)
 {
     const product &p = begun[first][which];
-    pk_fp16_term a[16][K];
-    std::vector<pk_fp16_term> b(p.columns * K);
+    pk_term a[16][K];
+    std::vector<pk_terms> b(p.columns / PK_COLUMNS_AT_ONCE * K);
     for (unsigned row = 0; row < 16; row++)
         if (p.from_registers)
             gather(first, which, row, a[row]);
         else
             decode(p.lines, (unsigned)(first % WARPGROUP) / WARP * 16 + row, a[row]);
-    for (unsigned column = 0; column < p.columns; column++)
-        decode(p.b, column, &b[column * K]);
+    for (unsigned column = 0; column < p.columns; column++) {
+        pk_term line[K];
+        decode(p.b, column, line);
+        for (unsigned k = 0; k < K; k++)
+            pk_terms_set(b[column / PK_COLUMNS_AT_ONCE * K + k], column % PK_COLUMNS_AT_ONCE, line[k]);
+    }
     for (unsigned row = 0; row < 16; row++)
-        for (unsigned column = 0; column < p.columns; column++) {
-            float &d = begun[first + row % 8 * 4 + column % 8 / 2][which]
-                           .d[column / 8 * 4 + row / 8 * 2 + column % 2];
-            d = pk_tensor_core_sum16(a[row], &b[column * K], p.add ? d : 0.0f);
+        for (unsigned left = 0; left < p.columns; left += PK_COLUMNS_AT_ONCE) {
+            float sums[PK_COLUMNS_AT_ONCE];
+            const auto at = [&](unsigned column) -> float & {
+                return begun[first + row % 8 * 4 + column / 2][which]
+                    .d[left / 8 * 4 + row / 8 * 2 + column % 2];
+            };
+            for (unsigned column = 0; column < PK_COLUMNS_AT_ONCE; column++)
+                sums[column] = p.add ? at(column) : 0.0f;
+            pk_tensor_core_add16(a[row], &b[left / PK_COLUMNS_AT_ONCE * K], sums);
+            for (unsigned column = 0; column < PK_COLUMNS_AT_ONCE; column++)
+                at(column) = sums[column];
         }
 }
 
