@@ -145,7 +145,7 @@ def test_what_is_an_entrys_own_wins(perfkit):
 
 
 def test_compare_judges_an_entry_by_what_it_was_asked(perfkit):
-    text = COMMON + "threshold = *=3%\n[one]\nexperiment = selftest\nvariant = ok\na = busy_ns=100000\nb = busy_ns=105000\n"
+    text = COMMON + "max-pairs = 8\nthreshold = *=3%\n[one]\nexperiment = selftest\nvariant = ok\na = busy_ns=100000\nb = busy_ns=105000\n"
     for own, verdict in (("", "slower"), ("threshold = work_ns=20%\n", "same"), ("min-effect = 20%\n", "same")):
         assert suite(perfkit, text + own).status == (3 if verdict == "slower" else 0)
         again = perfkit("compare", "@~1", "@", "--format", "json")
@@ -166,7 +166,7 @@ def test_sides_in_the_file(perfkit):
     assert r.status == 0 and {t["variant"] for t in r.rows("compare_ns") if t["row"] == "case"} == {"solve", "own"}
     notes = " ".join(r.json()["tables"]["runs"]["notes"])
     assert "[solve] base: run 1, a = old/solve x" in notes and "[own] new: run 4, b = ./new/solve" in notes
-    assert suite(perfkit, text + "runs = 2\n", command="run").status == 0  # the judged side
+    assert suite(perfkit, text.replace("[own]", "runs = 2\n[own]") + "runs = 2\n", command="run").status == 0  # the judged side
     assert query(perfkit, "SELECT count(*) FROM v_run WHERE settings ->> 'gate' IS NULL") == [(2,)]
 
 
@@ -179,7 +179,7 @@ def test_what_a_gate_would_measure(perfkit):
 
 def test_what_all_rows_have_is_said_of_no_other(perfkit):
     """A command has none of the experiment's axes, and equal sides no verdict."""
-    text = COMMON + "".join(f"[{name}]\nexperiment = selftest\nvariant = ok\na = busy_ns=100000\nb = busy_ns={b}\n"
+    text = COMMON + "max-pairs = 8\n" + "".join(f"[{name}]\nexperiment = selftest\nvariant = ok\na = busy_ns=100000\nb = busy_ns={b}\n"
                             for name, b in (("equal", 100000), ("slow", 105000)))
     r = suite(perfkit, text)
     assert r.status == 3 and "all with input=random memory=4096" in r.stdout and r.error()["why"].startswith("1 of 1 row slower"), r
