@@ -7,35 +7,46 @@
 
 #include <string.h>
 
-#define SPIN_NS (10 * PK_NS_PER_MS)
+enum { SPIN_MOST_NS = 10000000, SPIN_LEAST_NS = 2000000, SPIN_PART = 20 };
+
+struct spinning {
+    uint64_t ns;
+    struct pk_noise *of_task;
+};
 
 static void spin(void *arg, size_t task, unsigned thread)
 {
-    struct pk_noise *of_task = arg;
+    const struct spinning *s = arg;
     (void)thread;
-    pk_noise_probe(SPIN_NS, &of_task[task]);
+    pk_noise_probe(s->ns, &s->of_task[task]);
 }
 
 /* On every thread that measures, at once; of a GPU, on the one that feeds it. */
-static struct pk_noise probe(struct pk_device *dev, struct pk_arena *a)
+static struct pk_noise probe(struct pk_device *dev, uint64_t ns, struct pk_arena *a)
 {
     const unsigned n = dev->kind == PK_DEVICE_CPU ? pk_cpu_threads(dev) : 1;
-    struct pk_noise sum = {0}, *of_task = pk_new_n(a, struct pk_noise, n);
+    struct spinning s = {ns, pk_new_n(a, struct pk_noise, n)};
+    struct pk_noise sum = {0};
     if (dev->kind == PK_DEVICE_CPU)
-        pk_cpu_parallel_for(dev, spin, of_task, n);
+        pk_cpu_parallel_for(dev, spin, &s, n);
     else
-        spin(of_task, 0, 0);
+        spin(&s, 0, 0);
     for (unsigned i = 0; i < n; i++)
-        pk_noise_add(&sum, &of_task[i]);
+        pk_noise_add(&sum, &s.of_task[i]);
     return sum;
 }
 
-void pk_environment_before(struct pk_environment *s, struct pk_device *dev, struct pk_arena *a)
+void pk_environment_before(struct pk_environment *s, struct pk_device *dev, int64_t max_time_ns,
+                           struct pk_arena *a)
 {
     if (dev->kind == PK_DEVICE_NULL)
         return;
     s->span = (struct pk_state_span){.n_cpus = *s->n_cpus};
-    s->span.noise_before = s->last.spun_ns ? s->last : probe(dev, a);
+    const int64_t part_ns = max_time_ns / SPIN_PART;
+    s->spin_ns = (uint64_t)(part_ns > SPIN_MOST_NS    ? SPIN_MOST_NS
+                            : part_ns > SPIN_LEAST_NS ? part_ns
+                                                      : SPIN_LEAST_NS);
+    s->span.noise_before = s->last.spun_ns ? s->last : probe(dev, s->spin_ns, a);
     pk_state_read(NULL, s->cpus, *s->n_cpus, a, &s->span.before);
 }
 
@@ -45,7 +56,7 @@ void pk_environment_after(struct pk_environment *s, struct pk_device *dev, struc
     if (dev->kind == PK_DEVICE_NULL || pk_device_broken(dev))
         return;
     pk_state_read(NULL, s->cpus, *s->n_cpus, a, &s->span.after);
-    s->last = s->span.noise_after = probe(dev, a);
+    s->last = s->span.noise_after = probe(dev, s->spin_ns, a);
     if (slice->status == PK_ST_OK)
         pk_environment_note(&s->span, a, slice);
 }

@@ -1,8 +1,9 @@
 /* Environment: the state of the machine before and after each case that a worker measures, as notes of the slice.
  *
- * Before and after a case, outside of everything that is timed: state is read, and the CPUs that measure spin for 10 ms on the clock,
- * which shows what interruptions cost. The spin after a case is that before the next. The notes: "state" (pk_state_json) and,
- * where there is a reason, "doubts" (its words). A device without real time has no environment. */
+ * Before and after a case, outside of everything that is timed: state is read, and the CPUs that measure spin on the clock for a
+ * twentieth of the case's longest time, from 2 to 10 ms, which shows what interruptions cost. The spin after a case is that before the
+ * next. The notes: "state" (pk_state_json) and, where there is a reason, "doubts" (its words). A device without real time has no
+ * environment. */
 #pragma once
 
 #include "counter/cuda/nvml/gpu_state.h"
@@ -13,10 +14,12 @@
 struct pk_environment {
     const unsigned *cpus, *n_cpus; /* those that measure: known once the device is open */
     struct pk_noise last;          /* the spin after the case before; spun_ns 0 = none yet */
+    uint64_t spin_ns;              /* of this case */
     struct pk_state_span span;
 };
 
-void pk_environment_before(struct pk_environment *s, struct pk_device *dev, struct pk_arena *a);
+void pk_environment_before(struct pk_environment *s, struct pk_device *dev, int64_t max_time_ns,
+                           struct pk_arena *a);
 /* Adds the notes to a slice that ended ok; a is the state before. */
 void pk_environment_after(struct pk_environment *s, struct pk_device *dev, struct pk_arena *a,
                           struct pk_slice *slice);

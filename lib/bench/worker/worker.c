@@ -174,7 +174,7 @@ static enum pk_code other_slice(struct worker *w, const struct pk_request *r, st
             pk_arena_free(&w->of_others);
         *out = pk_number_slice("read", 1, &w->of_others);
         if (before) {
-            pk_environment_before(&w->around, &w->dev, &w->of_others);
+            pk_environment_before(&w->around, &w->dev, r->stop.max_time_ns, &w->of_others);
             pk_gpu_environment_before(&w->gpu, &w->dev);
         } else {
             pk_gpu_environment_after(&w->gpu, &w->dev, &w->of_others, out);
@@ -288,7 +288,7 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
     json_t *value;
     json_object_foreach((json_t *)r->choices, key, value) if (json_is_string(value))
         pk_choice_give(&w->dev, key, json_string_value(value));
-    pk_environment_before(&w->around, &w->dev, &a);
+    pk_environment_before(&w->around, &w->dev, r->stop.max_time_ns, &a);
     pk_gpu_environment_before(&w->gpu, &w->dev);
     disturbed(w); /* what was before does not count */
     pk_measure_case(&m, &a, &slice);

@@ -11,7 +11,8 @@ enum { BYTES = 256 };
 
 struct token {
     bool star;
-    bool member[BYTES]; /* the bytes it matches, when it is no star */
+    bool member[BYTES]; /* the bytes it matches, when it is no star: */
+    size_t low, high;   /* of these at most, and most often of one */
 };
 
 enum fault { NO_FAULT, OPEN, CLASS, CARET, REVERSED };
@@ -63,11 +64,13 @@ static enum fault read_set(const char **at, struct token *t)
 static enum fault read_token(const char **at, struct token *t)
 {
     char c = *(*at)++;
-    *t = (struct token){.star = c == '*'};
+    *t = (struct token){.star = c == '*', .high = BYTES - 1};
     if (c == '[')
         return read_set(at, t);
     if (c == '?')
         memset(t->member, true, sizeof t->member);
+    else
+        t->low = t->high = (unsigned char)c;
     t->member[(unsigned char)c] = true;
     if (t->star)
         *at += strspn(*at, "*");
@@ -116,7 +119,7 @@ static size_t add_positions(struct pk_globs *g, size_t first, const char *patter
         g->rule_of[at] = rule;
         if (t.star)
             add(g->stars, at);
-        for (size_t c = 0; !t.star && c < BYTES; c++)
+        for (size_t c = t.low; !t.star && c <= t.high; c++)
             if (t.member[c])
                 add(g->leads + c * g->words, at);
     }
