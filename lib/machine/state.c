@@ -21,6 +21,7 @@ struct state_reader {
     const unsigned *cpus;
     unsigned n;
     struct pk_arena *a;
+    struct pk_quota_stops quota;
 };
 
 static double read_load(const struct state_reader *r, const char *of)
@@ -64,9 +65,8 @@ static double read_pressure(const struct state_reader *r, const char *of)
 
 static double read_quota(const struct state_reader *r, const char *of)
 {
-    struct pk_quota_stops q;
-    pk_quota_stops_read(r->root, &q);
-    return q.known ? (double)(!strcmp(of, "ns") ? q.stopped_ns : q.stops) : NAN;
+    const struct pk_quota_stops *q = &r->quota;
+    return q->known ? (double)(!strcmp(of, "ns") ? q->stopped_ns : q->stops) : NAN;
 }
 
 /* Every CPU counts its own core's and its package's. */
@@ -112,8 +112,9 @@ static const char *const texts[PK_STATE_TEXTS] = {
 void pk_state_read(const char *root, const unsigned *cpus, unsigned n, struct pk_arena *a, struct pk_state *s)
 {
     PK_ARENA_CLEANUP struct pk_arena files = {0};
-    const struct state_reader r = {root, cpus, n, &files};
+    struct state_reader r = {.root = root, .cpus = cpus, .n = n, .a = &files};
     *s = (struct pk_state){.at_ns = pk_clock_ns()};
+    pk_quota_stops_read(root, &r.quota); /* for two values: it looks in many files */
     s->text[PK_STATE_GOVERNOR] = pk_policy_governor(root, a);
     s->text[PK_STATE_TURBO] = pk_policy_turbo(root);
     s->text[PK_STATE_SMT] = pk_policy_smt(root);
