@@ -5,8 +5,10 @@
 #include "stats/dist.h"
 
 #include "base/err.h"
+#include "base/rng.h"
 
 #include <math.h>
+#include <string.h>
 
 /* --- the standard normal distribution --- */
 
@@ -141,12 +143,9 @@ double pk_t_above(double t, double df)
     return t < 0 ? 1 - half : half;
 }
 
-double pk_t_quantile(double p, double df)
+static double t_quantile(double p, double df)
 {
     static const double close = 1e-7; /* Halley's method then leaves its cube */
-    pk_assert(p > 0 && p < 1 && df > 0);
-    if (p == 0.5)
-        return 0;
     const double tail = p < 0.5 ? p : 1 - p, alpha = 2 * tail, log_beta = pk_log_beta(df / 2, 0.5);
     /* the first guess by Cornish and Fisher's expansion from the normal, Abramowitz and Stegun 26.7.5 */
     const double z = -pk_normal_quantile(tail), z2 = z * z, r = 1 / df;
@@ -168,6 +167,27 @@ double pk_t_quantile(double p, double df)
         t = next;
     }
     return p < 0.5 ? -t : t;
+}
+
+/* Decisions of many cases ask for a few quantiles, each of them thousands of times: those asked for last are kept. */
+double pk_t_quantile(double p, double df)
+{
+    enum { KEPT = 256 };
+    static _Thread_local struct {
+        double p, df, t;
+    } kept[KEPT];
+    pk_assert(p > 0 && p < 1 && df > 0);
+    if (p == 0.5)
+        return 0;
+    uint64_t bits[2];
+    memcpy(&bits[0], &p, sizeof p);
+    memcpy(&bits[1], &df, sizeof df);
+    const size_t at = pk_rng_mix(bits[0] ^ pk_rng_mix(bits[1])) % KEPT;
+    if (kept[at].p != p || kept[at].df != df) {
+        kept[at].p = p, kept[at].df = df;
+        kept[at].t = t_quantile(p, df);
+    }
+    return kept[at].t;
 }
 
 /* --- Fisher's test, from the hypergeometric distribution --- */

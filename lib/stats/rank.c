@@ -32,11 +32,15 @@ static double *rank_sums(const size_t *ranks, size_t n, size_t choose, struct pk
         total += ranks[i];
     double *counts = pk_new_n(a, double, (choose + 1) * (total + 1)), ways = 0;
     counts[0] = 1;
-    /* counts[k * width + s]: ways to have k of the ranks so far sum to s */
-    for (size_t i = 0, width = total + 1; i < n; i++)
-        for (size_t k = i + 1 < choose ? i + 1 : choose; k > 0; k--)
-            for (size_t s = ranks[i]; s < width; s++)
+    /* counts[k * width + s]: ways to have k of the ranks so far sum to s, at most to `upto`; of so few that the ranks left do not make them
+     * `choose`, nothing is read any more */
+    for (size_t i = 0, width = total + 1, upto = 0; i < n; i++) {
+        const size_t left = n - 1 - i, least = choose > left ? choose - left : 1;
+        upto += ranks[i];
+        for (size_t k = i + 1 < choose ? i + 1 : choose; k >= least; k--)
+            for (size_t s = ranks[i]; s <= upto; s++)
                 counts[k * width + s] += counts[(k - 1) * width + s - ranks[i]];
+    }
     double *p = counts + choose * (total + 1);
     for (size_t s = 0; s <= total; s++)
         ways += p[s];
