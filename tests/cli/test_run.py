@@ -405,7 +405,7 @@ def test_interrupted_then_resumed(perfkit, sig):
 @not_sanitized
 def test_resumed_as_it_was_begun(perfkit):
     """Settings come back, a case that failed before still counts, and an invocation that waits in a spool is no obstacle."""
-    p = perfkit.start(*long("200ms", "300ms"), "-v", "unmarked", "--threads", "1", "--bind", "none", "--max-noise", "7%", "--warmup", "4", "--seed", "7")
+    p = perfkit.start(*long("100ms", "150ms"), "-v", "unmarked", "--threads", "1", "--bind", "none", "--max-noise", "7%", "--warmup", "4", "--seed", "7")
     assert wait_for(lambda: slices(perfkit) >= 10)
     p.send_signal(signal.SIGINT)
     p.communicate(timeout=20)
