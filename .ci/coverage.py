@@ -3,6 +3,7 @@
 A line counts when gcc made code of it; kernels that are compiled once per instruction set are not counted (meson.build). The table
 has a row per folder of lib, the last line the whole. The status is 1 when less than LEAST percent were run, or nothing was counted."""
 import collections
+import glob
 import json
 import os
 import subprocess
@@ -48,8 +49,7 @@ def report(lines, least):
 def main(build, least):
     build = os.path.abspath(build)
     lib = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib")
-    notes = [os.path.join(folder, f) for folder, _, files in os.walk(os.path.join(build, "libperfkit.a.p")) for f in sorted(files)
-             if f.endswith(".gcno")]
+    notes = sorted(glob.glob(os.path.join(build, "libperfkit*.a.p", "**", "*.gcno"), recursive=True))
     text, status = report(lines_of(records(build, notes), build, lib), least)
     print(text)
     return status
