@@ -98,11 +98,6 @@ double pk_field_number_or_nan(struct pk_import_reader *r, const json_t *obj, con
     return v && !r->failed ? json_number_value(v) : NAN;
 }
 
-double pk_field_number(struct pk_import_reader *r, const json_t *obj, const char *key)
-{
-    return member(r, obj, key, true) ? pk_field_number_or_nan(r, obj, key) : NAN;
-}
-
 double pk_field_time_or_nan(struct pk_import_reader *r, const json_t *obj, const char *key, double scale)
 {
     const double x = pk_field_number_or_nan(r, obj, key) * scale;

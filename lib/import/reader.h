@@ -95,7 +95,6 @@ const char *pk_import_line(struct pk_import_reader *r, struct pk_buf *b);
 const char *pk_field_text(struct pk_import_reader *r, const json_t *obj, const char *key);
 const char *pk_field_text_or(struct pk_import_reader *r, const json_t *obj, const char *key,
                              const char *otherwise);
-double pk_field_number(struct pk_import_reader *r, const json_t *obj, const char *key);
 /* Absent or null: NaN. */
 double pk_field_number_or_nan(struct pk_import_reader *r, const json_t *obj, const char *key);
 /* The same of what cannot be negative, times `scale`: seconds and 1e9 are nanoseconds. */

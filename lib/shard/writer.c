@@ -437,14 +437,6 @@ enum pk_code pk_shard_writer_slot(struct pk_shard_writer *w, size_t *slot, struc
     return rc;
 }
 
-void pk_shard_writer_release(struct pk_shard_writer *w, size_t slot)
-{
-    pthread_mutex_lock(&w->lock);
-    w->in_use[slot] = false;
-    pthread_cond_broadcast(&w->freed);
-    pthread_mutex_unlock(&w->lock);
-}
-
 void pk_shard_writer_submit(struct pk_shard_writer *w, size_t slot, uint64_t first, uint64_t n)
 {
     pthread_mutex_lock(&w->lock);

@@ -47,8 +47,6 @@ uint64_t pk_shard_writer_first(const struct pk_shard_writer *w);
 
 /* A free slot's index; waits until there is one. */
 enum pk_code pk_shard_writer_slot(struct pk_shard_writer *w, size_t *slot, struct pk_err *err) PK_MUST_CHECK;
-/* The slot is free again, nothing is stored. */
-void pk_shard_writer_release(struct pk_shard_writer *w, size_t slot);
 /* The slot holds samples first .. first + n - 1. Batches come in order and without gaps: first begins as pk_shard_writer_first and grows by
  * batch; n is batch, or what is left of all samples. Never waits. */
 void pk_shard_writer_submit(struct pk_shard_writer *w, size_t slot, uint64_t first, uint64_t n);

@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-#define PK_STREAM_NAME(constant, name) #name,
-const char *const pk_stream_names[PK_STREAMS] = {PK_STREAMS_OF(PK_STREAM_NAME)};
 const char *const pk_level_names[PK_LEVELS] = {"L1", "L2", "L3", "between", "memory"};
 const char *const pk_curve_stops[PK_CURVE_STOPS] = {"flat", "room", "time"};
 

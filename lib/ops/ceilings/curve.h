@@ -22,15 +22,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What walks the arrays, a row each: the constant, and its name in the store. The arrays of each have the same bytes together. */
-#define PK_STREAMS_OF(row)                                                                                   \
-    row(UPDATE, update)   /* x = x, one array: reads and writes the same lines */                            \
-        row(COPY, copy)   /* y = x */                                                                        \
-        row(TRIAD, triad) /* z = x + 3 y */                                                                  \
-        row(READ, read)   /* sum of x y; not on a GPU */
-#define PK_STREAM_CONSTANT(constant, name) PK_STREAM_##constant,
-enum pk_stream_kind { PK_STREAMS_OF(PK_STREAM_CONSTANT) PK_STREAMS };
-extern const char *const pk_stream_names[PK_STREAMS];
+/* What walks the arrays. The arrays of each have the same bytes together. */
+enum pk_stream_kind {
+    PK_STREAM_UPDATE, /* x = x, one array: reads and writes the same lines */
+    PK_STREAM_COPY,   /* y = x */
+    PK_STREAM_TRIAD,  /* z = x + 3 y */
+    PK_STREAM_READ,   /* sum of x y; not on a GPU */
+    PK_STREAMS
+};
 
 /* The levels of memory. PK_LEVEL_BETWEEN: larger than every cache that the machine reports, and faster than its memory. */
 enum pk_memory_level { PK_LEVEL_L1, PK_LEVEL_L2, PK_LEVEL_L3, PK_LEVEL_BETWEEN, PK_LEVEL_MEMORY, PK_LEVELS };
