@@ -245,7 +245,7 @@ bool pk_gnuplot_is_there(void)
 /* Its standard output, from a file without a name. */
 static enum pk_code run(const char *script, int in, int out, int errors, struct pk_err *err)
 {
-    static const char *const argv[] = {"gnuplot", "-", NULL};
+    static const char *const argv[] = {"gnuplot", "/dev/stdin", NULL}; /* of "-" it reads single bytes */
     struct pk_program program;
     char message[300] = "";
     const size_t n = strlen(script);
