@@ -36,7 +36,7 @@ def hang_in_trace(request):
 
 def slow(request):
     """To start and to compile, it says."""
-    time.sleep(1.5)
+    time.sleep(float(os.environ.get("BAD_NAP", "1.5")))
     compiled = {} if os.environ.get("BAD_TASTE") == "interprets" else {"compile_ns": 1100000000}
     say(type="note", key="startup", value={"start_ns": 400000000, **compiled})
     good(request)

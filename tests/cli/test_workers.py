@@ -180,8 +180,11 @@ def test_without_numpy(perfkit):
 
 
 def slow_run(perfkit, token):
-    """A run of a few seconds with two workers."""
-    return perfkit.start(*NUMPY, "-a", "seq_len=16:1024:*2", "--min-time", "60ms", "--max-time", "100ms", env={"TOKEN": token})
+    """A run of a few seconds with two workers, whose cases wait for timers."""
+    (perfkit.cwd / "one").write_text("a 1000\n")
+    return perfkit.start("run", "ddp-bucket", "-d", "cpu", "--tensors", "one", "--variant", "none", "--peer", BAD, "--python", sys.executable,
+                         "--compute-ms", "10,11,12,13,14,15,16", "--bucket-bytes", "1MB", "--invocations", "2", "--min-time", "60ms",
+                         "--max-time", "100ms", env={"TOKEN": token, "BAD_WORKER": "slow", "BAD_NAP": "0.1"})
 
 
 def check_store(perfkit, status):
