@@ -375,12 +375,11 @@ def test_names_with_escapes_are_text(perfkit, tmp_path):
 
 def large(path, n):
     """Many more values than memory for them as JSON: 16 bytes each in the file, 40 in a JSON library."""
+    values = ",".join("%.10e" % (1e-6 + 1e-12 * i) for i in range(50000))
     with open(path, "w") as f:
         f.write('{"machine_info":{},"benchmarks":[')
         for b in range(n):
-            f.write("%s{\"fullname\":\"b%d\",\"stats\":{\"rounds\":50000,\"iterations\":1,\"data\":[" % ("," if b else "", b))
-            f.write(",".join("%.10e" % (1e-6 + 1e-12 * i) for i in range(50000)))
-            f.write("]}}")
+            f.write("%s{\"fullname\":\"b%d\",\"stats\":{\"rounds\":50000,\"iterations\":1,\"data\":[%s]}}" % ("," if b else "", b, values))
         f.write('],"version":"5.0.0"}')
 
 
