@@ -412,7 +412,7 @@ static double best_rate(struct bench *b, const struct row *r, bool tiny, double 
     const size_t most = tiny ? 2 : SETS, sets = !room ? 1 : room < most ? room : most;
     char *memory = allocate(b, sets * bytes);
     *ns = INFINITY;
-    for (int run = 0; run <= RUNS; run++) {
+    for (int run = 0; run <= (tiny ? 1 : RUNS); run++) {
         renew(b, r, memory, sets, bytes);
         const double now = run_ns(b, r, memory, sets, bytes);
         if (run) /* the first makes what is only needed once */
