@@ -85,7 +85,16 @@ def page(recorded):
     return page_of(recorded)
 
 
+@pytest.fixture
+def no_pictures(tmp_path, monkeypatch):
+    """Where charts are not the subject, gnuplot draws none of them for the page."""
+    (tmp_path / "gnuplot").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "gnuplot").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+
 @not_sanitized
+@pytest.mark.usefixtures("no_pictures")
 def test_a_page_is_written_beside_the_caller(recorded):
     r = recorded("report")
     assert r.status == 0 and r.stdout == "" and "written to report.html" in r.stderr, r
@@ -217,6 +226,7 @@ def test_hostile_texts_are_data(perfkit):
 
 
 @not_sanitized
+@pytest.mark.usefixtures("no_pictures")
 def test_several_runs_are_compared(recorded):
     assert recorded(*ATTENTION, "--label", "second").status == 0
     page = page_of(recorded, "first", "second", "-o", "both.html", name="both.html")
@@ -229,6 +239,7 @@ def test_several_runs_are_compared(recorded):
 
 
 @not_sanitized
+@pytest.mark.usefixtures("no_pictures")
 def test_a_trend_is_in_the_order_of_time(perfkit):
     """Also where the newest cases are not those of the first run."""
     for busy in ("100,200", "100,200", "300,400", "300,400"):
@@ -246,6 +257,7 @@ def test_a_run_without_findings(perfkit):
 
 
 @not_sanitized
+@pytest.mark.usefixtures("no_pictures")
 def test_runs_that_cannot_be_compared(perfkit):
     assert perfkit("exec", "-r", "3", "--", "true").status == 0
     assert perfkit(*ATTENTION).status == 0
@@ -254,6 +266,7 @@ def test_runs_that_cannot_be_compared(perfkit):
     assert page.text.count("<section id=\"run-") == 2
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_many_runs(perfkit):
     """More than two are a trend, whatever their order; more than four do not all stand in full."""
     subprocess.run([WRITER, perfkit.db, "6", "2", "1", "1"], check=True, stdout=subprocess.DEVNULL, timeout=60)
@@ -275,6 +288,7 @@ def test_many_runs(perfkit):
 
 
 @not_sanitized
+@pytest.mark.usefixtures("no_pictures")
 def test_sizes_are_bounded(perfkit):
     """A thousand cases and 100,000 samples: tables and charts are cut, which is said."""
     subprocess.run([WRITER, perfkit.db, "1", "1000", "3", "34"], check=True, stdout=subprocess.DEVNULL, timeout=300)
@@ -307,7 +321,8 @@ MEASURED = {  # what has rows for every chart of its experiment, in a second or 
     "tree-patch": "-a layers=1,2,3 -a hidden=64 -a patches=1,2,0 -v naive,batched -a matcher=compiled -a op=patch",
     "mixed-precision": "-a mode=forward,step -a dtype=fp32,bf16 --breakdown --allocations --memory-limit 100MiB",
     "ddp-bucket": "-v none,naive,bucket -a bucket_bytes=65KB,1MB,16MB",
-    "extraction": "-a codec=none,lz4,zstd-1 -v sequential,pipelined -a dtype=fp32 -a d_model=64 -a seq_len=16 --samples 9 --vocab 100 --device cpu",  # a null device compresses nothing
+    "extraction": "-a codec=none,lz4,zstd-1 -v sequential,pipelined -a dtype=fp32 -a d_model=64 -a seq_len=16 --samples 9 --vocab 100 "
+                  "--device cpu --threads 1",  # a null device compresses nothing
     "batch-scaling": "-v eager",
 }
 if "PERFKIT_SANITIZED" in os.environ:  # these two take ten times as long there as the others together, and are drawn by the same code
