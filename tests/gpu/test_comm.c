@@ -108,6 +108,9 @@ static void calls_are_in_order(void **state)
 static const struct pk_gradient four[] = {
     {"d", 500000, 0.25}, {"c", 3, 0}, {"b", 300000, 0.25}, {"a", 2000000, 0.5}};
 static const struct pk_gradients model = {4, 2800003, four};
+static const struct pk_gradient four_tiny[] = {
+    {"d", 50000, 0.25}, {"c", 3, 0}, {"b", 30000, 0.25}, {"a", 200000, 0.5}};
+static const struct pk_gradients model_tiny = {4, 280003, four_tiny};
 
 static void average(struct pk_comm *comm, enum pk_averaging_way way, int kind)
 {
@@ -116,10 +119,10 @@ static void average(struct pk_comm *comm, enum pk_averaging_way way, int kind)
     const struct pk_averaging_options o = {.way = way,
                                            .type = kind & 1 ? PK_BF16 : PK_FP32,
                                            .copy = (kind & 2) && pk_averaging_contiguous(way),
-                                           .cap = 600000,
+                                           .cap = given.tiny ? 60000 : 600000,
                                            .forward_ns = PK_NS_PER_MS,
                                            .backward_ns = 4 * PK_NS_PER_MS};
-    must(pk_averaging_new(&dev, comm, &o, &model, false, &a, &v, &err));
+    must(pk_averaging_new(&dev, comm, &o, given.tiny ? &model_tiny : &model, false, &a, &v, &err));
     for (int step = 0; step < 3; step++) {
         pk_marks_clear(&dev.marks);
         must(pk_averaging_step(&v, &err));
