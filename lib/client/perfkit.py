@@ -16,7 +16,6 @@
 `perfkit run ./bench.py` measures it by the wire protocol (docs/protocol.md). `python3 bench.py [AXIS=VALUE,... VARIANT ...]` prints a line for
 each case. The peers of perfkit's own experiments are built on the same wire, stop rule and clocks."""
 import gc
-import inspect
 import itertools
 import json
 import math
@@ -25,7 +24,6 @@ import re
 import resource
 import sys
 import time
-import traceback
 import tracemalloc
 
 __version__ = "0.1.0"
@@ -168,6 +166,7 @@ def outcome_of(e):
         return "oom", first_line if str(e) else "the interpreter ran out of memory", False
     if isinstance(e, Refused):
         return "failed", first_line, False
+    import traceback
     traceback.print_exception(type(e), e, e.__traceback__)
     own = [frame for frame in traceback.extract_tb(e.__traceback__) if frame.filename != __file__]
     where = " (%s:%d, in %s)" % (os.path.basename(own[-1].filename), own[-1].lineno, own[-1].name) if own else ""
@@ -495,13 +494,16 @@ def unit_of(metric):
     return metric.get("unit", "ns" if name.endswith("_ns") else "bytes" if name.endswith("_bytes") else "1")
 
 
+RUNS_NOTHING = 0x20 | 0x80 | 0x200  # co_flags of generators, coroutines, asynchronous generators: inspect takes longer to import than this file
+
+
 def variant(summary="", **more):
     """Makes a method a variant, with a sentence about it. Its name in perfkit has dashes for underscores."""
     if callable(summary):
         return variant("")(summary)
 
     def mark(method):
-        if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
+        if getattr(getattr(method, "__code__", None), "co_flags", 0) & RUNS_NOTHING:  # compiled functions have none
             raise TypeError("%s: a call of a coroutine or generator function runs nothing; write a plain function that runs it" % method.__name__)
         method.perfkit_variant = {"name": method.__name__.strip("_").replace("_", "-"), "summary": summary, **more}
         return method
