@@ -62,9 +62,13 @@ static double loop_ns(unit_fn *unit, void *user, long n)
 static double unit_ns(unit_fn *unit, void *user)
 {
     long n = 1;
-    while (loop_ns(unit, user, n) < LEAST_NS)
-        n *= 2;
-    return (loop_ns(unit, user, n) - loop_ns(nothing, user, n)) / (double)n;
+    double ns = loop_ns(unit, user, n);
+    if (ns < LEAST_NS) {
+        while (loop_ns(unit, user, n) < LEAST_NS)
+            n *= 2;
+        ns = loop_ns(unit, user, n);
+    }
+    return (ns - loop_ns(nothing, user, n)) / (double)n;
 }
 
 struct block {
