@@ -25,7 +25,7 @@ static double upper_quantile(double tail)
     double u = sqrt(-2 * log(tail));
     double z =
         u - (2.515517 + u * (0.802853 + u * 0.010328)) / (1 + u * (1.432788 + u * (0.189269 + u * 0.001308)));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         double density = exp(-0.5 * z * z) * 0.39894228040143267794;
         double off = tail > 0.2 ? (0.5 - tail) - 0.5 * erf(z * sqrt_half) : 0.5 * erfc(z * sqrt_half) - tail;
         double step = off / density;
@@ -148,8 +148,10 @@ static double t_quantile(double p, double df)
     static const double close = 1e-7; /* Halley's method then leaves its cube */
     const double tail = p < 0.5 ? p : 1 - p, alpha = 2 * tail, log_beta = pk_log_beta(df / 2, 0.5);
     /* the first guess by Cornish and Fisher's expansion from the normal, Abramowitz and Stegun 26.7.5 */
-    const double z = -pk_normal_quantile(tail), z2 = z * z, r = 1 / df;
-    double lo = 0, hi = INFINITY, t = z * (1 + r * ((z2 + 1) / 4 + r * (((5 * z2 + 16) * z2 + 3) / 96)));
+    const double z = -pk_normal_quantile(tail), z2 = z * z, r = 1 / df, g1 = (z2 + 1) / 4,
+                 g2 = ((5 * z2 + 16) * z2 + 3) / 96, g3 = (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384,
+                 g4 = ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / 92160;
+    double lo = 0, hi = INFINITY, t = z * (1 + r * (g1 + r * (g2 + r * (g3 + r * g4))));
     for (int i = 0; i < 200; i++) {
         double inside, out = outside(t, df, &inside);
         /* how far t is beyond, in probability: taken on the smaller side, which is exact there */
@@ -158,13 +160,13 @@ static double t_quantile(double p, double df)
         double density = exp(-0.5 * (df + 1) * log1p(t * t / df) - log_beta - 0.5 * log(df));
         double step = e / (2 * density);
         double next = t - step / (1 + 0.5 * step * (df + 1) * t / (df + t * t));
-        if (!(next > lo && next < hi))
+        const bool found =
+            fabs(next - t) <= close * t; /* before the bounds, of which t is one now: the step may be 0 */
+        if (!found && !(next > lo && next < hi))
             next = isinf(hi) ? 2 * t : (lo + hi) / 2;
-        else if (fabs(next - t) <= close * t) {
-            t = next;
-            break;
-        }
         t = next;
+        if (found)
+            break;
     }
     return p < 0.5 ? -t : t;
 }

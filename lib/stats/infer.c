@@ -90,9 +90,14 @@ static size_t fewest(double sd, double room, double p, double q)
     enum { FEWEST = 3, MOST = 10000000 };
     if (!(room > 0) || !(half_width(MOST, sd, p, q) <= room))
         return PK_PAIRS_NEVER;
-    double z = pk_normal_quantile(p) + pk_normal_quantile(q), normal = z * z * (sd / room) * (sd / room);
+    double zp = pk_normal_quantile(p), zq = pk_normal_quantile(q), z = zp + zq,
+           normal = z * z * (sd / room) * (sd / room);
     size_t lo = normal > FEWEST ? (size_t)normal - 1 : FEWEST - 1; /* too few: t is wider */
-    size_t hi = lo + 1;
+    /* by how much, the first term of Cornish and Fisher's expansion says nearly */
+    const double wider = (zp * (zp * zp + 1) + zq * (zq * zq + 1)) / (2 * z);
+    size_t hi = (size_t)fmax(normal + wider, (double)lo) + 1;
+    if (hi - lo > 2 && half_width(hi - 1, sd, p, q) > room)
+        lo = hi - 1;
     for (size_t step = 1; half_width(hi, sd, p, q) > room; step *= 2) {
         lo = hi;
         hi += step;
