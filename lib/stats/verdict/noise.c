@@ -7,7 +7,6 @@
 #include "stats/verdict/parts.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static const double later = 0.9;          /* of the gates to come, that the advice is meant to hold in */
 static const double found = 0.95;         /* of worsenings of `mde` */
@@ -54,6 +53,11 @@ struct luck {
     double screen, screen_se, fresh, fresh_se; /* means and their standard errors */
 };
 
+enum { GATES = 2000 };
+struct pk_gate_luck {
+    struct luck gate[GATES];
+};
+
 static struct luck draw(size_t screened, size_t confirmed, double *v, struct pk_rng *r)
 {
     for (size_t i = 0; i < screened + confirmed; i++)
@@ -63,34 +67,38 @@ static struct luck draw(size_t screened, size_t confirmed, double *v, struct pk_
                          sqrt(f.variance / (double)confirmed)};
 }
 
-static int ascending(const void *x, const void *y)
+const struct pk_gate_luck *pk_gate_luck(const struct pk_rule *rule, struct pk_arena *a)
 {
-    const double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
+    const size_t n = rule->screen_pairs, m = rule->confirm_pairs;
+    struct pk_gate_luck *luck = pk_new(a, struct pk_gate_luck);
+    double *scratch = pk_new_n(a, double, n + m + 1);
+    struct pk_rng r = {1};
+    for (size_t i = 0; i < GATES; i++)
+        luck->gate[i] = draw(n, m, scratch, &r);
+    return luck;
 }
 
 /* The smallest worsening that a gate finds with this power, in logs: simulated through both stages. Each simulated gate finds every
  * worsening from some size on. */
-static double reach(double sd, double margin, double power, const struct pk_rule *rule)
+static double reach(const struct pk_gate_luck *luck, double sd, double margin, double power,
+                    const struct pk_rule *rule)
 {
-    enum { GATES = 2000 };
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
     const size_t n = rule->screen_pairs, m = rule->confirm_pairs;
     const struct pk_gate_limits t = pk_gate_limits(n, m, rule);
-    double *from = pk_new_n(&a, double, GATES), *scratch = pk_new_n(&a, double, n + m + 1);
-    struct pk_rng r = {1};
+    double from[GATES];
     for (size_t i = 0; i < GATES; i++) {
-        const struct luck l = draw(n, m, scratch, &r);
-        const double all = ((double)n * l.screen + (double)m * l.fresh) / (double)(n + m),
-                     seen = fmax(t.screen * l.screen_se * sd, margin / 2) - l.screen * sd,
-                     confirmed = (t.confirm * l.fresh_se - l.fresh) * sd + (rule->strict ? margin : 0);
+        const struct luck *l = &luck->gate[i];
+        const double all = ((double)n * l->screen + (double)m * l->fresh) / (double)(n + m),
+                     seen = fmax(t.screen * l->screen_se * sd, margin / 2) - l->screen * sd,
+                     confirmed = (t.confirm * l->fresh_se - l->fresh) * sd + (rule->strict ? margin : 0);
         from[i] = fmax(fmax(seen, confirmed), margin - all * sd);
     }
-    qsort(from, GATES, sizeof *from, ascending);
+    pk_sort(from, GATES);
     return pk_quantile(from, GATES, power);
 }
 
-bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, struct pk_pair_noise *out)
+bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, const struct pk_gate_luck *luck,
+                      struct pk_pair_noise *out)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     double *d = pk_new_n(&a, double, p->n + 1);
@@ -104,7 +112,7 @@ bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, stru
     const double sd = sqrt(pk_moments(d, n).variance);
     const size_t gate_pairs = rule->screen_pairs + rule->confirm_pairs;
     const double grows = sqrt(f_quantile(later, (double)gate_pairs - 1, (double)n - 1));
-    const double least = reach(sd, 0, rule->power, rule);
+    const double least = reach(luck, sd, 0, rule->power, rule);
     const double advised = expm1(least * grows),
                  unit = pow(10, floor(log10(advised)) - 1); /* upwards, to two digits */
     *out = (struct pk_pair_noise){
@@ -117,6 +125,6 @@ bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, stru
         .floor = expm1(least),
         .min_effect = fmax(least_advised, advised > 0 ? ceil(advised / unit * (1 - 1e-12)) * unit : 0),
     };
-    out->mde = expm1(reach(sd, log1p(out->min_effect), found, rule));
+    out->mde = expm1(reach(luck, sd, log1p(out->min_effect), found, rule));
     return true;
 }

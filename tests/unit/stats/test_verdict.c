@@ -718,12 +718,18 @@ static void exact_figures(void **state)
 
 /* --- noise --- */
 
+static bool measured(const struct pk_pairs *p, struct pk_pair_noise *noise)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    return pk_measure_noise(p, &pk_rule_default, pk_gate_luck(&pk_rule_default, &a), noise);
+}
+
 static void noise_says_what_a_gate_could_see(void **state)
 {
     struct made m;
     struct pk_pair_noise noise;
     const struct pk_pairs p = make(&m, 20, 1, 0.01);
-    assert_true(pk_measure_noise(&p, &pk_rule_default, &noise));
+    assert_true(measured(&p, &noise));
     assert_int_equal(noise.pairs, 20);
     assert_int_equal(noise.disturbed, 0);
     assert_true(noise.sd > 0.0095 && noise.sd < 0.0105); /* the scatter of the ratios */
@@ -740,11 +746,11 @@ static void little_noise_is_no_advice_for_less_than_a_percent(void **state)
     struct made m;
     struct pk_pair_noise noise;
     struct pk_pairs p = make(&m, 20, 1, 0.0001);
-    assert_true(pk_measure_noise(&p, &pk_rule_default, &noise));
+    assert_true(measured(&p, &noise));
     assert_true(noise.floor < 0.0002);
     assert_near(noise.min_effect, 0.01, 1e-12);
     p = make(&m, 20, 1, 0);
-    assert_true(pk_measure_noise(&p, &pk_rule_default, &noise));
+    assert_true(measured(&p, &noise));
     assert_true(noise.floor == 0 && noise.sd == 0);
     assert_near(noise.mde, 0.01, 1e-9);
 }
@@ -754,16 +760,16 @@ static void disturbed_pairs_are_no_noise_unless_they_are_many(void **state)
     struct made m;
     struct pk_pair_noise quiet, few, many;
     struct pk_pairs p = make(&m, 20, 1, 0.01);
-    assert_true(pk_measure_noise(&p, &pk_rule_default, &quiet));
+    assert_true(measured(&p, &quiet));
     m.new_[3] *= 1.5;
     m.base[8] *= 1.5;
-    assert_true(pk_measure_noise(&p, &pk_rule_default, &few));
+    assert_true(measured(&p, &few));
     assert_int_equal(few.disturbed, 2);
     assert_near(few.sd, quiet.sd, 0.1);
     assert_true(few.between > 3 * quiet.between);
     for (size_t i = 0; i < 18; i++)
         (i % 2 ? m.base : m.new_)[i] = 1.5e6;
-    assert_true(pk_measure_noise(&p, &pk_rule_default, &many));
+    assert_true(measured(&p, &many));
     assert_int_equal(many.disturbed, 0);
     assert_true(many.sd > 10 * quiet.sd);
 }
@@ -773,10 +779,10 @@ static void noise_that_cannot_be_known(void **state)
     struct made m;
     struct pk_pair_noise noise;
     struct pk_pairs p = make(&m, 3, 1, 0.01);
-    assert_false(pk_measure_noise(&p, &pk_rule_default, &noise));
+    assert_false(measured(&p, &noise));
     p = make(&m, 20, 1, 0.01);
     m.base[7] = 0;
-    assert_false(pk_measure_noise(&p, &pk_rule_default, &noise));
+    assert_false(measured(&p, &noise));
 }
 
 static struct pk_pairs drawn(struct made *m, size_t n, double cv, struct pk_rng *r)
@@ -819,7 +825,7 @@ static void noise_is_what_gates_find(void **state)
     for (size_t i = 0; i < sizeof scatters / sizeof *scatters; i++) {
         struct pk_pair_noise noise;
         const struct pk_pairs p = make(&m, 20, 1, scatters[i]);
-        assert_true(pk_measure_noise(&p, &pk_rule_default, &noise));
+        assert_true(measured(&p, &noise));
         const double floor = found_by_gates(noise.sd, noise.floor, 1e-9, &r),
                      mde = found_by_gates(noise.sd, noise.mde, noise.min_effect, &r);
         print_message("pairs +- %.2g %%: of the floor %.1f %% are found, of the MDE %.1f %%\n",
