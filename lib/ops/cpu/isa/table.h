@@ -2,7 +2,7 @@
  * contracts. */
 #pragma once
 
-#include "ops/cpu/isa/vec.h"
+#include "ops/cpu/isa/isa.h"
 #include "ops/cpu/kernels.h"
 
 void PK_ISA(pk_scale)(enum pk_dtype type, float alpha, const void *x, void *y, size_t n);

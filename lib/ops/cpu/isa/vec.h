@@ -1,28 +1,18 @@
-/* Vec: vectors with the width of the instruction set, in the compilers' vector types.
- *
- * Sources in this folder are compiled once per instruction set (lib/ops/cpu/meson.build defines PK_ISA_SUFFIX and the flags), so the
- * same source gives SSE, AVX2 and AVX-512 code, and NEON on Arm. PK_ISA(f) is f's name in this set. */
+/* Vec: vectors with the width of the instruction set, in the compilers' vector types. */
 #pragma once
 
+#include "ops/cpu/isa/isa.h"
+
 #include <math.h>
-#if defined(__SSE__)
+/* immintrin.h takes a compiler a quarter of a second */
+#if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__SSE__)
+#include <emmintrin.h>
 #endif
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#define PK_ISA_JOIN2(f, s) f##_##s
-#define PK_ISA_JOIN(f, s)  PK_ISA_JOIN2(f, s)
-#define PK_ISA(f)          PK_ISA_JOIN(f, PK_ISA_SUFFIX)
-
-#if defined(__AVX512F__)
-enum { VL = 16 };
-#elif defined(__AVX2__)
-enum { VL = 8 };
-#else
-enum { VL = 4 };
-#endif
 
 typedef float vf __attribute__((vector_size(4 * VL)));
 typedef uint32_t vu __attribute__((vector_size(4 * VL)));
