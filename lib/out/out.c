@@ -6,6 +6,7 @@
 #include "out/writer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define WRITER(constant, name) [PK_FMT_##constant] = &pk_writer_##name,
@@ -28,6 +29,11 @@ enum pk_code pk_format_parse(const char *name, enum pk_format *f, struct pk_err 
 bool pk_format_for_people(enum pk_format f)
 {
     return writers[f]->people;
+}
+
+double pk_cell_number(const struct pk_cell *c)
+{
+    return c->type == PK_CELL_REAL ? c->f : c->type == PK_CELL_INT ? (double)c->i : NAN;
 }
 
 struct pk_out *pk_out_open(FILE *f, const struct pk_out_options *opt)

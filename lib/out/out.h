@@ -23,7 +23,6 @@
 
 #include "base/arena.h"
 
-#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -63,10 +62,7 @@ static inline struct pk_cell pk_cell_text(const char *s)
 }
 
 /* A number's value; NaN where there is none. */
-static inline double pk_cell_number(const struct pk_cell *c)
-{
-    return c->type == PK_CELL_REAL ? c->f : c->type == PK_CELL_INT ? (double)c->i : NAN;
-}
+double pk_cell_number(const struct pk_cell *c);
 
 /* A text; "" where there is none. */
 static inline const char *pk_cell_string(const struct pk_cell *c)

@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "store/table/table.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include "bench/record/counters.h"
 #include "store/table/table.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { CASE, IN_ROUND, EVENT, SCALED_FROM, WHY, VALUE, RAN };

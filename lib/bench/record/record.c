@@ -7,7 +7,6 @@
 #include "bench/record/spool.h"
 #include "store/table/table.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { IMPATIENT_MS = 1000, PATIENT_MS = 60000 };

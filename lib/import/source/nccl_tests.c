@@ -4,7 +4,6 @@
 #include "import/reader.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
  * benchmark are samples of one process; times are seconds of one call. */
 #include "import/reader.h"
 
-#include <math.h>
 #include <string.h>
 
 #define S_TO_NS 1e9

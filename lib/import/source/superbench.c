@@ -3,7 +3,6 @@
 #include "import/reader.h"
 
 #include <fnmatch.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

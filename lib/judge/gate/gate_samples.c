@@ -6,7 +6,6 @@
 #include "stats/stats.h"
 #include "wire/slice.h"
 
-#include <math.h>
 #include <string.h>
 
 struct pk_figures pk_figures_named(const struct pk_case_info *info, const struct pk_metric_decl *m)

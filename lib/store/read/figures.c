@@ -7,7 +7,6 @@
 #include "store/table/table.h"
 #include "json/json.h"
 
-#include <math.h>
 #include <string.h>
 
 /* A merge patch (RFC 7396) that removes x and what is ignored from an object. */

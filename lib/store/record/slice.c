@@ -8,7 +8,6 @@
 #include "base/text/buf.h"
 #include "json/json.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "store/db.h"
 
-#include <math.h>
 #include <string.h>
 
 struct reading {

@@ -4,7 +4,6 @@
 #include "device/lane.h"
 #include "ops/ops.h"
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>

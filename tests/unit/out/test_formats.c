@@ -4,7 +4,6 @@
 #include "out/writer.h"
 #include "json/json.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 static void table_is_aligned(void **state)

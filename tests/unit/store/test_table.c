@@ -2,6 +2,8 @@
 #include "store/table/chart.h"
 #include "tests/unit/store/fixture.h"
 
+#include <math.h>
+
 static const char text[] =
     "-- A comment that is no directive.\n"
     "-- view: doubled\n"

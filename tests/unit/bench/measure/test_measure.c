@@ -12,7 +12,6 @@
 #include <stdarg.h>
 #include <cmocka.h>
 // clang-format on
-#include <math.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
