@@ -15,11 +15,11 @@ static struct pk_device dev;
 static struct pk_err err;
 static struct pk_curves curves;
 
-/* Of arrays up to 256 MiB: larger ones, which prove that a curve is flat, take the kernel seconds to provide. */
+/* Of arrays up to 64 MiB: larger ones, which prove that a curve is flat, take the kernel seconds to provide. */
 static void are_plausible(void **state)
 {
     struct pk_ceilings c;
-    const struct pk_device_options opt = {.threads = 2, .limit_bytes = 512 << 20};
+    const struct pk_device_options opt = {.threads = 2, .limit_bytes = 128 << 20};
     assert_int_equal(pk_device_open(&dev, "cpu", &opt, &err), PK_OK);
     assert_int_equal(pk_ceilings_measure(&dev, true, &c, &curves, &err), PK_OK);
     assert_true(c.fp32_flops_per_s > 1e8 && c.fp32_flops_per_s < 1e13);
@@ -72,7 +72,7 @@ static void no_room_at_all_is_oom(void **state)
 static void products_of_bf16(void **state)
 {
     struct pk_ceilings c;
-    const struct pk_device_options opt = {.threads = 1, .limit_bytes = 64 << 20};
+    const struct pk_device_options opt = {.threads = 1, .limit_bytes = 16 << 20};
     setenv("PERFKIT_BF16", "onednn", 1);
     assert_int_equal(pk_device_open(&dev, "cpu", &opt, &err), PK_OK);
     assert_int_equal(pk_ceilings_measure(&dev, true, &c, &curves, &err), PK_OK);
