@@ -24,17 +24,31 @@ static double element(const float *x, enum pk_trans t, size_t rows, size_t cols,
     return t == PK_T ? x[j * rows + i] : x[i * cols + j];
 }
 
+/* [rows, cols], whichever way it is stored. */
+static double *plain_matrix(const float *x, enum pk_trans t, size_t rows, size_t cols)
+{
+    double *plain = malloc(rows * cols * sizeof *plain);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < cols; j++)
+            plain[i * cols + j] = element(x, t, rows, cols, i, j);
+    return plain;
+}
+
 static void gemm_problem(const struct pk_gemm *g, size_t b, double *c)
 {
     const float *x = g->a, *y = g->b, *old = g->c;
     x += b * g->m * g->k, y += b * g->k * g->n, old += b * g->m * g->n;
-    for (size_t i = 0; i < g->m; i++)
-        for (size_t j = 0; j < g->n; j++) {
-            double sum = 0;
-            for (size_t k = 0; k < g->k; k++)
-                sum += element(x, g->ta, g->m, g->k, i, k) * element(y, g->tb, g->k, g->n, k, j);
-            c[i * g->n + j] = g->alpha * sum + (g->beta != 0 ? (double)g->beta * old[i * g->n + j] : 0);
-        }
+    double *a = plain_matrix(x, g->ta, g->m, g->k), *of = plain_matrix(y, g->tb, g->k, g->n);
+    for (size_t i = 0; i < g->m; i++) {
+        double *restrict row = c + i * g->n;
+        for (size_t j = 0; j < g->n; j++)
+            row[j] = g->beta != 0 ? (double)g->beta * old[i * g->n + j] : 0;
+        for (size_t k = 0; k < g->k; k++)
+            for (size_t j = 0; j < g->n; j++)
+                row[j] += g->alpha * a[i * g->k + k] * of[k * g->n + j];
+    }
+    free(of);
+    free(a);
 }
 
 void pk_reference_gemm(const struct pk_gemm *g, double *c)
@@ -70,6 +84,19 @@ static double dot(const float *a, const float *b, size_t n)
     return sum;
 }
 
+/* y += a x */
+static void add(double *restrict y, double a, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += a * x[i];
+}
+
+/* Keys that a query sees; the probabilities of others are 0. */
+static size_t seen(const struct pk_attention *at, size_t row)
+{
+    return at->causal ? row % at->seq + 1 : at->seq;
+}
+
 static void probabilities(const struct pk_attention *at, const struct pk_reference_attention *r, size_t row)
 {
     const size_t seq = at->seq, dim = at->dim, i = row % seq;
@@ -77,7 +104,7 @@ static void probabilities(const struct pk_attention *at, const struct pk_referen
     q += row * dim, k += (row - i) * dim;
     double *p = r->p + row * seq;
     for (size_t j = 0; j < seq; j++)
-        p[j] = at->causal && j > i ? -INFINITY : (double)at->scale * dot(q, k + j * dim, dim);
+        p[j] = j >= seen(at, row) ? -INFINITY : (double)at->scale * dot(q, k + j * dim, dim);
     double lse = softmax_row(p, p, seq);
     if (r->lse)
         r->lse[row] = lse;
@@ -88,12 +115,10 @@ static void output_row(const struct pk_attention *at, const struct pk_reference_
     const size_t seq = at->seq, dim = at->dim;
     const float *v = at->v;
     v += (row - row % seq) * dim;
-    for (size_t d = 0; d < dim; d++) {
-        double sum = 0;
-        for (size_t j = 0; j < seq; j++)
-            sum += r->p[row * seq + j] * v[j * dim + d];
-        r->o[row * dim + d] = sum;
-    }
+    double *o = r->o + row * dim;
+    memset(o, 0, dim * sizeof *o);
+    for (size_t j = 0; j < seen(at, row); j++)
+        add(o, r->p[row * seq + j], v + j * dim, dim);
 }
 
 /* What one query adds: dv_j += p_j d_o;  ds_j = p_j (d_o . v_j - sum_j p_j d_o . v_j);  dk_j += scale ds_j q. dp: room for seq numbers.
@@ -106,17 +131,14 @@ static void gradients_of_row(const struct pk_attention *at, const struct pk_refe
     q += row * dim, d_o += row * dim;
     const double *p = r->p + row * seq;
     double delta = 0;
-    for (size_t j = 0; j < seq; j++)
+    for (size_t j = 0; j < seen(at, row); j++)
         delta += p[j] * (dp[j] = dot(d_o, v + keys + j * dim, dim));
-    for (size_t j = 0; j < seq; j++) {
+    for (size_t j = 0; j < seen(at, row); j++) {
         const size_t key = keys + j * dim;
         const double ds = p[j] * (dp[j] - delta) * (double)at->scale;
-        double *restrict dv = r->dv + key, *restrict dk = r->dk + key, *restrict dq = r->dq + row * dim;
-        for (size_t d = 0; d < dim; d++) {
-            dv[d] += p[j] * d_o[d];
-            dk[d] += ds * q[d];
-            dq[d] += ds * k[key + d];
-        }
+        add(r->dv + key, p[j], d_o, dim);
+        add(r->dk + key, ds, q, dim);
+        add(r->dq + row * dim, ds, k + key, dim);
     }
 }
 
