@@ -88,6 +88,8 @@ static enum pk_code open_file(struct pk_store *s, bool create, struct pk_err *er
         name = plain ? s->path : pk_printf(&s->arena, "./%s", s->path);
     }
     s->doing = "open it";
+    /* SQLite's figures of memory, which nobody reads, take a lock per block. Once a store was opened, this has no effect. */
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     if (sqlite3_open_v2(name, &s->db, flags, NULL) != SQLITE_OK)
         return pk_db_fail(s, err);
     pk_db_deny_effects(s);
