@@ -174,10 +174,8 @@ static enum pk_code put_run(struct pk_page *p, const struct pk_page_run *run, st
 
 enum pk_code pk_page_run_section(struct pk_page *p, const struct pk_page_run *run, struct pk_err *err)
 {
-    struct pk_err second;
-    if (pk_store_narrow(run->store, run->run_id, err))
-        return err->code;
+    pk_store_narrow(run->store, run->run_id);
     const enum pk_code written = put_run(p, run, err);
-    const enum pk_code widened = pk_store_widen(run->store, written ? &second : err);
-    return written ? written : widened;
+    pk_store_widen(run->store);
+    return written;
 }

@@ -73,6 +73,8 @@ static int authorize(void *store, int action, const char *name, const char *valu
     const struct pk_store *s = store;
     if (s->limited.on && authorize_limited(s, action, name, value, by) != SQLITE_OK)
         return SQLITE_DENY;
+    if (s->own_views == PK_DB_VIEWS_STALE && is_public(by)) /* the file has a view of this name, too */
+        return SQLITE_DENY;
     if (action == SQLITE_PRAGMA)
         return s->permitted || !value || is_among(name, reading) ? SQLITE_OK : SQLITE_DENY;
     if (action == SQLITE_FUNCTION)

@@ -277,6 +277,8 @@ enum pk_code pk_db_end(struct pk_store *s, enum pk_code code, struct pk_err *err
         return code;
     if (code == PK_OK)
         code = pk_db_run(s, err, "commit", "");
+    if (code != PK_OK && s->own_views == PK_DB_VIEWS_MADE)
+        s->own_views = PK_DB_VIEWS_STALE; /* those that were made in the transaction are rolled back, too */
     s->run_stored |= code == PK_OK && *s->run_uuid;
     if (code != PK_OK && !sqlite3_get_autocommit(s->db))
         pk_db_attempt(s, "rollback");

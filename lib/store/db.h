@@ -39,7 +39,9 @@ struct pk_store {
     } watch;          /* limits.c */
     int transactions; /* begun and not ended: the outermost is SQLite's */
     bool permitted;   /* a statement runs that may do what others are denied: pk_db_deny_effects */
-    bool narrow;      /* its views show one run: pk_store_narrow */
+    enum { PK_DB_VIEWS_NONE, PK_DB_VIEWS_STALE, PK_DB_VIEWS_MADE } own_views; /* pk_db_own_views */
+    bool narrow;        /* they show one run: pk_store_narrow */
+    int64_t narrow_run; /* this one */
     struct {
         bool on;              /* statements of a text with PK_TEXT_LIMITED run: authorizer.c */
         const char *creating; /* a view of it */
@@ -148,8 +150,9 @@ enum pk_code pk_db_refuse_damaged(struct pk_store *s, const char *of, const char
 int pk_db_first_version(void);
 int pk_db_newest_version(void);
 enum pk_code pk_db_migrate(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
-/* Perfkit's own views, as temporary ones, over the tables of the main database. */
-enum pk_code pk_db_temp_views(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
+/* Makes perfkit's own views, as temporary ones over the tables of the main database, unless they are made. Statements that read a view are
+ * denied before (authorizer.c): pk_db_prepare then calls this itself. It comes before a pk_db_stmt of views. */
+enum pk_code pk_db_own_views(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
 /* Refuses a database (the store, or the one attached as `other`) whose tables, indexes, views and triggers are not exactly those that
  * perfkit creates for the version. */
 enum pk_code pk_db_verify_schema(struct pk_store *s, bool other, int64_t version, const char *path,

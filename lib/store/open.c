@@ -212,7 +212,8 @@ static enum pk_code prepare(struct pk_store *s, struct pk_err *err)
     pk_store_patience(s, PATIENCE_MS);
     if (code && (!reader || code == PK_E_INTERRUPTED))
         return code;
-    return pk_db_temp_views(s, err);
+    s->own_views = PK_DB_VIEWS_STALE;
+    return PK_OK;
 }
 
 static struct pk_store *new_store(const char *path, enum pk_store_mode mode, const struct pk_store_wait *wait)

@@ -11,7 +11,13 @@ enum pk_code pk_db_prepare(struct pk_store *s, const char *sql, const struct pk_
                            size_t n_params, sqlite3_stmt **stmt, struct pk_err *err)
 {
     pk_db_watch(s);
-    if (sqlite3_prepare_v2(s->db, sql, -1, stmt, NULL) != SQLITE_OK)
+    int rc = sqlite3_prepare_v2(s->db, sql, -1, stmt, NULL);
+    if (rc != SQLITE_OK && s->own_views == PK_DB_VIEWS_STALE) { /* it reads one */
+        if (pk_db_own_views(s, err))
+            return err->code;
+        rc = sqlite3_prepare_v2(s->db, sql, -1, stmt, NULL);
+    }
+    if (rc != SQLITE_OK)
         return pk_db_fail(s, err);
     for (size_t i = 0; i < n_params; i++) {
         const int at = sqlite3_bind_parameter_index(*stmt, params[i].name); /* 0 = it has none of this name */

@@ -88,8 +88,7 @@ static bool is_about_runs(const char *view)
     return strncmp(view, "v_baseline", strlen("v_baseline")) != 0 && strcmp(view, "v_topology") != 0;
 }
 
-/* Perfkit's views as temporary ones; with `run` they show this run only. */
-static enum pk_code make_temp_views(struct pk_store *s, const int64_t *run, struct pk_err *err)
+static enum pk_code make_own_views(struct pk_store *s, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_buf sql = {.arena = &a};
@@ -97,31 +96,45 @@ static enum pk_code make_temp_views(struct pk_store *s, const int64_t *run, stru
     for (const char *text = views_text(); next_view(&text, &v, &a);) {
         const char *name = identifier(&a, v.name);
         pk_buf_printf(&sql, "DROP VIEW IF EXISTS temp.%s;\nCREATE TEMP VIEW %s AS ", name, name);
-        if (run && is_about_runs(v.name))
-            pk_buf_printf(&sql, "SELECT * FROM (%s\n) WHERE run_id = %lld;\n", v.select, (long long)*run);
+        if (s->narrow && is_about_runs(v.name))
+            pk_buf_printf(&sql, "SELECT * FROM (%s\n) WHERE run_id = %lld;\n", v.select,
+                          (long long)s->narrow_run);
         else
             pk_buf_printf(&sql, "%s;\n", v.select);
     }
-    pk_db_drop_views(s);
-    s->narrow = run != NULL;
-    s->doing = "prepare its views";
     return pk_db_script(s, pk_buf_text(&sql), err);
 }
 
-enum pk_code pk_db_temp_views(struct pk_store *s, struct pk_err *err)
+/* SQLite parses each view twice to create it, which takes longer than many a command: what records never reads one, and what prints a run
+ * the narrow ones alone. */
+enum pk_code pk_db_own_views(struct pk_store *s, struct pk_err *err)
 {
-    return make_temp_views(s, NULL, err);
+    const char *doing = s->doing;
+    const bool limited = s->limited.on;
+    if (s->own_views != PK_DB_VIEWS_STALE)
+        return PK_OK;
+    s->doing = "prepare its views";
+    s->limited.on = false;
+    if (make_own_views(s, err) == PK_OK)
+        s->own_views = PK_DB_VIEWS_MADE;
+    s->limited.on = limited;
+    s->doing = doing;
+    return s->own_views == PK_DB_VIEWS_MADE ? PK_OK : err->code;
 }
 
 /* What joins a view to cases reads the whole of it first, so that a table of one run took a time proportional to the store. */
-enum pk_code pk_store_narrow(struct pk_store *s, int64_t run_id, struct pk_err *err)
+void pk_store_narrow(struct pk_store *s, int64_t run_id)
 {
-    return make_temp_views(s, &run_id, err);
+    pk_store_widen(s);
+    s->narrow = true;
+    s->narrow_run = run_id;
 }
 
-enum pk_code pk_store_widen(struct pk_store *s, struct pk_err *err)
+void pk_store_widen(struct pk_store *s)
 {
-    return make_temp_views(s, NULL, err);
+    pk_db_drop_views(s);
+    s->narrow = false;
+    s->own_views = PK_DB_VIEWS_STALE;
 }
 
 static bool are_made(const struct pk_store *s, uint64_t text)
@@ -166,6 +179,8 @@ enum pk_code pk_db_make_views(struct pk_store *s, const char *text, const struct
 {
     const uint64_t digest = pk_hash_bytes(0, text, strlen(text));
     const bool made = are_made(s, digest);
+    if (pk_db_own_views(s, err))
+        return err->code;
     for (size_t i = 0; i < n; i++)
         if (!made && v[i].kind == PK_SECTION_VIEW && make_view(s, digest, &v[i], err))
             return pk_within(err, "view %s", v[i].name);
@@ -265,17 +280,20 @@ enum pk_code pk_db_verify_schema(struct pk_store *s, bool other, int64_t version
 
 enum pk_code pk_db_refuse_damaged(struct pk_store *s, const char *of, const char *path, struct pk_err *err)
 {
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_rows rows;
-    const struct pk_param param = pk_param_text(":of", of);
-    if (pk_db_query(s, "quick_integrity", &param, 1, &a, &rows, err))
+    sqlite3_stmt *problem;
+    if (pk_db_stmt(s, "quick_integrity", &problem, err))
         return err->code;
-    if (!rows.n)
-        return PK_OK;
-    pk_fail(err, PK_E_IO, "store %s: cannot %s", path, s->doing);
-    pk_why(err, "it is damaged: %s", rows.cells[0].s);
-    return pk_fix(err,
-                  "`sqlite3 -safe -readonly FILE .recover` may recover rows; `perfkit db check` shows more");
+    sqlite3_bind_text(problem, 1, of, -1, SQLITE_STATIC);
+    const int rc = sqlite3_step(problem);
+    enum pk_code code = rc == SQLITE_DONE ? PK_OK : rc == SQLITE_ROW ? PK_E_IO : pk_db_fail(s, err);
+    if (rc == SQLITE_ROW) {
+        pk_fail(err, code, "store %s: cannot %s", path, s->doing);
+        pk_why(err, "it is damaged: %s", column(problem, 0));
+        pk_fix(err,
+               "`sqlite3 -safe -readonly FILE .recover` may recover rows; `perfkit db check` shows more");
+    }
+    sqlite3_reset(problem);
+    return code;
 }
 
 /* --- migration -------------------------------------------------------------------------------------------------------- */

@@ -299,8 +299,8 @@ enum pk_code pk_store_query(struct pk_store *s, const char *sql, const struct pk
 
 /* From now on the views show one run only, until pk_store_widen; the views of baselines and v_topology still show everything. A table of one
  * run is printed so, because a view that is joined to cases is read as a whole. */
-enum pk_code pk_store_narrow(struct pk_store *s, int64_t run_id, struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_store_widen(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
+void pk_store_narrow(struct pk_store *s, int64_t run_id);
+void pk_store_widen(struct pk_store *s);
 
 /* --- keeping --- */
 enum pk_code pk_store_check(struct pk_store *s, struct pk_arena *a, const char **problem,

@@ -49,8 +49,8 @@ WHERE id = ?1 AND status = 'running';
 -- An argument of these two would be the name of a table since SQLite 3.46, whatever its type; they find 100 problems at most.
 -- query: integrity
 SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok' LIMIT 20;
--- query: quick_integrity
-SELECT replace(quick_check, char(10), ' ') FROM pragma_quick_check WHERE schema = coalesce(:of, 'main') AND quick_check <> 'ok' LIMIT 1;
+-- statement: quick_integrity
+SELECT replace(quick_check, char(10), ' ') FROM pragma_quick_check WHERE schema = ?1 AND quick_check <> 'ok' LIMIT 1;
 -- query: foreign_keys
 SELECT printf('table %s%s: its row of table %s is missing', "table", coalesce(printf(', row %lld', rowid), ''), parent)
 FROM pragma_foreign_key_check LIMIT 20;

@@ -119,10 +119,8 @@ static enum pk_code print_run(struct pk_store *s, int64_t run_id, struct pk_out 
 
 enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
 {
-    struct pk_err second;
-    if (pk_store_narrow(s, run_id, err))
-        return err->code;
+    pk_store_narrow(s, run_id);
     const enum pk_code printed = print_run(s, run_id, out, err);
-    const enum pk_code widened = pk_store_widen(s, printed ? &second : err);
-    return printed ? printed : widened;
+    pk_store_widen(s);
+    return printed;
 }

@@ -219,6 +219,8 @@ static enum pk_code newest_named(struct pk_store *s, const char *ref, int64_t *r
     int64_t baseline;
     enum pk_code code = pk_db_int(s, err, &baseline, -1, "baseline_id", "t", ref);
     if (code == PK_OK)
+        code = pk_db_own_views(s, err);
+    if (code == PK_OK)
         code = pk_db_int(s, err, run_id, -1, "run_of_baseline", "t", ref);
     if (code == PK_OK && baseline >= 0 && *run_id < 0) {
         pk_fail(err, PK_E_NOTHING, "baseline '%s' has no run now", ref);

@@ -104,7 +104,7 @@ static void pruning_beside_a_reader_removes_nothing(void **state)
     record(s, "old", 10);
     record(s, "new", 10);
     OK(pk_store_open(path, PK_STORE_READ, NULL, &reader, &err));
-    assert_int_equal(sqlite3_prepare_v2(reader->db, "SELECT * FROM v_sample", -1, &reading, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(reader->db, "SELECT * FROM sample", -1, &reading, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_step(reading), SQLITE_ROW);
     pk_store_patience(s, 1);
     assert_int_equal(pk_store_prune(s, 1, false, &removed, &err), PK_E_IO);
