@@ -43,9 +43,9 @@ VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- statement: insert_ceiling
 INSERT INTO ceiling(machine_id, device, key, value, measured_ns, evidence) VALUES(?, ?, ?, ?, ?, ?);
--- query: ceiling
+-- statement: ceiling
 WITH k AS (SELECT c.value, c.measured_ns, c.evidence, max(c.evidence) OVER () AS best FROM main.ceiling c
-           JOIN main.machine m ON m.id = c.machine_id WHERE m.json = :machine AND c.device = :device AND c.key = :key),
+           JOIN main.machine m ON m.id = c.machine_id WHERE m.json = ?1 AND c.device = ?2 AND c.key = ?3),
 top AS (SELECT max(value) AS value FROM k WHERE evidence = best)
 SELECT coalesce(top.value, 0.0), count(k.value), coalesce(sum(k.evidence = k.best AND k.value >= 0.95 * top.value) > 1, 0),
        coalesce(max(k.measured_ns), 0), coalesce(max(k.best), 0)

@@ -170,17 +170,20 @@ enum pk_code pk_store_ceilings(struct pk_store *s, const struct pk_ceiling_repea
 enum pk_code pk_store_ceiling(struct pk_store *s, const char *machine, const char *device, const char *key,
                               struct pk_ceiling *out, struct pk_err *err)
 {
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct pk_param params[] = {pk_param_text(":machine", machine), pk_param_text(":device", device),
-                                      pk_param_text(":key", key)};
-    struct pk_rows rows;
-    int64_t evidence;
+    const char *const named[] = {machine, device, key};
+    sqlite3_stmt *stmt; /* kept: a run reads twenty */
     s->doing = "read a ceiling";
-    if (pk_db_query(s, "ceiling", PK_PARAMS(params), &a, &rows, err))
+    if (pk_db_stmt(s, "ceiling", &stmt, err))
         return err->code;
-    pk_db_row(&rows, 0, "fzbii", &out->value, &out->repeats, &out->confirmed, &out->newest_ns, &evidence);
-    out->evidence = (enum pk_evidence)evidence;
-    return PK_OK;
+    for (int i = 0; i < 3; i++)
+        sqlite3_bind_text(stmt, i + 1, named[i], -1, SQLITE_STATIC);
+    if (sqlite3_step(stmt) == SQLITE_ROW)
+        *out = (struct pk_ceiling){.value = sqlite3_column_double(stmt, 0),
+                                   .repeats = (size_t)sqlite3_column_int64(stmt, 1),
+                                   .confirmed = sqlite3_column_int(stmt, 2),
+                                   .newest_ns = sqlite3_column_int64(stmt, 3),
+                                   .evidence = (enum pk_evidence)sqlite3_column_int64(stmt, 4)};
+    return sqlite3_reset(stmt) == SQLITE_OK ? PK_OK : pk_db_fail(s, err);
 }
 
 enum pk_code pk_store_curve(struct pk_store *s, const char *machine, const char *device, struct pk_arena *a,
