@@ -42,13 +42,15 @@ def test_differences_and_shares_have_the_interval_of_their_parts(perfkit, experi
 
     def ends():
         return [(row[low], row[of], row[high]) for row in perfkit("show", "@", "--format", "json").rows(table) if row[of] is not None]
-    assert len(ends()) >= 3 and all(a - 1e-9 <= x <= b + 1e-9 for a, x, b in ends()), ends()
+    found = ends()
+    assert len(found) >= 3 and all(a - 1e-9 <= x <= b + 1e-9 for a, x, b in found), found
     query(perfkit, "UPDATE summary SET ci_low = median * 0.9, ci_high = median * 1.1")
     narrow = [b - a for a, _, b in ends()]
     query(perfkit, "UPDATE summary SET ci_low = median * 0.5, ci_high = median * 1.5")
     assert all(b - a > less > 0 for (a, _, b), less in zip(ends(), narrow))
     query(perfkit, "UPDATE summary SET ci_low = NULL, ci_high = NULL")
-    assert ends() and all(a is None and b is None for a, _, b in ends()), ends()
+    found = ends()
+    assert found and all(a is None and b is None for a, _, b in found), found
 
 
 @pytest.mark.parametrize("experiment", RUNS)
