@@ -2,7 +2,6 @@
 #include "cuda_shim.h"
 #include "tensor_core.h"
 
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -138,9 +137,11 @@ struct party {
     void *meeting;
 };
 
-/* Kept from launch to launch; two launches after each other have different ones, so that ThreadSanitizer does not take what one has waited for
- * as known to the other. It makes them as `origin`, which knows nothing that the host wrote after its beginning. */
-std::vector<std::unique_ptr<fiber>> fibers, resting;
+/* Kept from launch to launch, those of the last one at the end; two launches after each other have different ones, so that ThreadSanitizer does
+ * not take what one has waited for as known to the other. It makes them as `origin`, which knows nothing that the host wrote after its
+ * beginning, and takes a millisecond for each. */
+std::vector<std::unique_ptr<fiber>> fibers;
+size_t rest; /* fibers of the last launch */
 void *origin;
 block *running;
 party parties[1024 / WARP];
@@ -263,19 +264,57 @@ void exited(fiber &f)
     open_barrier();
 }
 
-/* The barriers of this site, FILE:LINE, are left out, and the largest of their blocks had so many threads. */
-const char *without;
-size_t threads_without;
+/* A site of PK_SHIM_WITHOUT, "FILE:LINE FILE:LINE...": its barriers are left out once. */
+struct attempt {
+    const char *site;
+    int line; /* 0: at the first barrier of all, and none is left out */
+    bool done;
+    bool is(const pk_shim_site &of) const
+    {
+        const char *const folder = std::strrchr(of.file, '/');
+        return line == of.line &&
+               std::string(folder ? folder + 1 : of.file) + ":" + std::to_string(line) == site;
+    }
+};
+std::vector<attempt> attempts;
+const attempt *without;
+size_t threads_without; /* of the largest block with such a barrier */
+
+void read_attempts()
+{
+    char *left = std::getenv("PK_SHIM_WITHOUT");
+    while (const char *const site = strsep(&left, " "))
+        if (const char *const line = std::strrchr(site, ':'))
+            attempts.push_back({site, std::atoi(line + 1), false});
+}
+
+/* A process of its own goes on without the barriers of a site from the first of them on, and barriers.py sees whether it notices that; this one
+ * waits for it, and goes on with them. ThreadSanitizer needs longer for its start and for fibers than most of these processes run: they
+ * inherit both. A fork that it sees ends its watch, so that this one it does not see: no other thread holds a lock of it. */
+void try_without(attempt &a)
+{
+    a.done = true;
+    std::fflush(nullptr);
+    const auto child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (!child) {
+        without = &a;
+        return;
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        std::abort();
+    std::fprintf(stderr, "\nwithout %s: %s\n", a.site, status ? "noticed" : "unnoticed");
+}
+
 bool left_out(const pk_shim_site &site)
 {
-    if (!without)
+    for (attempt &a : attempts)
+        if (!without && !a.done && (!a.line || a.is(site)))
+            try_without(a);
+    if (!without || !without->is(site))
         return false;
-    const char *const folder = std::strrchr(site.file, '/');
-    const bool is_it =
-        std::string(folder ? folder + 1 : site.file) + ":" + std::to_string(site.line) == without;
-    if (is_it)
-        threads_without = std::max(threads_without, running->threads);
-    return is_it;
+    threads_without = std::max(threads_without, running->threads);
+    return true;
 }
 
 /* A fiber's whole life: it runs the body once a block. */
@@ -292,18 +331,15 @@ void live()
     }
 }
 
-size_t *most_threads; /* of a block, in all processes of without_each */
-
-void grow_to(size_t threads)
+/* The first so many fibers are not of the last launch. */
+void take_fibers(size_t threads)
 {
     void *const as_thread = __tsan_get_current_fiber ? __tsan_get_current_fiber() : nullptr;
-    if (most_threads)
-        *most_threads = std::max(*most_threads, threads);
     if (origin)
         become(origin);
-    while (fibers.size() < threads) {
-        fibers.emplace_back(new fiber());
-        fiber &f = *fibers.back();
+    while (fibers.size() < threads + rest) {
+        fibers.emplace(fibers.begin(), new fiber());
+        fiber &f = *fibers.front();
         f.stack.reset(new unsigned char[STACK_BYTES]);
         f.as_thread = __tsan_create_fiber ? __tsan_create_fiber(0) : nullptr;
         begin_at(&f.stopped, f.stack.get(), STACK_BYTES, live);
@@ -313,36 +349,6 @@ void grow_to(size_t threads)
         become(as_thread);
         acquire(&origin); /* main, at exit, knows who made what it frees */
     }
-}
-
-/* PK_SHIM_WITHOUT="FILE:LINE..." goes on once per site, in a process of its own that leaves the barriers out that are there: barriers.py sees
- * whether that is noticed. ThreadSanitizer takes longer to make hundreds of fibers than most of these processes run: they inherit them, as many
- * as an earlier one needed. A fork that it sees ends its watch, so that this one it does not see: no other thread holds a lock of it. */
-void without_each(char *sites)
-{
-    auto *const most = static_cast<size_t *>(
-        mmap(nullptr, sizeof(size_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    if (most == MAP_FAILED)
-        std::abort();
-    most_threads = most;
-    for (char *site = sites, *end = site; site; site = end ? end + 1 : nullptr) {
-        end = std::strchr(site, ' ');
-        if (end)
-            *end = '\0';
-        for (int pool = 0; pool < 2; pool++, std::swap(fibers, resting))
-            grow_to(*most);
-        std::fflush(nullptr);
-        const auto child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-        if (!child) {
-            without = site;
-            return;
-        }
-        int status = 0;
-        if (child < 0 || waitpid(child, &status, 0) != child)
-            std::abort();
-        std::fprintf(stderr, "\nwithout %s: %s\n", site, status ? "noticed" : "unnoticed");
-    }
-    _exit(0);
 }
 
 /* Nobody can go on: the first who waits, and one who waits elsewhere. */
@@ -456,9 +462,7 @@ int pk_shim_run(const pk_shim_kernel &kernel, dim3 grid, dim3 shape, size_t shar
     const int refused = refusal(kernel, grid, shape, shared_bytes);
     if (refused)
         return refused;
-    char *const sites = most_threads ? nullptr : std::getenv("PK_SHIM_WITHOUT");
-    if (sites)
-        without_each(sites);
+    [[maybe_unused]] static const bool read = (read_attempts(), true);
     const uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
     const bool sampled = pk_shim_sampled && !pk_shim_spared;
     const uint64_t most = pk_shim_every && !pk_shim_spared ? pk_shim_every : 1,
@@ -474,8 +478,7 @@ int pk_shim_run(const pk_shim_kernel &kernel, dim3 grid, dim3 shape, size_t shar
     b.after = &order[1];
     b.as_thread = __tsan_get_current_fiber ? __tsan_get_current_fiber() : nullptr;
     running = &b;
-    std::swap(fibers, resting);
-    grow_to(b.threads);
+    take_fibers(b.threads);
     gridDim = grid;
     blockDim = shape;
     release(&previous_kernel);
@@ -489,6 +492,8 @@ int pk_shim_run(const pk_shim_kernel &kernel, dim3 grid, dim3 shape, size_t shar
     }
     acquire(b.before);
     running = nullptr;
+    rest = b.threads;
+    std::rotate(fibers.begin(), fibers.begin() + (ptrdiff_t)rest, fibers.end());
     static size_t printed;
     if (threads_without > printed)
         std::fprintf(stderr, "without a barrier in a block of %zu threads\n", printed = threads_without);
