@@ -28,6 +28,7 @@ def program(perfkit, text):
     return ("--", sys.executable, str(path))
 
 
+@not_sanitized
 def test_table_and_store(perfkit):
     r = perfkit("exec", "--runs", "5", "--label", "nap", "--format", "json", "--", "sleep", "0.02")
     assert r.status == 0, r
@@ -78,6 +79,7 @@ def test_warmup_and_prepare(perfkit):
     assert query(perfkit, "SELECT n FROM v_summary WHERE metric = 'wall_ns'") == [(3,)]
 
 
+@not_sanitized
 def test_prepare_is_not_timed(perfkit):
     perfkit("exec", "--runs", "3", "--prepare", "sleep 0.3", "--", "true")
     assert query(perfkit, "SELECT max FROM v_summary WHERE metric = 'wall_ns'")[0][0] < 0.25e9
@@ -196,12 +198,14 @@ def test_cpu_time(perfkit):
     assert 0.15e9 < least < 3e9
 
 
+@not_sanitized
 def test_noise_on_stdout_and_stderr(perfkit):
     r = perfkit("exec", "--runs", "2", "--format", "csv", "--", "sh", "-c", "yes | head -c 1000000; yes | head -c 1000000 >&2")
     assert r.status == 0, r
     assert "y\ny" not in r.stdout + r.stderr
 
 
+@not_sanitized
 def test_equal_names_make_equal_cases(perfkit):
     perfkit("exec", "--runs", "2", "--name", "nap", "--", "sleep", "0.01")
     perfkit("exec", "--runs", "2", "--name", "nap", "--", "sleep", "0.02")
@@ -218,6 +222,7 @@ def example():
     return text
 
 
+@not_sanitized
 def test_the_example_of_the_documentation(perfkit):
     path = perfkit.cwd / "report.py"
     path.write_text(example())
@@ -278,6 +283,7 @@ def test_a_program_that_talks_nonsense(perfkit, text, why):
     assert query(perfkit, "SELECT count(*) FROM v_sample") == [(0,)]
 
 
+@not_sanitized
 def test_not_a_number_and_a_line_cut_short(perfkit):
     run = program(perfkit, """
 say(type="metric", name="x_ns", unit="ns", direction="lower")
@@ -338,6 +344,7 @@ def test_events_are_in_v_counter_too(perfkit):
     assert perfkit("show", "1", "--details").stdout.count("CPU events") == 1 and "Counters" not in perfkit("show", "1", "--details").stdout
 
 
+@not_sanitized
 def test_what_is_counted_can_be_chosen(perfkit):
     r = perfkit("exec", "--runs", "2", "--counters", "sw,user_ns", "--", "true")
     if not query(perfkit, "SELECT count(*) FROM v_counter")[0][0]:
@@ -367,6 +374,7 @@ EVENTS = {"task_clock_ns", "page_faults", "context_switches", "cpu_migrations", 
           "branch_misses"}
 
 
+@not_sanitized
 def test_what_is_not_counted_is_said_once(perfkit):
     r = perfkit("exec", "--runs", "2", "--details", "--", "true")
     absent = {row["name"] for row in perfkit("list", "counters", "--format", "json").rows("counters")
@@ -390,6 +398,7 @@ def test_nothing_is_counted_after_a_failure(perfkit):
     assert (perfkit.cwd / "ran").read_text() == "r\n"
 
 
+@not_sanitized
 def test_what_is_said_in_the_counted_run_is_not_heard(perfkit):
     run = program(perfkit, """
 say(type="metric", name="x_ns", unit="ns", direction="lower")
@@ -400,6 +409,7 @@ say(type="samples", metric="x_ns", values=[1, 2])
     assert query(perfkit, "SELECT DISTINCT pass FROM v_sample WHERE metric = 'x_ns'") == [("timing",)]
 
 
+@not_sanitized
 def test_what_an_earlier_run_left_behind_reports_nothing(perfkit):
     """A process of the first run writes while the second one, which waits for that, runs."""
     run = program(perfkit, """

@@ -48,6 +48,7 @@ def by_variant(r, table):
 
 # --- a simulated clock ---
 
+@not_sanitized
 def test_a_pass_is_fill_and_bound_and_drain_to_the_nanosecond(perfkit):
     """16 batches; the store of one thread binds."""
     r = run(perfkit)
@@ -59,6 +60,7 @@ def test_a_pass_is_fill_and_bound_and_drain_to_the_nanosecond(perfkit):
     assert steady["pipelined"]["steady_ns"] == max(front, STORE_NS) and steady["sequential"]["steady_ns"] == front + STORE_NS
 
 
+@not_sanitized
 def test_one_slot_overlaps_nothing(perfkit):
     rows = by_variant(run(perfkit, "--slots", "1"), "comparison")
     assert rows["pipelined"]["extract_ns"] == rows["sequential"]["extract_ns"]
@@ -73,12 +75,14 @@ def test_another_shape_is_counted_and_flagged(perfkit):
     assert (rows["pipelined"]["shapes"], rows["pipelined"]["replans"], rows["pipelined"]["flag"]) == (2, 1, "planned again")
 
 
+@not_sanitized
 def test_padding_is_no_throughput(perfkit):
     row = by_variant(run(perfkit, "--samples", "9"), "throughput")["pipelined"]
     assert (row["real_samples"], row["slot_samples"]) == (9, 12)
     assert row["samples_per_s"] * 12 == pytest.approx(row["slots_per_s"] * 9)
 
 
+@not_sanitized
 def test_a_dry_run_counts_the_reports_shape(perfkit):
     def planned(*args):
         (row,) = perfkit("run", "extraction", "-d", "null", "-v", "pipelined", "--preset", "smoke", "--dry-run", *seed(*args), "--format", "json").rows("plan")
@@ -139,6 +143,7 @@ def test_overlap_of_passes_that_were_measured(perfkit):
     assert re.search(r"8,000 samples: .* on one host with pipelined; four hosts are [\d.]+ x as fast", sentences["projection"]), sentences
 
 
+@not_sanitized
 def test_warm_up_in_parts(perfkit):
     """Each part is a column, the sum has all but the plan that is there, and what is there costs less than what is made."""
     r = run(perfkit)

@@ -853,6 +853,7 @@ def test_a_side_that_fails_is_the_test_that_its_row_was(perfkit):
     assert [n["classname"] for n in names] == ["perfkit.exec.wall_ns", "perfkit.exec.side.b"]
 
 
+@not_sanitized
 def test_a_report_is_red_when_nothing_is_decided(perfkit):
     script(perfkit, "a.sh", "sleep 0.02\n")
     assert perfkit("gate", "--a", "./a.sh", "--b", "./a.sh b", "--budget", "1ms", "--junit", "j.xml").status == 4

@@ -292,6 +292,7 @@ def test_a_gate_against_imported_runs(perfkit, tmp_path):
     assert tags == {'{"from":"ci"}'}
 
 
+@not_sanitized
 def test_a_file_is_one_run(perfkit, tmp_path):
     path = FILES / "pytest-samples.json"
     first, second = imported(perfkit, path)[0], imported(perfkit, path, "--label", "again")[0]

@@ -192,6 +192,7 @@ def test_more_shards_never_need_more_memory(perfkit, data):
         before = m
 
 
+@not_sanitized
 def test_a_plan_without_a_number_of_chips(perfkit):
     """One chip where a step fits there, else the meshes of 8; and what no 8 chips hold is printed with what it needs. An axis is a mesh."""
     meshes = plan(perfkit)["meshes"]

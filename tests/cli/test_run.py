@@ -36,6 +36,7 @@ def shown(perfkit, measured, small):
     return small[1]
 
 
+@not_sanitized
 def test_the_report_s_table(small):
     perfkit, r = small
     assert r.status == 0, r
@@ -91,6 +92,7 @@ def test_on_the_cpu_results_are_checked_and_stored(perfkit):
     assert {"threads", "blas", "binding", "isa"} <= keys
 
 
+@not_sanitized
 def test_out_of_memory_is_a_row(perfkit):
     r = run(perfkit, "-a", "d_model=16", "-a", "seq_len=1024,16384", "--memory-limit", "1GB", "--format", "json")
     assert r.status == 0, r
@@ -204,6 +206,7 @@ def test_of_two_bounds_the_weaker_source_follows(perfkit):
     perfkit(*one).refused(2, "--min-time 2s (./.perfkit.ini:2) is more than --max-time 1s (./.perfkit.ini:3)")
 
 
+@not_sanitized
 def test_a_device_that_is_not_there(perfkit):
     perfkit("run", "selftest", "-d", "cuda", "-v", "ok").refused(6, "cuda", "list devices")
     assert query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
@@ -224,6 +227,7 @@ def test_a_size_may_be_a_fraction_of_a_unit(perfkit):
     perfkit(*plan, "0.5B").refused(2, "--memory-limit", "whole number of bytes")
 
 
+@not_sanitized
 def test_cpu_0_is_cpu(perfkit):
     assert perfkit("run", "selftest", "-d", "null:0", "-v", "ok").status == 0
     assert query(perfkit, "SELECT device FROM v_case") == [("null",)]
@@ -276,6 +280,7 @@ def test_filter_that_leaves_nothing(perfkit):
     assert r.status == 6 and "seq_len>1000000" in "\n".join(r.error().values())
 
 
+@not_sanitized
 def test_label_tags_and_command_line_are_recorded(perfkit):
     assert run(perfkit, *SMALL, "-v", "flash", "--label", "it's", "--tag", "branch=main").status == 0
     (label, tags, line, status), = query(perfkit, "SELECT label, tags, command_line, status FROM v_run")
@@ -385,7 +390,7 @@ def long(least="100ms", most="120ms"):
             "--max-time", most)
 
 
-@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sig", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=not_sanitized)])
 def test_interrupted_then_resumed(perfkit, sig):
     p = perfkit.start(*long())
     assert wait_for(lambda: slices(perfkit) >= 2)
@@ -578,6 +583,7 @@ def test_an_interval_is_printed_as_percent_and_as_bounds(perfkit):
     assert "forward_ci_low_ns" in perfkit("show", "--format", "csv", "--table", "scaling").stdout.splitlines()[0]
 
 
+@not_sanitized
 def test_two_processes_give_no_interval(perfkit):
     r = run(perfkit, *SMALL, "-v", "flash", "--invocations", "2")
     assert "No ±" in r.stdout and "the fewest here are 2" in r.stdout

@@ -126,6 +126,7 @@ def test_every_kernel_region_and_byte_of_a_run(measured, perfkit, device):
         assert whole["args"]["bytes"] == sum(tags["args"].values()) and whole["ts"] == tags["ts"]
 
 
+@not_sanitized
 def test_each_region_holds_its_pieces(perfkit):
     assert perfkit(*SMALL, *FAST, "--breakdown").status == 0
     t = exported(perfkit)
@@ -151,6 +152,7 @@ def test_the_allreduces_of_each_process(perfkit):
     assert {track.split(": ")[1].split(" #")[0] for track in t.tracks("all-reduce")} == {"comm"}
 
 
+@not_sanitized
 def test_phases_are_the_samples_of_the_run(perfkit):
     assert perfkit(*SMALL, *FAST, "--breakdown").status == 0
     t = exported(perfkit, "@", "--phases")
