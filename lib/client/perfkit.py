@@ -24,6 +24,7 @@ import re
 import resource
 import sys
 import time
+import traceback
 import tracemalloc
 
 __version__ = "0.1.0"
@@ -166,7 +167,6 @@ def outcome_of(e):
         return "oom", first_line if str(e) else "the interpreter ran out of memory", False
     if isinstance(e, Refused):
         return "failed", first_line, False
-    import traceback
     traceback.print_exception(type(e), e, e.__traceback__)
     own = [frame for frame in traceback.extract_tb(e.__traceback__) if frame.filename != __file__]
     where = " (%s:%d, in %s)" % (os.path.basename(own[-1].filename), own[-1].lineno, own[-1].name) if own else ""
