@@ -20,11 +20,11 @@ static const struct pk_opt options[] = {
     {"max-runs", 0, PK_OPT_INT, AT(command.max_runs), "N", 1, 1000000, .def = "10000",
      .help = "maximum number of runs"},
     {"min-time", 0, PK_OPT_DURATION, AT(command.min_time_ns), "TIME", 0, 3.6e12, .def = "3s",
-     .help = "continue at least for this time; with several commands, for so long each on average"},
+     .help = "minimum measuring time (of several commands: average for each)"},
     {"warmup", 'w', PK_OPT_INT, AT(command.warmup), "N", 0, 1000000, .def = "0",
      .help = "number of runs before, which are not recorded"},
     {"timeout", 0, PK_OPT_DURATION, AT(command.timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
-     .help = "time limit for one run; then it and all that it started are ended"},
+     .help = "time limit for one run; then the command and its child processes are killed"},
     {"prepare", 'p', PK_OPT_TEXT, AT(command.prepare), "LINE", .code = true, .group = "The command",
      .help = "shell command before each run, not timed"},
     {"ignore-failure", 'i', PK_OPT_FLAG, AT(command.ignore_failure),
@@ -148,7 +148,7 @@ static enum pk_code check_options(const struct exec *e, struct pk_err *err)
     static const char *const of_runs[] = {"min-runs", "max-runs", "min-time", NULL};
     static const char *const of_record[] = {"label", "tag", NULL}, *const counting[] = {"counters", NULL};
     const struct pk_opt_table *table = &e->app->tables[1]; /* this command's rows */
-    if (pk_opt_apart(table, "runs", of_runs, "--runs is exactly how many runs there are", err) ||
+    if (pk_opt_apart(table, "runs", of_runs, "--runs fixes exactly the number of runs", err) ||
         pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
         pk_opt_apart(table, "no-counters", counting, "nothing is counted", err) ||
         pk_label_check(e->o->label, err) || pk_text_check("prepare", e->o->command.prepare, err))

@@ -80,7 +80,7 @@ WHERE place = 1;
 -- column: weights_bytes | fp32 (GB) | GB | 4
 -- column: weights_binary_bytes | fp32 (GiB) | GiB | 4 optional5
 -- column: narrow_bytes | bf16 (GB) | GB | 4 optional3
--- column: targets | Patched here, at most | | 0
+-- column: targets | Max. patched modules | | 0
 -- note: SELECT 'Params ×: relative to ' || config || '.' FROM tree_smallest WHERE run_id = :run
 -- note: SELECT 'Heads: those of the reports'' models; the tree does not depend on them.' FROM tree_model WHERE run_id = :run AND heads > 0 LIMIT 1
 -- note: SELECT 'Not measured: ' || config || ' ' || variant || coalesce(', tp ' || tp, '') || ': ' || message FROM tree_case

@@ -100,7 +100,7 @@ void pk_stored_run_rows(const struct pk_stored_pair *p, struct pk_out *out)
 
 void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
 {
-    const char *limits = pk_stored_limits(p, a), *counterparts = pk_stored_counterparts(p, a);
+    const char *limits = pk_stored_limits(p, a), *unmatched = pk_stored_unmatched(p, a);
     const size_t n = p->base.n_runs + p->new_.n_runs;
     struct pk_run_state *states = pk_new_n(a, struct pk_run_state, n);
     for (size_t i = 0; i < n; i++) {
@@ -112,8 +112,8 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
         pk_out_note(out, limits);
     else
         pk_compare_summary(out, &p->comparison, a);
-    if (counterparts)
-        pk_out_note(out, counterparts);
+    if (unmatched)
+        pk_out_note(out, unmatched);
     pk_run_states_noise(out, states, n, a);
     pk_out_detail(out, true);
     pk_compare_begin_runs(out);

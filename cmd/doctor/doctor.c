@@ -13,11 +13,12 @@
 
 static const struct pk_opt options[] = {
     {"require", 0, PK_OPT_LIST, AT(require), "SOURCE",
-     .help = "exit with status 6 unless this row or source is ok", .group = "Looking"},
+     .help = "exit with status 6 unless this row or source is ok", .group = "Checks"},
     {"ceilings", 0, PK_OPT_FLAG, AT(ceilings),
      .help = "measure the peak rates (5 to 20 s), those of memory over size, and store them for % of floor",
      .group = "Ceilings"},
-    {"device", 0, PK_OPT_TEXT, AT(device), "DEVICE", .def = "cpu", .help = "whose ceilings"},
+    {"device", 0, PK_OPT_TEXT, AT(device), "DEVICE", .def = "cpu",
+     .help = "device whose ceilings are measured"},
     {"threads", 0, PK_OPT_INT, AT(threads), "N", .max = 4096,
      .help = "CPU: number of worker threads; 0 is one for each CPU that perfkit may use"},
     {"bind", 0, PK_OPT_TEXT, AT(bind), "CPUS", .def = "cores",

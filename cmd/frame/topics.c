@@ -25,7 +25,7 @@ static const struct {
     {"profilers", "one case under nsys, ncu, compute-sanitizer or perf"},
     {"ceilings", "measured peak rates of a device"},
     {"machine-state", "what disturbs a measurement, and how it is recorded"},
-    {"security", "what perfkit promises about files of other people"},
+    {"security", "how untrusted files are handled"},
     {"mixed-precision", "time, memory and accuracy of number types"},
     {"ddp-bucket", "bucket sizes of gradient all-reduces"},
     {"batch-scaling", "batch size and accumulation at a fixed global batch"},
@@ -37,7 +37,7 @@ static const struct {
     {"clients", "an experiment of one's own in Python, C, CUDA or a script"},
     {"adding-an-experiment", "an experiment that is built into perfkit"},
     {"own-experiments", "a program that describes an experiment of its own"},
-    {"architecture", "folders, layers, and the way of a sample"},
+    {"architecture", "folders, layers, and the path of a sample"},
     {"gpu-kernels", "what limits each GPU kernel, by its machine code"},
     {"gpu-status", "what is claimed about GPUs, and how it is checked"},
 };

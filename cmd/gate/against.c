@@ -87,7 +87,7 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
         return PK_OK;
     }
     for (size_t i = 0; i < g->n_entries; i++) {
-        const char *alone = pk_stored_counterparts(&s->suite.pairs[i], g->app->arena);
+        const char *alone = pk_stored_unmatched(&s->suite.pairs[i], g->app->arena);
         if (alone)
             pk_out_note(out, pk_printf(g->app->arena, "[%s] %s", g->entries[i].of->name, alone));
     }

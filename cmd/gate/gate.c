@@ -283,7 +283,7 @@ static enum pk_code gate(struct gate *g, struct pk_err *err)
     if (pk_reports_check(app, &o->files, err))
         return err->code;
     if (o->run.suite && !o->against && app->args.n) {
-        pk_fail(err, PK_E_USAGE, "--suite and the experiment %s do not go together", app->args.v[0]);
+        pk_fail(err, PK_E_USAGE, "--suite and the experiment %s cannot be combined", app->args.v[0]);
         pk_why(err, "the suite file defines the experiments");
         return pk_fix(err, "omit one of them");
     }

@@ -21,7 +21,7 @@
 #define AT(member) offsetof(struct pk_report_files, member)
 
 const struct pk_opt pk_report_rows[] = {
-    {"junit", 0, PK_OPT_TEXT, AT(junit), "FILE", .cli_only = true, .group = "For others",
+    {"junit", 0, PK_OPT_TEXT, AT(junit), "FILE", .cli_only = true, .group = "Report files",
      .help = "also write the verdicts as JUnit XML"},
     {"summary", 0, PK_OPT_TEXT, AT(summary), "FILE", .cli_only = true,
      .help = "also write the tables as markdown"},

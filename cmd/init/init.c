@@ -100,14 +100,14 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         name = pk_strndup(app->arena, name, strlen(name) - strlen(suffix));
     if (strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != strlen(name) ||
         strchr(".-_", *name) || strlen(name) > 64 || pk_probe_find(name) || pk_import_is_source(name)) {
-        pk_fail(err, PK_E_USAGE, "'%.100s' is no name for an experiment of yours", name);
+        pk_fail(err, PK_E_USAGE, "'%.100s' is not a valid experiment name", name);
         pk_why(err,
                "a name has at most 64 letters, digits, '-', '_' and '.', begins with a letter or a digit, "
                "and is not that of an experiment of perfkit or of a source of `perfkit import`");
         return pk_fix(err, "perfkit init %s my-experiment", word);
     }
     if (strcmp(word, "python") == 0 && strstr(imported, pk_printf(app->arena, " %s ", name))) {
-        pk_fail(err, PK_E_USAGE, "'%s' is no name for a program in Python", name);
+        pk_fail(err, PK_E_USAGE, "'%s' is not a valid name for a Python program", name);
         pk_why(err, "the client imports a module of this name, and would find this file instead");
         return pk_fix(err, "perfkit init python my-%s", name);
     }
@@ -124,7 +124,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_init = {
     .name = "init",
-    .summary = "write a file to start an experiment of one's own from",
+    .summary = "write a template for your own experiment",
     .usage = "init python|c|cuda|shell [NAME]",
     .examples = "perfkit init python\n"
                 "perfkit init c my-sum            my-sum.c, and how to compile and run it\n",

@@ -143,7 +143,7 @@ static const char *group_reason(const struct lister *l, const struct pk_group *g
 static const struct pk_column group_columns[] = {
     {.key = "name", .heading = "Name", .left = true},
     {.key = "available", .heading = "Here", .left = true, .state = true},
-    {.key = "title", .heading = "Question", .left = true, .clip = true},
+    {.key = "title", .heading = "Summary", .left = true, .clip = true},
     {.key = "events", .heading = "Events", .left = true, .clip = true, .optional = 1},
     {.key = "reason", .heading = "Why not", .left = true, .clip = true},
 };

@@ -194,7 +194,7 @@ void pk_describe_all(struct pk_out *out, bool hidden, struct pk_arena *a)
 {
     static const struct pk_column columns[] = {
         {.key = "name", .heading = "Experiment", .left = true},
-        {.key = "summary", .heading = "Question", .left = true},
+        {.key = "summary", .heading = "Summary", .left = true},
         {.key = "revision", .heading = "Revision", .decimals = -1, .machine = true},
         {.key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true},
         {.key = "variants", .heading = "Variants", .left = true, .json = true, .machine = true},

@@ -81,7 +81,7 @@ static enum pk_code refuse_of_program(const struct pk_run *r, struct pk_err *err
 {
     if (!r->probe || !r->probe->own || !(r->o->once || r->o->profile || r->o->cold))
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "--%s and %s do not go together", r->o->cold ? "cold" : pk_run_profile_option(r),
+    pk_fail(err, PK_E_USAGE, "--%s and %s cannot be combined", r->o->cold ? "cold" : pk_run_profile_option(r),
             pk_probe_call(r->probe));
     pk_why(err, "%s",
            r->o->cold ? "only perfkit's own variants can be measured with cold caches"

@@ -292,7 +292,7 @@ static enum pk_code check_subject(const struct pk_app *app, const struct pk_run_
     if (app->args.n != (o->suite != NULL))
         return PK_OK;
     pk_fail(err, PK_E_USAGE,
-            o->suite ? "--suite and the experiment %s do not go together" : "perfkit run: no experiment%s",
+            o->suite ? "--suite and the experiment %s cannot be combined" : "perfkit run: no experiment%s",
             o->suite ? app->args.v[0] : "");
     pk_why(err,
            o->suite ? "the suite file defines the experiments" : "usage: perfkit run EXPERIMENT [options]");

@@ -305,7 +305,7 @@ void pk_import_print(const struct pk_imported *im, const struct pk_import_result
         {.key = "run_id", .heading = "Run", .decimals = -1},
         {.key = "cases", .heading = "Cases", .decimals = -1},
         {.key = "added", .heading = "Added", .decimals = -1},
-        {.key = "known", .heading = "There already", .decimals = -1},
+        {.key = "known", .heading = "Already stored", .decimals = -1},
     };
     pk_out_table(out, "import", "Slices", PK_COLUMNS(columns));
     for (size_t i = 0; i < n; i++) {

@@ -62,7 +62,7 @@ enum pk_opt_source pk_opt_source_of(const struct pk_opt_table *table, const char
     return row ? table->origins[row - table->rows].source : PK_OPT_DEFAULT;
 }
 
-/* --- options that bind each other: a least and a most, and those that do not go together ----------------- */
+/* --- options that bind each other: a least and a most, and those that cannot be combined ----------------- */
 
 /* One row of a table with what it holds. */
 struct held {
@@ -127,7 +127,7 @@ enum pk_code pk_opt_apart(const struct pk_opt_table *table, const char *name, co
         const struct held other = find_row(table, *others);
         if (other.origin->source < one.origin->source || !is_on(&other))
             continue;
-        pk_fail(err, PK_E_USAGE, "--%s and --%s do not go together", name, *others);
+        pk_fail(err, PK_E_USAGE, "--%s and --%s cannot be combined", name, *others);
         pk_why(err, "%s", why);
         return pk_fix(err, "omit --%s or --%s", *others, name);
     }

@@ -760,7 +760,7 @@ def test_the_lines_that_init_prints_run(perfkit, language):
 def test_init_refuses(perfkit):
     perfkit("init", "ruby").refused(2, "python, c, cuda, shell")
     for name in ("extraction", "hyperfine", "../x", "a b", "", ".x", "-", "x" * 65, 'a"b'):
-        perfkit("init", "c", "--", name).refused(2, "is no name")
+        perfkit("init", "c", "--", name).refused(2, "is not a valid experiment name")
     for name in ("perfkit", "json.py", "numpy", "time"):
         perfkit("init", "python", name).refused(2, "imports a module", "perfkit init python my-")
     perfkit("init").refused(2)

@@ -208,7 +208,7 @@ def test_resume_makes_the_passes_that_a_budget_left_out(perfkit, db):
     assert r.status == 0 and left and all(s[1] != "timing" for s in left), (r, left, had)
     assert "left out %d pass" % len(left) in r.stderr and "--resume continues them" in r.stderr, r
     assert db().execute("SELECT status FROM v_run ORDER BY run_id DESC LIMIT 1").fetchone() == ("complete",)
-    told = "Some cases were not counted: the budget had no room for it."
+    told = "Some cases were not counted: --budget was used up."
     assert (told in perfkit("show", "--tables", "all").stdout) == any(s[1] == "counter" for s in left)
     r = done(perfkit("run", "selftest", "--resume", "--progress", "plain"))
     assert r.stderr.count("/%d] " % len(left)) == len(left), r  # and nothing else

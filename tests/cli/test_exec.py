@@ -142,10 +142,10 @@ def test_a_command_that_is_not_there(perfkit, command, why, fix):
 
 
 @pytest.mark.parametrize("options, words", [
-    (("--runs", "5", "--min-runs", "2"), ("--runs and --min-runs do not go together", "exactly")),
-    (("--runs", "5", "--min-time", "2s"), ("--runs and --min-time do not go together",)),
+    (("--runs", "5", "--min-runs", "2"), ("--runs and --min-runs cannot be combined", "exactly")),
+    (("--runs", "5", "--min-time", "2s"), ("--runs and --min-time cannot be combined",)),
     (("--min-runs", "5", "--max-runs", "2"), ("--min-runs 5 is more than --max-runs 2",)),
-    (("--no-save", "--tag", "a=b"), ("--no-save and --tag do not go together",)),
+    (("--no-save", "--tag", "a=b"), ("--no-save and --tag cannot be combined",)),
     (("--runs", "0"), ("--runs", "from 1 to 1000000", "--runs 1 or more")),
     (("--max-runs", "-1"), ("--max-runs", "from 1")),
     (("--warmup", "-1"), ("--warmup", "from 0")),
@@ -360,7 +360,7 @@ def test_what_is_counted_can_be_chosen(perfkit):
     assert re.search(r"Not counted here: .*user_ns \(for a command", perfkit("show").stdout)  # of counters that were named
     assert query(perfkit, "SELECT count(*) FROM v_slice WHERE pass = 'counter'") == [(1,)]
     perfkit("exec", "--counters", "swx", "--", "true").refused(2, "unknown group or event 'swx'", "did you mean 'sw'?")
-    perfkit("exec", "--counters", "sw", "--no-counters", "--", "true").refused(2, "--no-counters and --counters do not go together")
+    perfkit("exec", "--counters", "sw", "--no-counters", "--", "true").refused(2, "--no-counters and --counters cannot be combined")
 
 
 def test_names_that_share_a_source_take_turns(perfkit):

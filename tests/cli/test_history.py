@@ -83,7 +83,7 @@ def test_a_spike_is_no_change_and_few_runs_say_so(perfkit, store):
 def test_a_slow_creep_is_named(perfkit, store):
     runs(store, [1e6 * (1 + 0.004 * i) for i in range(12)])
     series, = perfkit("history", "demo", "--format", "json").rows("series")
-    assert series["steps"] == 0 and series["words"] == "no step, but creeping: +4.3 % over 12 runs"
+    assert series["steps"] == 0 and series["words"] == "no change point, but a trend: +4.3 % over 12 runs"
 
 
 def test_another_machine_starts_another_series(perfkit, store):

@@ -190,11 +190,11 @@ def test_what_the_new_side_alone_has_is_named(perfkit):
     program(perfkit, "a", X)
     program(perfkit, "b", X + metric("y_ns", 5) + case("two", X))
     r = gate(perfkit)
-    assert r.status == 0 and "1 metric of new without a counterpart: y_ns of c" in r.stdout, r
-    assert "1 case of new without a counterpart: two" in r.stdout
+    assert r.status == 0 and "1 metric of new unmatched: y_ns of c" in r.stdout, r
+    assert "1 case of new unmatched: two" in r.stdout
     program(perfkit, "d", metric("y_ns", 5))
     r = perfkit("gate", "--a", "./a", "--b", "./d", "--name", "c")
-    assert r.status == 5 and "1 metric of new without a counterpart: y_ns of c" in r.stdout, r
+    assert r.status == 5 and "1 metric of new unmatched: y_ns of c" in r.stdout, r
 
 
 def test_a_metric_of_both_sides_that_is_not_judged_is_said(perfkit):
@@ -303,7 +303,7 @@ def test_a_command_reports_its_own_peak(perfkit):
         r = perfkit("gate", "--a", "./a", "--b", "./d", *sides, *metrics)  # it stops reporting: resident memory is no replacement
         assert r.status == 5 and [(t["metric"], t["status"]) for t in r.rows("not_compared")] == [("peak_bytes", "missing")], r
     r = perfkit("gate", "--a", "./d", "--b", "./a", *sides)  # it begins to report
-    assert r.status == 0 and "1 metric of new without a counterpart: peak_bytes of c" in r.stdout, r
+    assert r.status == 0 and "1 metric of new unmatched: peak_bytes of c" in r.stdout, r
     r = perfkit("gate", "--a", "./a", "--b", "./e", *sides, "-m", "peak_bytes", "-m", "wall_ns")  # direction and class need not be said
     assert r.status == 0 and r.rows("compare_bytes")[0]["verdict"] == "same", r
 
@@ -315,7 +315,7 @@ def test_stored_peaks_of_two_sources_are_not_compared(perfkit):
     r = perfkit("compare", "a", "d", "--exit-code", "--format", "json")
     assert r.status == 5 and [(t["metric"], t["status"]) for t in r.rows("not_compared")] == [("peak_bytes", "missing")], r
     r = perfkit("compare", "d", "a", "--exit-code")
-    assert r.status == 4 and "1 metric of new without a counterpart: peak_bytes of c" in r.stdout, r  # one run a side
+    assert r.status == 4 and "1 metric of new unmatched: peak_bytes of c" in r.stdout, r  # one run a side
 
 
 @pytest.fixture
@@ -385,7 +385,7 @@ def test_what_the_base_itself_gave_up_is_not_expected(perfkit, store):
         store.run(demo("flash", "old") if i < 4 else demo("flash"), label="main")
     store.run(demo("flash"))
     r = perfkit("gate", "--against", "main", "@")
-    assert r.status == 0 and "1 case of base without a counterpart: old n=1" in r.stdout, r
+    assert r.status == 0 and "1 case of base unmatched: old n=1" in r.stdout, r
     store.run(demo("flash", "old"), label="main")
     assert perfkit("gate", "--against", "main", "6").status == 5
 

@@ -128,7 +128,7 @@ def test_what_a_case_is_does_not_change_unseen(perfkit):
         perfkit("run", OWN, *ONCE, env=described(**members)).refused(5, "revision", *words)
         assert perfkit("run", OWN, "--dry-run", env=described(revision=2, **members)).status == 0
     assert query(perfkit, "SELECT count(*) FROM v_run") == [(2,)]
-    assert "This settles it: perfkit gate ./PROGRAM --a OLD/PROGRAM --b ./PROGRAM" in perfkit("compare", "1", "2").stdout
+    assert "To decide: perfkit gate ./PROGRAM --a OLD/PROGRAM --b ./PROGRAM" in perfkit("compare", "1", "2").stdout
     added, removed = perfkit("compare", "1", "2", "--exit-code"), perfkit("compare", "2", "1", "--exit-code")
     assert added.status == 4 and "removed" not in added.stdout, added
     assert removed.status == 5 and "axis order: removed" in removed.stderr and "No row is judged" in removed.stdout, removed

@@ -155,8 +155,8 @@ def test_dry_run_measures_nothing(perfkit):
     (("--min-samples", "7", "--max-samples", "5"), ("--min-samples 7 is more than --max-samples 5",)),
     (("--min-time", "20m"), ("--min-time 20m cannot be reached within --timeout 10m",)),
     (("--min-time", "2s", "--timeout", "1s"), ("--min-time 2s cannot be reached within --timeout 1s",)),
-    (("--no-save", "--resume"), ("--no-save and --resume do not go together",)),
-    (("--no-save", "--label", "x"), ("--no-save and --label do not go together", "nothing is recorded")),
+    (("--no-save", "--resume"), ("--no-save and --resume cannot be combined",)),
+    (("--no-save", "--label", "x"), ("--no-save and --label cannot be combined", "nothing is recorded")),
 ])
 def test_bad_input(perfkit, args, words):
     r = run(perfkit, *args)
@@ -170,12 +170,12 @@ def test_bad_input(perfkit, args, words):
 @pytest.mark.parametrize("option", [("--min-samples", "3"), ("--max-time", "1s"), ("--invocations", "2"), ("--budget", "1m"),
                                     ("--warmup", "1"), ("--resume",), ("--label", "x"), ("--tag", "k=v")])
 def test_once_is_once(perfkit, option):
-    run(perfkit, "--once", *option).refused(2, f"--once and {option[0]} do not go together", "one iteration")
+    run(perfkit, "--once", *option).refused(2, f"--once and {option[0]} cannot be combined", "one iteration")
 
 
 def test_a_profile_is_no_measurement(perfkit):
-    run(perfkit, "--profile", "3", "--max-time", "1s").refused(2, "--profile and --max-time do not go together", "not recorded")
-    run(perfkit, "--profile", "3", "--once").refused(2, "--once and --profile do not go together", "--once is --profile 1")
+    run(perfkit, "--profile", "3", "--max-time", "1s").refused(2, "--profile and --max-time cannot be combined", "not recorded")
+    run(perfkit, "--profile", "3", "--once").refused(2, "--once and --profile cannot be combined", "--once is --profile 1")
     run(perfkit, "--profile", "0").refused(2, "--profile", "0 is out of range")
 
 

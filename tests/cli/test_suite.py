@@ -270,8 +270,8 @@ def test_counterparts_that_an_entry_lacks_are_explained(perfkit):
     stored(perfkit, "main", one="100000,200000", two=100000)
     stored(perfkit, "feature", one=100000, two=100000)
     r = suite(perfkit, against(one=100000, two=100000), "--against", "main", "feature", "--format", "json")
-    told, = [note for note in r.json()["notes"] if "Without a counterpart" in note]
-    assert told == ("[one] Without a counterpart: 1 case of run main, 0 cases of run feature; run main was measured with -a busy_ns=100000,200000, "
+    told, = [note for note in r.json()["notes"] if "Unmatched" in note]
+    assert told == ("[one] Unmatched: 1 case of run main, 0 cases of run feature; run main was measured with -a busy_ns=100000,200000, "
                     "run feature with -a busy_ns=100000."), r
 
 
@@ -373,7 +373,7 @@ command = true
     ("[x]\ncommand = {side}/y\n", (), ("perf.ini:1: [x]: --a is missing",)),
     ("[x]\ncommand = {side}/y\n", ("--a", "d=1", "--b", "d=2"), ("[x] is a command, and --a d=1 is a setting",)),
     ("[x]\na = true\nb = cat y | wc\n", (), ("perf.ini:1: [x]: ", "needs a shell")),
-    ("[selftest]\n", ("--a", "busy_ns=1", "--b", "busy_ns=2", "-v", "ok"), ("--suite and --variant do not go together",)),
+    ("[selftest]\n", ("--a", "busy_ns=1", "--b", "busy_ns=2", "-v", "ok"), ("--suite and --variant cannot be combined",)),
     ("[selftest]\ndevice=null\nvariant=ok\nthreshold=wark_ns=5%\n", ("--a", "a", "--b", "b"), ("[selftest]: --threshold 'wark_ns=5%'", "no metric")),
 ])
 def test_sides_that_make_no_sense(perfkit, text, args, words):
@@ -417,10 +417,10 @@ def test_a_threshold_of_nothing_has_its_line(perfkit):
 def test_the_file_and_the_subject(perfkit):
     perfkit("run", "--suite", "nowhere.ini").refused(2, "nowhere.ini")
     perfkit("run").refused(2, "no experiment", "perfkit run EXPERIMENT")
-    suite(perfkit, TWO, "selftest", command="run").refused(2, "--suite and the experiment selftest do not go together")
-    suite(perfkit, TWO, "selftest", "--a", "x", "--b", "y").refused(2, "--suite and the experiment selftest do not go together")
+    suite(perfkit, TWO, "selftest", command="run").refused(2, "--suite and the experiment selftest cannot be combined")
+    suite(perfkit, TWO, "selftest", "--a", "x", "--b", "y").refused(2, "--suite and the experiment selftest cannot be combined")
     suite(perfkit, "[x]\ncommand = {side}/y\n", command="run").refused(2, "perf.ini:1: the command of [x] needs a side", "b = build")
-    suite(perfkit, TWO, "--once", command="run").refused(2, "--suite and --once do not go together")
+    suite(perfkit, TWO, "--once", command="run").refused(2, "--suite and --once cannot be combined")
 
 
 # --- what GitHub reads ---

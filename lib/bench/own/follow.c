@@ -11,8 +11,8 @@ static enum pk_code refuse_change(const struct pk_own *own, const char *where, c
     pk_fail(err, PK_E_NOT_COMPARABLE, "%s: %s changed", own->probe.name, what);
     pk_why(err, "it was %s in %s, and is %s now: results would be compared that are not of the same thing",
            was, where, now);
-    return pk_fix(err,
-                  "undo the change, or describe the experiment with a higher `revision`, which begins anew");
+    return pk_fix(err, "undo the change, or describe the experiment with a higher `revision`, which starts a "
+                       "new series of results");
 }
 
 static const char *type_text(const struct pk_axis *x, struct pk_arena *a)

@@ -151,8 +151,8 @@ FROM (SELECT DISTINCT name FROM counted WHERE modes = 'user') HAVING count(*)
 UNION ALL SELECT printf('Counting by ' || native || ' slowed ' || region || ' down by up to %.0f %%, more than processes differ by: '
                         || 'its counts are valid, but rates computed from them may not be.', 100 * max(value)), 4
 FROM counted WHERE name = 'perturbation' AND note = '' GROUP BY region HAVING max(value) > 0.02
-UNION ALL SELECT printf('cpus_used of %s is above the %d CPUs that there are: counting begins before the clock of a region and ends '
-                        || 'after it, and threads that wait for work are busy meanwhile. It is right of regions that are much longer than that.',
+UNION ALL SELECT printf('cpus_used of %s is above the %d CPUs of this machine: counting begins before the clock of a region and ends '
+                        || 'after it, and threads that wait for work are busy meanwhile. The value is correct for much longer regions.',
                         replace(group_concat(DISTINCT region), ',', ', '), threads), 4
 FROM counted, (SELECT machine ->> 'threads' AS threads FROM v_run WHERE run_id = :run)
 WHERE name = 'cpus_used' AND value > threads HAVING count(*)
@@ -161,7 +161,7 @@ UNION ALL SELECT 'Not counted: ' || substr(key, 13) || ', ' || value || '.', 5 F
 WHERE run_id = :run AND invocation = 0 AND key GLOB 'not_counted.*'
 UNION ALL SELECT 'Some cases were not counted: ' || value || '.', 6 FROM v_setting
 WHERE run_id = :run AND invocation = 0 AND key = 'uncounted'
-UNION ALL SELECT 'Some cases were not counted: the budget had no room for it.', 6
+UNION ALL SELECT 'Some cases were not counted: --budget was used up.', 6
 WHERE EXISTS (SELECT 1 FROM v_slice WHERE run_id = :run AND pass = 'counter' AND notes ->> 'left_out' = 'budget')
 ORDER BY at, note;
 

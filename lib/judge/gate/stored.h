@@ -64,8 +64,8 @@ enum pk_code pk_stored_entry(const struct pk_run_source *from, const char *base,
 
 /* What two recordings say, what they cannot, and the one command that settles it; NULL where the rows were judged. */
 const char *pk_stored_limits(const struct pk_stored_pair *p, struct pk_arena *a);
-/* Why cases have no counterpart: with which options each side was measured; NULL when all have one. */
-const char *pk_stored_counterparts(const struct pk_stored_pair *p, struct pk_arena *a);
+/* Why cases are unmatched: with which options each side was measured; NULL when none is. */
+const char *pk_stored_unmatched(const struct pk_stored_pair *p, struct pk_arena *a);
 
 /* Whether no case of the one side can be compared with a case of the other, with the reason in err. False when a side cannot be read. */
 bool pk_stored_unlike(const struct pk_run_source *from, const char *base, const char *new_,

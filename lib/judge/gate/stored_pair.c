@@ -21,7 +21,10 @@ static void find_removed_axes(const struct pk_own *base, const struct pk_own *ne
         return;
     for (const struct pk_axis *x = base->probe.axes; x->name; x++)
         if (pk_axis_index(new_->probe.axes, x->name) < 0)
-            pk_texts_add(out, pk_printf(a, "axis %s: removed; a higher `revision` begins anew", x->name), a);
+            pk_texts_add(
+                out,
+                pk_printf(a, "axis %s: removed; a higher `revision` starts a new series of results", x->name),
+                a);
 }
 
 /* Every run of either side against the first of base. */
@@ -253,15 +256,16 @@ const char *pk_stored_limits(const struct pk_stored_pair *p, struct pk_arena *a)
         return NULL;
     const char *without =
         unknown ? pk_printf(a, ", %zu without an interval (it needs three processes)", unknown) : "";
-    return pk_printf(
-        a,
-        "What the recordings say, of %s: %zu slower, %zu faster, %zu not told apart%s. What they "
-        "cannot say: whether the code is the cause, which needs %zu separate runs of the base (it has %zu). "
-        "This settles it: %s",
-        pk_plural(rows, "row", a), of[0], of[2], of[1], without, needed, least, settling_command(p, a));
+    return pk_printf(a,
+                     "Stored runs, %s: %zu slower, %zu faster, %zu without a significant difference%s. "
+                     "Whether the code is "
+                     "the cause cannot be determined: that needs %zu separate runs of the base (it has %zu). "
+                     "To decide: %s",
+                     pk_plural(rows, "row", a), of[0], of[2], of[1], without, needed, least,
+                     settling_command(p, a));
 }
 
-const char *pk_stored_counterparts(const struct pk_stored_pair *p, struct pk_arena *a)
+const char *pk_stored_unmatched(const struct pk_stored_pair *p, struct pk_arena *a)
 {
     const struct pk_comparison *c = &p->comparison;
     size_t missing = c->n_only_base;
@@ -278,8 +282,8 @@ const char *pk_stored_counterparts(const struct pk_stored_pair *p, struct pk_are
         why = "commands are paired by their names, so give both the same --name";
     else if (strcmp(of_base, of_new) != 0)
         why = pk_printf(a, "%s was measured with%s, %s with%s", p->base.name, of_base, p->new_.name, of_new);
-    return pk_printf(a, "Without a counterpart: %s of %s, %s of %s; %s.", pk_plural(missing, "case", a),
-                     p->base.name, pk_plural(c->n_only_new, "case", a), p->new_.name, why);
+    return pk_printf(a, "Unmatched: %s of %s, %s of %s; %s.", pk_plural(missing, "case", a), p->base.name,
+                     pk_plural(c->n_only_new, "case", a), p->new_.name, why);
 }
 
 /* --- the outcome ---------------------------------------------------------------------------------------------------- */

@@ -295,7 +295,7 @@ static const char *without_steps(const struct pk_history_series *s, double min_e
 {
     char percent[32];
     if (s->creep != 0)
-        return pk_printf(a, "no step, but creeping: %s %% over %zu runs",
+        return pk_printf(a, "no change point, but a trend: %s %% over %zu runs",
                          pk_format_percent(s->creep, percent, sizeof percent), s->n);
     if (s->exact)
         return pk_printf(a, "no change in %zu runs", s->n);
@@ -322,7 +322,7 @@ const char *pk_history_words(const struct pk_history_series *s, const struct pk_
         if (step->until < s->n)
             pk_buf_printf(&b, ", until run %" PRId64, run_at(s, runs, step->until - 1)->run_id);
         else if (s->creep != 0)
-            pk_buf_printf(&b, ", since then creeping, %s %%",
+            pk_buf_printf(&b, ", since then a trend, %s %%",
                           pk_format_percent(s->creep, percent, sizeof percent));
         else
             pk_buf_str(&b, ", since then stable");

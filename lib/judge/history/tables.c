@@ -155,7 +155,7 @@ static const struct pk_column run_columns[] = {
     {.key = "median", .heading = "Median", .decimals = -1},
     {.key = "uncertainty", .heading = "± %", .scale = 0.01, .decimals = 1, .optional = 1},
     {.key = "change", .heading = "Change (%)", .scale = 0.01, .decimals = 1},
-    {.key = "step", .heading = "Step (%)", .scale = 0.01, .decimals = 1},
+    {.key = "step", .heading = "Change point (%)", .scale = 0.01, .decimals = 1},
     {.key = "step_p", .heading = "p", .machine = true},
     {.key = "verdict", .heading = "Gate", .left = true, .state = true}, /* with --gates */
     {.key = "plot", .heading = "Plot", .left = true, .optional = 4},    /* last: for people alone */

@@ -206,8 +206,8 @@ static void left_out_note(struct pk_out *out, const char *kind, const char *wher
     enum { MOST_NAMED = 4 };
     const char *named = pk_list(cases, n < MOST_NAMED ? n : MOST_NAMED, "; ", a);
     if (n)
-        pk_out_note(out, pk_printf(a, "%s of %s without a counterpart: %s%s", pk_plural(n, kind, a), where,
-                                   named, n > MOST_NAMED ? "; ..." : ""));
+        pk_out_note(out, pk_printf(a, "%s of %s unmatched: %s%s", pk_plural(n, kind, a), where, named,
+                                   n > MOST_NAMED ? "; ..." : ""));
 }
 
 /* "3 undecided: too few processes or runs for so much noise", for each way not to know. */
@@ -305,11 +305,11 @@ static const char *const interval_notes[] = {
     [PK_DESIGN_PAIRS] = "New / base is the geometric mean over rounds, in which each command ran once.",
     [PK_DESIGN_WITHIN] =
         "New / base is the ratio of the medians, as `perfkit run` has it; its interval follows from the ends "
-        "of both. Verdicts are of the pairs of processes that measured both, which tell more apart.",
+        "of both. Verdicts are of the pairs of processes that measured both, which detect smaller changes.",
     [PK_DESIGN_STORED] = "New / base is the ratio of the medians of two runs; its interval follows from the "
                          "ends of both. Of several base runs it is the "
                          "ratio of the geometric means; with five its interval is for one more run, and "
-                         "processes that lie apart are left out.",
+                         "processes that are outliers are left out.",
 };
 
 void pk_compare_summary(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a)

@@ -299,8 +299,8 @@ static void print_balance(const struct view *w)
                 "The chips of a tp, cp or "
                 "pp group share the tokens of their data shard; a step has those of all data shards.");
     pk_out_note(w->out, pk_printf(w->a,
-                                  "Transfers of tp are hidden up to tp = %.1f, whatever the batch. Were fsdp "
-                                  "and tp free (form book), "
+                                  "Transfers of tp are hidden up to tp = %.1f, whatever the batch. If fsdp "
+                                  "and tp were free (form book), "
                                   "%.0f tokens of a chip would do.",
                                   w->time.tp_most, w->time.free_tokens));
 }

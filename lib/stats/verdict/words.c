@@ -38,9 +38,9 @@ static const struct {
     [PK_REASON_FEW_PAIRS] = {"few-pairs", "fewer than two processes on a side", PK_UNREPLICATED},
     [PK_REASON_FEW_RUNS] = {"few-runs", "fewer separate runs in the baseline than a verdict needs",
                             PK_UNREPLICATED},
-    [PK_REASON_ONE_SIDED] = {"one-sided",
-                             "processes of one side alone lie apart: neither `same` nor enough for `slower`",
-                             PK_UNDECIDED},
+    [PK_REASON_ONE_SIDED] =
+        {"one-sided", "processes of one side alone are outliers: neither `same` nor enough for `slower`",
+         PK_UNDECIDED},
     [PK_REASON_MODES] = {"modes", "both sides have slow and fast processes, in shares that may differ",
                          PK_UNDECIDED},
     [PK_REASON_DISTURBED] = {"disturbed",
