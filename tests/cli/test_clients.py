@@ -769,7 +769,7 @@ def test_init_refuses(perfkit):
 
 # --- through perfkit: run, gated against a slower copy, reported ---
 
-SHORT = ("--invocations", "1", "--max-time", "5ms", "--min-time", "1ms", "--min-samples", "3", "-q", "--format", "json")
+SHORT = ("--invocations", "1", "--max-time", "20ms", "--min-time", "1ms", "--min-samples", "3", "-q", "--format", "json")
 TWELVE_LINES = """\
 import perfkit
 @perfkit.experiment("squares", axes={"n": [500, 1000]}, yardstick="generator")

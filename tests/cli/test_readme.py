@@ -5,6 +5,8 @@ import re
 import shutil
 import subprocess
 
+import pytest
+
 from conftest import BINARY, PASSED_ON
 
 README = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
@@ -38,6 +40,7 @@ def paste(lines, cwd, home):
     return list(zip(lines, parts[0::2], map(int, parts[1::2])))
 
 
+@pytest.mark.timed  # naps of 10 and 100 ms beside other processes
 def test_the_first_session_ends_in_a_verdict(tmp_path, ceilings):
     store = tmp_path / ".local" / "share" / "perfkit" / "perfkit.db"  # of a user who has asked doctor for the ceilings
     store.parent.mkdir(parents=True)
