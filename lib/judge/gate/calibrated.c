@@ -13,7 +13,7 @@
 size_t pk_calibrated_rows(const struct pk_comparison *c, const struct pk_rule *rule, struct pk_arena *a,
                           struct pk_calibrated **v)
 {
-    const struct pk_gate_luck *luck = pk_gate_luck(rule, a);
+    const struct pk_simulated_gates *gates = pk_simulate_gates(rule, a);
     size_t n = 0;
     *v = pk_new_n(a, struct pk_calibrated, c->n + 1);
     for (size_t i = 0; i < c->n; i++) {
@@ -26,7 +26,7 @@ size_t pk_calibrated_rows(const struct pk_comparison *c, const struct pk_rule *r
                                     .axes = f->axes,
                                     .metric = f->metric,
                                     .ordinal = f->ordinal};
-        n += !pk_figures_exact(f) && pk_measure_noise(&pairs, rule, luck, &k->noise);
+        n += !pk_figures_exact(f) && pk_measure_noise(&pairs, rule, gates, &k->noise);
     }
     return n;
 }

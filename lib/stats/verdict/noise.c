@@ -49,45 +49,45 @@ static size_t differences(const struct pk_pairs *p, const struct pk_rule *rule, 
 }
 
 /* One simulated gate of a case without an effect: what the screening and the fresh pairs say, in standard deviations of a pair. */
-struct luck {
+struct simulated_gate {
     double screen, screen_se, fresh, fresh_se; /* means and their standard errors */
 };
 
 enum { GATES = 2000 };
-struct pk_gate_luck {
-    struct luck gate[GATES];
+struct pk_simulated_gates {
+    struct simulated_gate gate[GATES];
 };
 
-static struct luck draw(size_t screened, size_t confirmed, double *v, struct pk_rng *r)
+static struct simulated_gate draw(size_t screened, size_t confirmed, double *v, struct pk_rng *r)
 {
     for (size_t i = 0; i < screened + confirmed; i++)
         v[i] = pk_rng_normal(r);
     const struct pk_moments s = pk_moments(v, screened), f = pk_moments(v + screened, confirmed);
-    return (struct luck){s.mean, sqrt(s.variance / (double)screened), f.mean,
-                         sqrt(f.variance / (double)confirmed)};
+    return (struct simulated_gate){s.mean, sqrt(s.variance / (double)screened), f.mean,
+                                   sqrt(f.variance / (double)confirmed)};
 }
 
-const struct pk_gate_luck *pk_gate_luck(const struct pk_rule *rule, struct pk_arena *a)
+const struct pk_simulated_gates *pk_simulate_gates(const struct pk_rule *rule, struct pk_arena *a)
 {
     const size_t n = rule->screen_pairs, m = rule->confirm_pairs;
-    struct pk_gate_luck *luck = pk_new(a, struct pk_gate_luck);
+    struct pk_simulated_gates *gates = pk_new(a, struct pk_simulated_gates);
     double *scratch = pk_new_n(a, double, n + m + 1);
     struct pk_rng r = {1};
     for (size_t i = 0; i < GATES; i++)
-        luck->gate[i] = draw(n, m, scratch, &r);
-    return luck;
+        gates->gate[i] = draw(n, m, scratch, &r);
+    return gates;
 }
 
 /* The smallest worsening that a gate finds with this power, in logs: simulated through both stages. Each simulated gate finds every
  * worsening from some size on. */
-static double reach(const struct pk_gate_luck *luck, double sd, double margin, double power,
+static double reach(const struct pk_simulated_gates *gates, double sd, double margin, double power,
                     const struct pk_rule *rule)
 {
     const size_t n = rule->screen_pairs, m = rule->confirm_pairs;
     const struct pk_gate_limits t = pk_gate_limits(n, m, rule);
     double from[GATES];
     for (size_t i = 0; i < GATES; i++) {
-        const struct luck *l = &luck->gate[i];
+        const struct simulated_gate *l = &gates->gate[i];
         const double all = ((double)n * l->screen + (double)m * l->fresh) / (double)(n + m),
                      seen = fmax(t.screen * l->screen_se * sd, margin / 2) - l->screen * sd,
                      confirmed = (t.confirm * l->fresh_se - l->fresh) * sd + (rule->strict ? margin : 0);
@@ -97,8 +97,8 @@ static double reach(const struct pk_gate_luck *luck, double sd, double margin, d
     return pk_quantile(from, GATES, power);
 }
 
-bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, const struct pk_gate_luck *luck,
-                      struct pk_pair_noise *out)
+bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule,
+                      const struct pk_simulated_gates *gates, struct pk_pair_noise *out)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     double *d = pk_new_n(&a, double, p->n + 1);
@@ -112,7 +112,7 @@ bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, cons
     const double sd = sqrt(pk_moments(d, n).variance);
     const size_t gate_pairs = rule->screen_pairs + rule->confirm_pairs;
     const double grows = sqrt(f_quantile(later, (double)gate_pairs - 1, (double)n - 1));
-    const double least = reach(luck, sd, 0, rule->power, rule);
+    const double least = reach(gates, sd, 0, rule->power, rule);
     const double advised = expm1(least * grows),
                  unit = pow(10, floor(log10(advised)) - 1); /* upwards, to two digits */
     *out = (struct pk_pair_noise){
@@ -125,6 +125,6 @@ bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, cons
         .floor = expm1(least),
         .min_effect = fmax(least_advised, advised > 0 ? ceil(advised / unit * (1 - 1e-12)) * unit : 0),
     };
-    out->mde = expm1(reach(luck, sd, log1p(out->min_effect), found, rule));
+    out->mde = expm1(reach(gates, sd, log1p(out->min_effect), found, rule));
     return true;
 }

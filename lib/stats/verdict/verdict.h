@@ -242,8 +242,8 @@ struct pk_pair_noise {
     double mde; /* the smallest worsening that is found 19 times in 20, with that min_effect */
 };
 /* What chance does in gates of this rule: simulated once, and the same for each of its cases. */
-struct pk_gate_luck;
-const struct pk_gate_luck *pk_gate_luck(const struct pk_rule *rule, struct pk_arena *a);
+struct pk_simulated_gates;
+const struct pk_simulated_gates *pk_simulate_gates(const struct pk_rule *rule, struct pk_arena *a);
 /* False, and *out is not set, if figures are not positive or fewer than four pairs are undisturbed. */
-bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, const struct pk_gate_luck *luck,
-                      struct pk_pair_noise *out);
+bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule,
+                      const struct pk_simulated_gates *gates, struct pk_pair_noise *out);

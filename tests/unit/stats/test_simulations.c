@@ -355,16 +355,16 @@ static void advice_holds_later(void **state)
 {
     enum { TRIALS = 300 };
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct pk_gate_luck *luck = pk_gate_luck(&pk_rule_default, &a);
+    const struct pk_simulated_gates *gates = pk_simulate_gates(&pk_rule_default, &a);
     struct pk_rng rng = {20261121};
     for (size_t pairs = 6; pairs <= 20; pairs += 14) {
         int held = 0;
         for (int i = 0; i < TRIALS; i++) {
             struct pk_pair_noise first, later;
             struct pk_pairs p = drawn(pairs, &rng);
-            assert_true(pk_measure_noise(&p, &pk_rule_default, luck, &first));
+            assert_true(pk_measure_noise(&p, &pk_rule_default, gates, &first));
             p = drawn(20, &rng);
-            assert_true(pk_measure_noise(&p, &pk_rule_default, luck, &later));
+            assert_true(pk_measure_noise(&p, &pk_rule_default, gates, &later));
             held += later.floor <= first.min_effect;
         }
         assert_true(held > 0.88 * TRIALS && held < 0.96 * TRIALS); /* the advice is rounded up */

@@ -721,7 +721,7 @@ static void exact_figures(void **state)
 static bool measured(const struct pk_pairs *p, struct pk_pair_noise *noise)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    return pk_measure_noise(p, &pk_rule_default, pk_gate_luck(&pk_rule_default, &a), noise);
+    return pk_measure_noise(p, &pk_rule_default, pk_simulate_gates(&pk_rule_default, &a), noise);
 }
 
 static void noise_says_what_a_gate_could_see(void **state)
