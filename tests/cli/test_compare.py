@@ -129,7 +129,7 @@ def test_unreplicated_has_no_interval(perfkit, store):
     row, = r.rows("compare_ns")
     assert r.status == 0 and row["verdict"] == "unreplicated" and row["ratio_low"] is None and row["ratio"] > 0
     assert "1 unreplicated: fewer separate runs in the baseline than a verdict needs" in " ".join(r.json()["tables"]["compare_ns"]["notes"])
-    assert "1 row: 0 slower, 0 faster, 0 without a significant difference, 1 without an interval (it needs three processes)" in r.json()["notes"][0]
+    assert "1 row: 0 slower, 0 faster, 0 not told apart, 1 without an interval (it needs three processes)" in r.json()["notes"][0]
 
 
 PLAN = {"preset": "quick", "axes": ["d_model=64", "seq_len=256,512"], "variants": ["vanilla,flash"], "filter": None}
@@ -141,7 +141,7 @@ def test_two_single_runs_say_first_what_they_say_and_what_settles_it(perfkit, st
     store.run([case("vanilla", 256, SLOW), case("vanilla", 512, FAST), case("flash", 256, FAST)], label="after", settings=PLAN)
     r = perfkit("compare", "before", "after")
     first = r.stdout.splitlines()[0]
-    assert first == ("Stored runs, 3 rows: 1 slower, 1 faster, 1 without a significant difference. Whether the code is the cause cannot be "
+    assert first == ("Stored runs, 3 rows: 1 slower, 1 faster, 1 not told apart. Whether the code is the cause cannot be "
                      "determined: that needs 5 separate runs of the base (it has 1). To decide: perfkit gate demo --a OLD/build --b NEW/build "
                      "--preset quick -a d_model=64 -a seq_len=256,512 --variant vanilla,flash"), r
     rows = [row for row in perfkit("compare", "before", "after", "--format", "json").rows("compare_ns") if row["row"] == "case"]

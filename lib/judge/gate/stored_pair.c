@@ -257,7 +257,7 @@ const char *pk_stored_limits(const struct pk_stored_pair *p, struct pk_arena *a)
     const char *without =
         unknown ? pk_printf(a, ", %zu without an interval (it needs three processes)", unknown) : "";
     return pk_printf(a,
-                     "Stored runs, %s: %zu slower, %zu faster, %zu without a significant difference%s. "
+                     "Stored runs, %s: %zu slower, %zu faster, %zu not told apart%s. "
                      "Whether the code is "
                      "the cause cannot be determined: that needs %zu separate runs of the base (it has %zu). "
                      "To decide: %s",
