@@ -61,11 +61,7 @@ static enum pk_code judge_entries(struct against *s, struct pk_err *err)
     const struct pk_verdict_options *o = &g->o->verdict;
     struct pk_compare_part *parts = pk_new_n(g->app->arena, struct pk_compare_part, g->n_entries);
     for (size_t i = 0; i < g->n_entries; i++) {
-        const struct gate_entry *e = &g->entries[i];
-        parts[i] = (struct pk_compare_part){
-            .name = e->of->name,
-            .criteria = pk_gate_criteria(g, e),
-        };
+        parts[i] = (struct pk_compare_part){.name = g->sides[i].name, .criteria = g->sides[i].criteria};
     }
     const struct pk_compare_family family = {
         .v = parts, .n = g->n_entries, .rule = pk_verdict_rule(o), .level = 1 - o->alpha};

@@ -48,9 +48,9 @@ static void set_sides(struct gate_entry *e, const char *const *argv, const char 
 {
     struct pk_arena *a = e->app->arena;
     for (int i = 0; i < PK_SIDES; i++) {
-        struct gate_side *s = &e->side[i];
-        *s = (struct gate_side){.option = i == PK_BASE ? "a" : "b", .text = text, .argv = argv};
-        s->run = pk_run_of(e->app, pk_new(a, struct pk_run_options), e->probe);
+        struct pk_gate_side *s = &e->sides->side[i];
+        *s = (struct pk_gate_side){.option = i == PK_BASE ? "a" : "b", .text = text, .argv = argv};
+        s->run = pk_run_of(e->app, pk_new(a, struct pk_run_options), e->sides->probe);
         *s->run.o = e->o->run;
     }
 }
@@ -74,9 +74,9 @@ static enum pk_code read_sides(struct gate_entry *e, struct pk_err *err)
     }
     if (!args->n && !e->o->run.preset)
         e->o->run.preset = "smoke";
-    if (pk_experiment_named(e->app, args->n ? args->v[0] : "attention-scaling", &e->probe, err))
+    if (pk_experiment_named(e->app, args->n ? args->v[0] : "attention-scaling", &e->sides->probe, err))
         return err->code;
-    set_sides(e, pk_probe_provider(e->probe)->argv, e->probe->name);
+    set_sides(e, pk_probe_provider(e->sides->probe)->argv, e->sides->probe->name);
     return PK_OK;
 }
 
@@ -86,19 +86,19 @@ static enum pk_code outcome(struct gate *g, struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
     const struct gate_entry *e = &g->entries[0];
-    const struct pk_run *base = &e->side[PK_BASE].run;
+    const struct pk_run *base = &e->sides->side[PK_BASE].run;
     struct pk_err late;
     char took[32];
     pk_out_again(g->app->out,
                  g->o->run.no_save ? NULL : pk_printf(a, "perfkit show %lld", (long long)base->run_id));
     if (pk_gate_print_calibration(e, g->app->out, &late) ||
-        pk_compare_print_components(base->store, base->run_id, e->side[PK_NEW].run.run_id, e->o->interval, a,
-                                    g->app->out, &late))
+        pk_compare_print_components(base->store, base->run_id, e->sides->side[PK_NEW].run.run_id,
+                                    e->o->interval, a, g->app->out, &late))
         return *err = late, late.code;
     const struct pk_ended_gate ended = pk_gate_as_ended(g);
     if (pk_gate_ended(&ended, err))
         return err->code;
-    if (!g->entries[0].n_calibrated) {
+    if (!g->sides[0].n_calibrated) {
         pk_fail(err, PK_E_UNDECIDED, "the noise could not be estimated from %s",
                 pk_plural(g->result.pairs, "pair", a));
         pk_why(err, "no row has four undisturbed pairs of positive figures that may differ");
@@ -106,7 +106,7 @@ static enum pk_code outcome(struct gate *g, struct pk_err *err)
     }
     pk_format_ns((double)(pk_clock_ns() - g->began_ns), took, sizeof took);
     g->app->closing_note =
-        pk_printf(a, "calibrated %s with %s in %s%s", pk_plural(g->entries[0].n_calibrated, "row", a),
+        pk_printf(a, "calibrated %s with %s in %s%s", pk_plural(g->sides[0].n_calibrated, "row", a),
                   pk_plural(g->result.pairs, "pair", a), took,
                   g->o->run.no_save ? "; not recorded" : "; gates of these cases on this machine use it");
     return PK_OK;

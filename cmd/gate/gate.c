@@ -58,19 +58,19 @@ enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err)
         "axis",     "preset",    "variant", "filter",  "device", "min-samples", "max-samples",  "min-time",
         "max-time", "max-noise", "warmup",  "threads", "bind",   "cold",        "memory-limit", "no-check"};
     static const char *const of_commands[] = {"name", "prepare"};
-    const char *const *list = e->probe ? of_commands : names;
-    size_t n = e->probe ? 2 : sizeof names / sizeof *names;
+    const char *const *list = e->sides->probe ? of_commands : names;
+    size_t n = e->sides->probe ? 2 : sizeof names / sizeof *names;
     for (size_t i = 0; i < n; i++) {
         if (pk_opt_source_of(&e->app->tables[1], list[i]) != PK_OPT_COMMAND_LINE)
             continue;
         pk_fail(err, PK_E_USAGE, "--%s has no effect here", list[i]);
         pk_why(err,
-               e->probe ? "it is for commands, and %s is an experiment"
-                        : "it is for experiments, and none is given%s",
-               e->probe ? e->probe->name : "");
-        return pk_fix(err, e->probe      ? "omit it"
-                           : e->o->pairs ? "perfkit calibrate EXPERIMENT, or omit the option"
-                                         : "perfkit gate EXPERIMENT --a ... --b ..., or omit the option");
+               e->sides->probe ? "it is for commands, and %s is an experiment"
+                               : "it is for experiments, and none is given%s",
+               e->sides->probe ? e->sides->probe->name : "");
+        return pk_fix(err, e->sides->probe ? "omit it"
+                           : e->o->pairs   ? "perfkit calibrate EXPERIMENT, or omit the option"
+                                           : "perfkit gate EXPERIMENT --a ... --b ..., or omit the option");
     }
     return PK_OK;
 }
@@ -110,7 +110,8 @@ static enum pk_code make_entry(const struct gate *g, const struct pk_entry *of, 
                                struct pk_err *err)
 {
     struct gate_options *o = of->app->options;
-    *e = (struct gate_entry){.of = of, .app = of->app, .o = o, .probe = of->probe};
+    *e = (struct gate_entry){.of = of, .app = of->app, .o = o, .sides = &g->sides[e - g->entries]};
+    e->sides->probe = of->probe;
     if (!of->name)
         return PK_OK;
     o->a = of->a ? of->a : g->o->a ? g->o->a : g->list.a;
@@ -128,10 +129,60 @@ enum pk_code pk_gate_open(struct gate *g, const struct pk_probe *probe, struct p
         return err->code;
     g->n_entries = g->list.n;
     g->entries = pk_new_n(g->app->arena, struct gate_entry, g->n_entries);
+    g->sides = pk_new_n(g->app->arena, struct pk_gate_sides, g->n_entries);
+    g->parts = pk_new_n(g->app->arena, struct pk_gate_part, g->n_entries);
     for (size_t i = 0; i < g->n_entries; i++)
         if (make_entry(g, &g->list.v[i], &g->entries[i], err))
             return err->code;
     return PK_OK;
+}
+
+static struct pk_rule rule_of(const struct gate_options *o)
+{
+    struct pk_rule r = pk_verdict_rule(&o->verdict);
+    r.until_clear = o->until_clear;
+    if (o->max_pairs)
+        pk_rule_of_pairs(&r, (size_t)o->max_pairs);
+    return r;
+}
+
+/* The criteria of the entry's rows: its own, and those of all. */
+static struct pk_criteria criteria_of(const struct gate *g, const struct gate_entry *e)
+{
+    const bool own_effect = pk_entry_gives(e->of, "min-effect");
+    return (struct pk_criteria){
+        .own = e->thresholds,
+        .n_own = e->n_thresholds,
+        .min_effect = own_effect ? e->o->verdict.min_effect : 0,
+        .all = g->thresholds,
+        .n_all = g->o->verdict.thresholds.n,
+        .typed = pk_opt_source_of(&g->app->tables[1], "threshold") > PK_OPT_SUITE_ENTRY,
+    };
+}
+
+/* What the options say of both sides; what all entries have in common is the gate's. */
+static void describe(const struct gate *g, const struct gate_entry *e)
+{
+    const struct gate_options *o = e->o;
+    struct pk_gate_sides *s = e->sides;
+    s->arena = e->app->arena;
+    s->name = e->of->name;
+    s->place = e->of->place;
+    s->options = &o->run;
+    s->what = &o->verdict;
+    s->case_name = o->name;
+    s->prepare = o->prepare;
+    s->rule = rule_of(o);
+    s->criteria = criteria_of(g, e);
+    s->max_pairs = pk_entry_gives(e->of, "max-pairs") ? (size_t)o->max_pairs : 0;
+    s->budget_ns = pk_entry_gives(e->of, "budget") ? o->run.budget_ns : 0;
+    s->calibration = o->pairs > 0;
+}
+
+static void describe_entries(const struct gate *g)
+{
+    for (size_t i = 0; i < g->n_entries; i++)
+        describe(g, &g->entries[i]);
 }
 
 /* --- measuring ------------------------------------------------------------------------------------------------------ */
@@ -159,7 +210,7 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
 {
     const struct gate_options *o = g->o;
     struct pk_gate_options options = {
-        .rule = pk_gate_rule(o), .budget_ns = o->run.budget_ns, .seed = g->order_seed};
+        .rule = rule_of(o), .budget_ns = o->run.budget_ns, .seed = g->order_seed};
     const struct pk_gate_events events = {show_progress, g};
     struct pk_progress progress;
     if (o->pairs) { /* of equal sides all pairs are one screening */
@@ -173,46 +224,55 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
     return rc && g->result.wrong.n ? pk_all_errors(&g->result.wrong, err) : rc;
 }
 
+/* Without a record: of the store that would be written to. That there is none is no reason not to measure. */
+static enum pk_code read_noise(const struct gate *g, const struct gate_entry *e, struct pk_err *err)
+{
+    const bool given = pk_opt_source_of(&e->app->tables[1], "min-effect") != PK_OPT_DEFAULT;
+    PK_STORE_CLEANUP struct pk_store *own = NULL;
+    struct pk_err ignored;
+    if (e->o->run.no_save && pk_open_store(e->app, NULL, PK_STORE_READ, &own, &ignored))
+        return PK_OK;
+    return pk_gate_sides_noise(e->sides, own ? own : e->sides->side[PK_BASE].run.store, &g->samples, given,
+                               err);
+}
+
 /* Before anything is measured: the cases, whether the sides differ at all, and what is known of the noise. */
 static enum pk_code plan(struct gate *g, struct pk_err *err)
 {
     enum pk_code rc = PK_OK;
     struct pk_err of_entry;
+    struct pk_errs wrong = {.arena = g->app->arena};
     for (size_t i = 0; i < g->n_entries; i++) {
-        struct gate_entry *e = &g->entries[i];
-        if (e->probe && pk_gate_plan(g, i, &of_entry)) {
+        const struct gate_entry *e = &g->entries[i];
+        const char *warning = NULL;
+        if (e->sides->probe && pk_gate_sides_plan(e->sides, i, &g->samples, &warning, &of_entry)) {
             pk_entry_within(e->of, &of_entry);
             rc = pk_another_error(rc, &of_entry, err);
             continue;
         }
-        e->equal = g->o->pairs || pk_gate_equal(e);
-        if (!rc && !e->equal && pk_gate_read_noise(g, e, err))
+        if (warning)
+            pk_warn(e->app, "%s", warning);
+        pk_gate_sides_compare(e->sides);
+        if (!rc && !e->sides->equal && read_noise(g, e, err))
             return pk_entry_within(e->of, err);
     }
-    return rc ? rc : pk_gate_check_criteria(g, err);
+    if (!rc && pk_gate_sides_check_criteria(g->sides, g->n_entries, &g->samples, &wrong, err))
+        rc = pk_all_errors(&wrong, err);
+    return rc;
 }
 
-/* Beside the samples that were judged. That they cannot be written is no reason to end without an outcome: the samples can be judged again. */
-static void record_verdicts(struct gate *g)
+/* That they cannot be written is no reason to end without an outcome: the samples can be judged again. */
+static void record_verdicts(const struct gate *g)
 {
-    for (size_t i = 0; i < g->n_entries && !g->o->run.no_save; i++) {
-        struct gate_entry *e = &g->entries[i];
-        struct pk_run *base = &e->side[PK_BASE].run, *new_ = &e->side[PK_NEW].run;
-        const struct pk_plan *const plans[PK_SIDES] = {e->probe ? &base->plan : NULL,
-                                                       e->probe ? &new_->plan : NULL};
-        const struct pk_rule rule = pk_gate_rule(e->o);
-        struct pk_verdict_row *rows;
-        struct pk_err err;
-        const size_t n = pk_gate_verdicts(&g->result.comparison, &g->samples, i, plans,
-                                          e->side[PK_BASE].experiment.first, &rule, g->app->arena, &rows);
-        if (n && !pk_recorder_spool(base->recorder) && !pk_recorder_spool(new_->recorder) &&
-            pk_store_verdicts(new_->store, base->run_id, new_->run_id, rows, n, &err))
+    struct pk_err err;
+    for (size_t i = 0; i < g->n_entries && !g->o->run.no_save; i++)
+        if (pk_gate_sides_verdicts(&g->sides[i], i, &g->result.comparison, &g->samples, &err))
             pk_warn(g->app, "the verdicts are not recorded: %s: %s", err.what, err.why);
-    }
 }
 
 static enum pk_code with_stores(struct gate *g, pk_gate_outcome_fn *outcome, struct pk_err *err)
 {
+    struct pk_errs unwritten = {.arena = g->app->arena};
     struct pk_err late;
     if (plan(g, err))
         return err->code;
@@ -220,18 +280,19 @@ static enum pk_code with_stores(struct gate *g, pk_gate_outcome_fn *outcome, str
         pk_gate_print_plan(g);
         return PK_OK;
     }
-    if (pk_gate_begin(g, err))
+    if (pk_gate_sides_begin(g->sides, g->n_entries, &g->samples, &g->events, g->parts, &g->order_seed, err))
         return err->code;
     enum pk_code rc = measure(g, err);
-    enum pk_code ended = pk_gate_end(g, rc || g->result.refused.code, &late);
+    pk_gate_sides_end(g->sides, g->n_entries, &g->result, rc || g->result.refused.code, &unwritten);
+    const enum pk_code ended = pk_all_errors(&unwritten, &late);
     if (rc)
         return ended ? pk_another_error(ended, err, &late) : rc;
     if (ended)
         return *err = late, ended;
     for (size_t i = 0; i < g->n_entries; i++) {
-        if (g->entries[i].equal && g->result.refused.code) /* it has no calibration to print */
+        if (g->sides[i].equal && g->result.refused.code) /* it has no calibration to print */
             return *err = g->result.refused, err->code;
-        if (g->entries[i].equal && pk_gate_calibrate(g, i, err))
+        if (g->sides[i].equal && pk_gate_sides_calibrate(&g->sides[i], i, &g->result, &g->samples, err))
             return err->code;
     }
     record_verdicts(g);
@@ -241,18 +302,18 @@ static enum pk_code with_stores(struct gate *g, pk_gate_outcome_fn *outcome, str
 /* A store per side: each is the recorder of one run. */
 enum pk_code pk_gate_measure(struct gate *g, pk_gate_outcome_fn *outcome, struct pk_err *err)
 {
-    const struct pk_session_events events = {.warning = warn_once, .user = g};
     enum pk_code rc = PK_OK;
+    g->events = (struct pk_session_events){.warning = warn_once, .user = g};
+    describe_entries(g);
     for (size_t i = 0; !rc && i < PK_SIDES * g->n_entries; i++) {
-        struct gate_entry *e = &g->entries[i / PK_SIDES];
-        struct gate_side *s = &e->side[i % PK_SIDES];
-        s->experiment.events = &events;
-        rc = pk_open_store(e->app, e->o->run.no_save ? ":memory:" : NULL, PK_STORE_WRITE, &s->run.store, err);
+        const struct gate_entry *e = &g->entries[i / PK_SIDES];
+        rc = pk_open_store(e->app, e->o->run.no_save ? ":memory:" : NULL, PK_STORE_WRITE,
+                           &e->sides->side[i % PK_SIDES].run.store, err);
     }
     if (!rc)
         rc = with_stores(g, outcome, err);
     for (size_t i = 0; i < PK_SIDES * g->n_entries; i++) {
-        struct pk_run *r = &g->entries[i / PK_SIDES].side[i % PK_SIDES].run;
+        struct pk_run *r = &g->sides[i / PK_SIDES].side[i % PK_SIDES].run;
         pk_recorder_free(r->recorder);
         pk_store_close(r->store);
     }
@@ -291,9 +352,10 @@ static enum pk_code gate(struct gate *g, struct pk_err *err)
          pk_experiment_named(g->app, app->args.v[0], &probe, err)) ||
         pk_gate_open(g, probe, err) || check_options(g, err))
         return err->code;
-    if (o->against)
-        return pk_gate_against(g, err);
-    return gate_now(g, err);
+    if (!o->against)
+        return gate_now(g, err);
+    describe_entries(g);
+    return pk_gate_against(g, err);
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)

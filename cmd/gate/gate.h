@@ -5,9 +5,7 @@
 #include "cmd/compare/compare.h"
 #include "cmd/frame/entries.h"
 #include "cmd/run/run.h"
-#include "judge/gate/arms.h"
-#include "judge/gate/calibrated.h"
-#include "judge/gate/gate.h"
+#include "judge/gate/sides/sides.h"
 
 /* Paths; NULL = not wanted. */
 struct pk_report_files {
@@ -27,31 +25,16 @@ struct gate_options {
     struct pk_report_files files;
 };
 
-/* One side: what it is, and the run that it is recorded as. */
-struct gate_side {
-    const char *option, *text; /* "a", and what was given */
-    bool is_settings;          /* "dtype=bf16 variant=flash" of the experiment, else a program */
-    const char *const *argv;   /* of a program: its words; of a perfkit, how its worker is started */
-    struct pk_run run;
-    struct pk_gate_mark mark;
-    struct pk_experiment_arm experiment;
-    struct pk_command_arm command;
-};
-
 /* What is measured: the one thing of a gate, or an entry of its suite. */
 struct gate_entry {
     const struct pk_entry *of;
     struct pk_app *app; /* with the entry's options */
     struct gate_options *o;
-    const struct pk_probe *probe; /* NULL: two commands */
-    struct gate_side side[PK_SIDES];
+    struct pk_gate_sides *sides;
     struct pk_run_facts facts[PK_SIDES];
     struct pk_run_state states[PK_SIDES];
     struct pk_threshold *thresholds; /* of its rows alone */
     size_t n_thresholds;
-    bool equal; /* both sides are the same thing: what is found is noise, and kept as that */
-    struct pk_row_noise *calibrated;        /* of its rows, by earlier calibrations */
-    size_t n_calibrated_rows, n_calibrated; /* rows; the latter of this one */
 };
 
 struct gate {
@@ -59,10 +42,12 @@ struct gate {
     struct pk_entries list;
     struct gate_options *o; /* of all entries */
     struct gate_entry *entries;
+    struct pk_gate_sides *sides; /* of the entries, like the parts */
+    struct pk_gate_part *parts;
     size_t n_entries;
-    struct pk_gate_part *parts; /* one of each entry */
     struct pk_threshold *thresholds;
     struct pk_gate_samples samples;
+    struct pk_session_events events; /* warnings of the workers */
     struct pk_gate_result result;
     uint64_t order_seed; /* of turns, and of the cases within a process */
     struct pk_texts warned;
@@ -76,44 +61,16 @@ enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err) PK_MUS
 /* The line of each side of an entry that is a command: those of a and b, or one line with a side put into it. */
 enum pk_code pk_gate_read_command(const struct pk_entry *s, struct gate_options *o,
                                   struct pk_err *err) PK_MUST_CHECK;
-/* cases.c: the cases of both sides of an experiment, partners at the same place: cases that one side does not have are left out, with
- * a note. The samples get them. PK_E_USAGE when a side says one value of what the other has several of. */
-enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
-
-/* Whether both sides are the same program with the same words, or settings of the same cases. After planning. */
-bool pk_gate_equal(struct gate_entry *e);
-bool pk_gate_all_equal(const struct gate *g);
-
-/* noise.c: the noise of an entry's rows by earlier calibrations, before anything is measured. PK_E_UNDECIDED for a given threshold
- * that is below the noise. */
-enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
-/* What equal sides showed, into the store of the base; their rows are not judged. */
-enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_gate_print_calibration(const struct gate_entry *e, struct pk_out *out,
-                                       struct pk_err *err) PK_MUST_CHECK;
-/* Notes of what is known, or how to find out. */
-void pk_gate_note_noise(const struct gate *g, struct pk_out *out);
-
-void pk_gate_print_plan(const struct gate *g);
-struct pk_rule pk_gate_rule(const struct gate_options *o);
-/* The criteria of the entry's rows: its own, and those of all. */
-struct pk_criteria pk_gate_criteria(const struct gate *g, const struct gate_entry *e);
-/* PK_E_USAGE for a metric or a threshold of nothing, where that is known; a note of entries of which it is not. After
- * planning. */
-enum pk_code pk_gate_check_criteria(const struct gate *g, struct pk_err *err) PK_MUST_CHECK;
-void pk_gate_note_unknown(const struct gate *g, struct pk_out *out);
-
-/* record.c: two runs of each entry, one of each side; and the parts that measure for them. */
-enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
-/* failed: measuring ended with an error. Every run is ended; each that could not be written is reported, the last in err. */
-enum pk_code pk_gate_end(struct gate *g, bool failed, struct pk_err *err) PK_MUST_CHECK;
-enum { PK_GATE_WARMUP = 0 }; /* runs of a side that is a program, before those that count */
-/* The words of a side that is a program, as they are recorded: an array. */
-json_t *pk_gate_command_words(const struct gate_side *s);
-
 /* outcome.c: what is printed and written for others, and the exit status. */
 enum pk_code pk_gate_outcome(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 struct pk_ended_gate pk_gate_as_ended(const struct gate *g);
+enum pk_code pk_gate_print_calibration(const struct gate_entry *e, struct pk_out *out,
+                                       struct pk_err *err) PK_MUST_CHECK;
+void pk_gate_print_plan(const struct gate *g);
+
+/* notes.c: what is known of the noise, or how to find out; and of which entries no row is known yet. */
+void pk_gate_note_noise(const struct gate *g, struct pk_out *out);
+void pk_gate_note_unknown(const struct gate *g, struct pk_out *out);
 
 /* Of a short output, below its tables: the closing note, and a red gate's error. */
 enum { PK_GATE_MESSAGE_LINES = 8 };

@@ -7,6 +7,7 @@
 #include "base/text/words.h"
 #include "cmd/compare/compare.h"
 #include "judge/report/outcome.h"
+#include "store/table/table.h"
 
 #include <string.h>
 
@@ -28,6 +29,14 @@ static const struct pk_column gate_columns[] = {
     {.key = "warmup_pairs", .heading = "Warm-up pairs", .decimals = -1, .optional = 1},
     {.key = "seed", .heading = "Seed", .decimals = -1, .optional = 1},
 };
+
+static bool all_equal(const struct gate *g)
+{
+    size_t i = 0;
+    while (i < g->n_entries && g->sides[i].equal)
+        i++;
+    return i == g->n_entries;
+}
 
 static const char *verdict_key(int v)
 {
@@ -65,7 +74,7 @@ static void print_outcome(const struct gate *g, struct pk_out *out)
 static const char *side_note(const struct gate *g, const struct gate_entry *e, int i)
 {
     const char *word = i == PK_BASE ? "base" : "new";
-    const struct gate_side *s = &e->side[i];
+    const struct pk_gate_side *s = &e->sides->side[i];
     if (!e->of->name)
         return pk_printf(g->app->arena, "%s: --%s %s", word, s->option, s->text);
     return pk_printf(g->app->arena, "[%s] %s: run %lld, %s = %s", e->of->name, word, (long long)s->run.run_id,
@@ -77,13 +86,22 @@ static const char *compare_command(const struct gate *g)
     return g->o->run.no_save || g->list.name || !g->result.comparison.n
                ? NULL
                : pk_printf(g->app->arena, "perfkit compare %lld %lld",
-                           (long long)g->entries[0].side[PK_BASE].run.run_id,
-                           (long long)g->entries[0].side[PK_NEW].run.run_id);
+                           (long long)g->sides[0].side[PK_BASE].run.run_id,
+                           (long long)g->sides[0].side[PK_NEW].run.run_id);
 }
 
 struct pk_ended_gate pk_gate_as_ended(const struct gate *g)
 {
     return (struct pk_ended_gate){g->parts, &g->samples, &g->result, compare_command(g), g->app->arena};
+}
+
+enum pk_code pk_gate_print_calibration(const struct gate_entry *e, struct pk_out *out, struct pk_err *err)
+{
+    const struct pk_run *base = &e->sides->side[PK_BASE].run;
+    const struct pk_param params[] = {
+        pk_param_int(":run", base->run_id),
+        pk_param_text(":experiment", e->sides->probe ? e->sides->probe->name : "exec")};
+    return pk_table_print(base->store, NULL, "calibration", PK_PARAMS(params), out, err);
 }
 
 static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *err)
@@ -94,7 +112,7 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
     const struct pk_failure *failures = pk_gate_failures(&ended, &n);
     pk_out_again(out, compare_command(g));
     pk_out_reserve(out, PK_GATE_MESSAGE_LINES);
-    if (!pk_gate_all_equal(g))
+    if (!all_equal(g))
         pk_compare_summary(out, &g->result.comparison, g->app->arena);
     for (size_t i = 0; i < g->n_entries; i++)
         pk_run_states_noise(out, g->entries[i].states, PK_SIDES, g->app->arena);
@@ -106,9 +124,9 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
         pk_out_note(out, side_note(g, &g->entries[i / PK_SIDES], i % PK_SIDES));
     pk_out_detail(out, false);
     for (size_t i = 0; i < g->n_entries; i++)
-        if (g->entries[i].equal && pk_gate_print_calibration(&g->entries[i], out, err))
+        if (g->sides[i].equal && pk_gate_print_calibration(&g->entries[i], out, err))
             return err->code;
-    if (g->result.comparison.n && !pk_gate_all_equal(g))
+    if (g->result.comparison.n && !all_equal(g))
         pk_compare_print(out, &g->result.comparison, NULL, g->app->arena);
     pk_compare_note_unmatched(out, &g->result.comparison, NULL, g->app->arena);
     pk_failures_print(failures, n, out);
@@ -123,7 +141,7 @@ static enum pk_code outcome_of(const struct gate *g, struct pk_err *err)
 {
     const struct pk_ended_gate ended = pk_gate_as_ended(g);
     const char *what = g->list.name ? pk_printf(g->app->arena, "suite %s", g->list.name)
-                                    : pk_printf(g->app->arena, "b (%s)", g->entries[0].side[PK_NEW].text);
+                                    : pk_printf(g->app->arena, "b (%s)", g->sides[0].side[PK_NEW].text);
     const struct pk_outcome_options q = {.new_name = what,
                                          .fail_on_undecided = g->o->verdict.fail_on_undecided,
                                          .measured = true,
@@ -146,8 +164,8 @@ static const char *closing_note(const struct gate *g)
     char took[32];
     pk_format_ns((double)g->elapsed_ns, took, sizeof took);
     return pk_printf(a, "gate: %s; %s and %zu for warm-up in %s%s%s%s",
-                     pk_gate_all_equal(g) ? "both sides are the same, nothing is judged"
-                                          : pk_outcome_sentence(&g->result.comparison, a),
+                     all_equal(g) ? "both sides are the same, nothing is judged"
+                                  : pk_outcome_sentence(&g->result.comparison, a),
                      pk_plural(g->result.pairs, "pair", a), g->result.warmup_pairs, took,
                      open ? "; no row is decided: with --fail-on-undecided the exit status is 4" : "",
                      again               ? "; again: "
@@ -162,7 +180,7 @@ enum pk_code pk_gate_outcome(struct gate *g, struct pk_err *err)
     struct pk_report_content content = {.comparison = c, .print = print_tables, .user = g};
     for (size_t i = 0; i < PK_SIDES * g->n_entries; i++) {
         struct gate_entry *e = &g->entries[i / PK_SIDES];
-        const struct pk_run *r = &e->side[i % PK_SIDES].run;
+        const struct pk_run *r = &e->sides->side[i % PK_SIDES].run;
         struct pk_run_facts *facts = &e->facts[i % PK_SIDES];
         if (pk_store_run_facts(r->store, r->run_id, e->app->arena, facts, err) ||
             pk_store_cases_ok(r->store, r->run_id, &facts->cases_ok, err) ||
@@ -172,7 +190,7 @@ enum pk_code pk_gate_outcome(struct gate *g, struct pk_err *err)
     pk_compare_sort(c->v, c->n);
     g->elapsed_ns = pk_clock_ns() - g->began_ns;
     enum pk_code code = outcome_of(g, err);
-    content.word = g->outcome = pk_gate_all_equal(g) && !code ? "equal" : pk_outcome_word(code);
+    content.word = g->outcome = all_equal(g) && !code ? "equal" : pk_outcome_word(code);
     const struct pk_ended_gate ended = pk_gate_as_ended(g);
     content.failures = pk_gate_failures(&ended, &content.n_failures);
     content.measured = &g->entries[0].facts[PK_NEW];
@@ -189,7 +207,7 @@ enum pk_code pk_gate_outcome(struct gate *g, struct pk_err *err)
 static void plan_row(struct pk_out *out, const struct gate_entry *e, const char *experiment,
                      const char *variant, const char *axes)
 {
-    const struct pk_rule rule = pk_gate_rule(e->o);
+    const struct pk_rule *rule = &e->sides->rule;
     struct pk_row *row = pk_row_begin(out);
     pk_put_nonempty(row, "entry", e->of->name);
     pk_put_nonempty(row, "experiment", experiment);
@@ -198,11 +216,11 @@ static void plan_row(struct pk_out *out, const struct gate_entry *e, const char 
     pk_put_nonempty(row, "a", e->o->a);
     pk_put_nonempty(row, "b", e->o->b);
     pk_put_int(row, "pairs",
-               (int64_t)(e->equal           ? pk_rule_default.screen_pairs
-                         : rule.until_clear ? rule.max_pairs
-                                            : rule.screen_pairs));
-    if (!e->equal && !rule.until_clear)
-        pk_put_int(row, "confirm_pairs", (int64_t)rule.confirm_pairs);
+               (int64_t)(e->sides->equal     ? pk_rule_default.screen_pairs
+                         : rule->until_clear ? rule->max_pairs
+                                             : rule->screen_pairs));
+    if (!e->sides->equal && !rule->until_clear)
+        pk_put_int(row, "confirm_pairs", (int64_t)rule->confirm_pairs);
     pk_row_end(row);
 }
 
@@ -222,9 +240,9 @@ void pk_gate_print_plan(const struct gate *g)
     pk_out_table(out, "gate_plan", "Both sides of each case would be measured", PK_COLUMNS(columns));
     for (size_t i = 0; i < g->n_entries; i++) {
         const struct gate_entry *e = &g->entries[i];
-        if (!e->probe)
+        if (!e->sides->probe)
             plan_row(out, e, "exec", e->o->name, NULL);
-        for (size_t c = 0; e->probe && c < g->samples.n_cases; c++)
+        for (size_t c = 0; e->sides->probe && c < g->samples.n_cases; c++)
             if (g->samples.cases[c].part == i) {
                 const struct pk_case_info *info = &g->samples.cases[c].info;
                 plan_row(out, e, info->experiment, info->variant, info->axes);

@@ -10,13 +10,13 @@
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-static enum pk_code within_side(struct pk_err *err, const struct gate_side *s)
+static enum pk_code within_side(struct pk_err *err, const struct pk_gate_side *s)
 {
     return pk_within(err, "--%s", s->option);
 }
 
 /* A perfkit, or the folder of a build that holds one. */
-static enum pk_code read_build(struct gate_side *s, struct pk_arena *a, struct pk_err *err)
+static enum pk_code read_build(struct pk_gate_side *s, struct pk_arena *a, struct pk_err *err)
 {
     struct stat st;
     const bool folder = stat(s->text, &st) == 0 && S_ISDIR(st.st_mode);
@@ -36,18 +36,18 @@ static enum pk_code read_build(struct gate_side *s, struct pk_arena *a, struct p
 }
 
 /* A program that describes the experiment: a state of its code. The axes of b follow those of a, whichever of them the experiment was named by. */
-static enum pk_code read_program(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
+static enum pk_code read_program(struct gate_entry *e, struct pk_gate_side *s, struct pk_err *err)
 {
     const struct pk_probe *p;
     if (pk_experiment_named(e->app, s->text, &p, err))
         return within_side(err, s);
-    if (!p->own || strcmp(p->name, e->probe->name) != 0) {
+    if (!p->own || strcmp(p->name, e->sides->probe->name) != 0) {
         pk_fail(err, PK_E_NOT_COMPARABLE, "--%s %s describes %s", s->option, s->text, p->name);
         pk_why(err, "%s describes %s, and only results of one experiment are compared",
-               pk_probe_call(e->probe), e->probe->name);
+               pk_probe_call(e->sides->probe), e->sides->probe->name);
         return pk_fix(err, "give another state of the same program");
     }
-    const struct pk_probe *base = s == &e->side[PK_BASE] ? p : e->side[PK_BASE].run.probe;
+    const struct pk_probe *base = s == &e->sides->side[PK_BASE] ? p : e->sides->side[PK_BASE].run.probe;
     if (p != base && (pk_descriptor_follow(p->own, base->own, pk_probe_call(base), e->app->arena, err) ||
                       pk_descriptor_align(p->own, base->own, e->app->arena, err)))
         return within_side(err, s);
@@ -57,7 +57,7 @@ static enum pk_code read_program(struct gate_entry *e, struct gate_side *s, stru
 }
 
 /* One value for each axis; `variant=NAME` is one more. */
-static enum pk_code read_setting(struct gate_entry *e, struct gate_side *s, const char *text,
+static enum pk_code read_setting(struct gate_entry *e, struct pk_gate_side *s, const char *text,
                                  struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
@@ -68,7 +68,7 @@ static enum pk_code read_setting(struct gate_entry *e, struct gate_side *s, cons
         own->variants = (struct pk_texts){0};
     if (variant)
         pk_texts_add(&own->variants, text + 8, a);
-    else if (pk_axis_assign(e->probe->axes, text, a, &setting, err))
+    else if (pk_axis_assign(e->sides->probe->axes, text, a, &setting, err))
         return within_side(err, s);
     else
         pk_texts_add(&own->axes, text, a);
@@ -79,22 +79,22 @@ static enum pk_code read_setting(struct gate_entry *e, struct gate_side *s, cons
     return pk_fix(err, "give one value here; use -a for values that both sides sweep");
 }
 
-static enum pk_code read_side(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
+static enum pk_code read_side(struct gate_entry *e, struct pk_gate_side *s, struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
-    s->run = pk_run_of(e->app, pk_new(a, struct pk_run_options), e->probe);
+    s->run = pk_run_of(e->app, pk_new(a, struct pk_run_options), e->sides->probe);
     *s->run.o = e->o->run;
     s->run.o->axes = (struct pk_texts){0}; /* its own list, which settings are added to */
     for (size_t i = 0; i < e->o->run.axes.n; i++)
         pk_texts_add(&s->run.o->axes, e->o->run.axes.v[i], a);
-    if (!e->probe)
+    if (!e->sides->probe)
         return pk_words_split(s->option, s->text, a, &s->argv, err) ? err->code
                : pk_program_find(s->argv, err)                      ? within_side(err, s)
                                                                     : PK_OK;
     if (!strchr(s->text, '=') || access(s->text, F_OK) == 0)
-        return e->probe->own ? read_program(e, s, err) : read_build(s, a, err);
+        return e->sides->probe->own ? read_program(e, s, err) : read_build(s, a, err);
     s->is_settings = true;
-    s->argv = pk_probe_provider(e->probe)->argv;
+    s->argv = pk_probe_provider(e->sides->probe)->argv;
     for (const char *rest = s->text, *part; (part = pk_next_part(&rest, ' ', a));)
         if (*part && read_setting(e, s, part, err))
             return err->code;
@@ -103,12 +103,12 @@ static enum pk_code read_side(struct gate_entry *e, struct gate_side *s, struct 
 
 enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err)
 {
-    e->side[PK_BASE].option = "a";
-    e->side[PK_BASE].text = e->o->a;
-    e->side[PK_NEW].option = "b";
-    e->side[PK_NEW].text = e->o->b;
+    e->sides->side[PK_BASE].option = "a";
+    e->sides->side[PK_BASE].text = e->o->a;
+    e->sides->side[PK_NEW].option = "b";
+    e->sides->side[PK_NEW].text = e->o->b;
     for (int i = 0; i < PK_SIDES; i++) {
-        struct gate_side *s = &e->side[i];
+        struct pk_gate_side *s = &e->sides->side[i];
         if (!s->text || !*s->text) {
             pk_fail(err, PK_E_USAGE, "--%s is missing", s->option);
             pk_why(err, "a gate measures two sides: --a is the base, --b is the judged side");
@@ -118,11 +118,12 @@ enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err)
         if (pk_text_check(s->option, s->text, err) || read_side(e, s, err))
             return err->code;
     }
-    if (e->side[PK_BASE].is_settings == e->side[PK_NEW].is_settings)
+    if (e->sides->side[PK_BASE].is_settings == e->sides->side[PK_NEW].is_settings)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "--a %s and --b %s are not of the same kind", e->o->a, e->o->b);
-    pk_why(err, "one is a setting of %s, the other a program", e->probe->name);
-    return pk_fix(err, "give two %s, or two settings", e->probe->own ? "programs" : "builds of perfkit");
+    pk_why(err, "one is a setting of %s, the other a program", e->sides->probe->name);
+    return pk_fix(err, "give two %s, or two settings",
+                  e->sides->probe->own ? "programs" : "builds of perfkit");
 }
 
 /* --- the command of an entry --------------------------------------------------------------------------------------- */
