@@ -2,6 +2,7 @@
 #include "cmd/bisect/bisect.h"
 
 #include "bench/record/runinfo.h"
+#include "judge/report/comparison.h"
 
 #include <errno.h>
 #include <math.h>
@@ -51,32 +52,10 @@ static const char *side_of(const struct search *s, const char *tree)
                      pk_bisect_text(s, "side"));
 }
 
-/* The ratio of the row that moved most, of the slower ones if there are any; worse is above 1. NaN without one. */
 double pk_bisect_ratio(const struct search *s)
 {
     PK_JSON_CLEANUP json_t *report = json_load_file(pk_bisect_path(s, "gate.json"), 0, NULL);
-    const char *name;
-    json_t *table, *row;
-    double worst = NAN;
-    bool any_slower = false;
-    size_t i;
-    json_object_foreach(json_object_get(report, "tables"), name, table)
-    {
-        json_array_foreach(json_object_get(table, "rows"), i, row)
-        {
-            const bool slower = strncmp(pk_json_str(row, "verdict", ""), "slower", 6) == 0;
-            const double ratio = pk_json_num(row, "ratio", NAN);
-            const double change =
-                strcmp(pk_json_str(row, "direction", ""), "higher") == 0 ? 1 / ratio : ratio;
-            if (strncmp(name, "compare", 7) != 0 || !*pk_json_str(row, "verdict", "") || !(change > 0) ||
-                any_slower > slower)
-                continue;
-            if (isnan(worst) || slower > any_slower || fabs(log(change)) > fabs(log(worst)))
-                worst = change;
-            any_slower = slower;
-        }
-    }
-    return worst;
+    return pk_compare_read_change(report);
 }
 
 double pk_bisect_change(double ratio)

@@ -5,7 +5,6 @@
 #include "base/text/words.h"
 #include "judge/report/outcome.h"
 #include "judge/report/report.h"
-#include "json/json.h"
 
 #include <math.h>
 #include <string.h>
@@ -354,6 +353,34 @@ void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const c
     row_notes(out, c, a, slow_processes);
     tail_notes(out, c, a);
     reason_notes(out, c, a);
+}
+
+double pk_compare_read_change(const json_t *printed)
+{
+    const char *name;
+    json_t *table, *row;
+    double most = NAN;
+    bool any_slower = false;
+    size_t i;
+    json_object_foreach(json_object_get(printed, "tables"), name, table)
+    {
+        json_array_foreach(json_object_get(table, "rows"), i, row)
+        {
+            enum pk_verdict v;
+            const double ratio = pk_json_num(row, "ratio", NAN);
+            const bool higher = strcmp(pk_json_str(row, "direction", ""), "higher") == 0;
+            const double change = higher ? 1 / ratio : ratio;
+            if (strncmp(name, "compare", 7) != 0 || !(change > 0) ||
+                !pk_verdict_parse(pk_json_str(row, "verdict", ""), &v))
+                continue;
+            const bool slower = v == PK_SLOWER || v == PK_SLOWER_IN_SOME;
+            if (isnan(most) || slower > any_slower ||
+                (slower == any_slower && fabs(log(change)) > fabs(log(most))))
+                most = change;
+            any_slower |= slower;
+        }
+    }
+    return most;
 }
 
 void pk_compare_note_unmatched(struct pk_out *out, const struct pk_comparison *c, const char *by,

@@ -4,6 +4,7 @@
 #include "judge/criteria/criteria.h"
 #include "out/out.h"
 #include "store/read/figures.h"
+#include "json/json.h"
 
 /* The runs that are compared, a row each; then, as notes, where their machines and settings differ. */
 void pk_compare_begin_runs(struct pk_out *out);
@@ -17,6 +18,10 @@ void pk_compare_summary(struct pk_out *out, const struct pk_comparison *c, struc
 /* One table per unit ("compare_ns", "compare_bytes", "compare" for plain numbers), geometric means last. by: the axis compared by. In a short output the
  * first is the answer; what follows is detail, but for pk_failures_print. */
 void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a);
+
+/* The change that these tables report, read from what was printed as JSON: new / base of the row that changed most, of the slower ones if
+ * there are any; worse is above 1. NaN when no row has a verdict and a ratio. */
+double pk_compare_read_change(const json_t *printed);
 
 /* Cases and metrics of one side that are no failures, and metrics of both that are not judged, as notes. */
 void pk_compare_note_unmatched(struct pk_out *out, const struct pk_comparison *c, const char *by,

@@ -2,6 +2,7 @@
 #include "judge/report/report.h"
 
 #include "base/err.h"
+#include "judge/report/comparison.h"
 #include "judge/report/outcome.h"
 
 // clang-format off
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 // clang-format on
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct pk_arena arena;
@@ -262,6 +264,39 @@ static void an_outcome_has_a_status_and_a_word(void **state)
     assert_string_equal(pk_outcome_word(PK_E_IO), "error");
 }
 
+/* As a program reads it that has only what was printed. */
+static double read_change(struct pk_compared *v, size_t n)
+{
+    const struct pk_comparison c = {.v = v, .n = n, .level = 0.95, .common = ""};
+    const struct pk_out_options options = {.format = PK_FMT_JSON};
+    char *text;
+    size_t bytes;
+    FILE *f = open_memstream(&text, &bytes);
+    struct pk_out *out = pk_out_open(f, &options);
+    pk_compare_print(out, &c, NULL, &arena);
+    assert_int_equal(pk_out_close(out, &err), PK_OK);
+    fclose(f);
+    PK_JSON_CLEANUP json_t *printed = json_loads(text, 0, NULL);
+    free(text);
+    assert_non_null(printed);
+    return pk_compare_read_change(printed);
+}
+
+static void the_change_of_a_printed_comparison_is_that_of_its_gravest_row(void **state)
+{
+    struct pk_compared v[] = {row("a", "x_ns", PK_SLOWER_IN_SOME, PK_REASON_PROVED, 1.125),
+                              row("b", "x_ns", PK_SLOWER, PK_REASON_PROVED, 1.25),
+                              row("c", "x_ns", PK_FASTER, PK_REASON_PROVED, 0.25),
+                              row("d", "x_ns", PK_SAME, PK_REASON_PROVED, 1)};
+    assert_true(read_change(v, 4) == 1.25);
+    assert_true(read_change(v, 1) == 1.125);
+    assert_true(read_change(v + 2, 2) == 0.25);
+    ((struct pk_figures *)v[2].new_)->direction = "higher"; /* less of it is worse */
+    assert_true(read_change(v + 2, 2) == 4);
+    v[3].judged = false;
+    assert_true(isnan(read_change(v + 3, 1)));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_teardown(f, free_arena)
@@ -275,6 +310,7 @@ int main(void)
                                        T(a_row_says_what_is_known_of_it),
                                        T(a_failure_names_what_could_not_be_compared),
                                        T(a_report_is_red_where_the_status_is),
-                                       T(an_outcome_has_a_status_and_a_word)};
+                                       T(an_outcome_has_a_status_and_a_word),
+                                       T(the_change_of_a_printed_comparison_is_that_of_its_gravest_row)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
