@@ -1,4 +1,5 @@
-"""The README's first session, as a shell gets it. Only the builds are made up: `./bootstrap build` of the clone links the perfkit that is tested."""
+"""The README's first session and the two that it leads to, as a shell gets them. Only the builds are made up: `./bootstrap build` of the clone links
+the perfkit that is tested."""
 import os
 import pathlib
 import re
@@ -9,8 +10,18 @@ import pytest
 
 from conftest import BINARY, PASSED_ON
 
-README = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
-SESSION = re.findall(r"^    (.+)$", README.split("## A first session")[1].split("\n## ")[0], re.M)
+SOURCES = pathlib.Path(__file__).parents[2]
+README = (SOURCES / "README.md").read_text()
+
+
+def lines_of(text, section):
+    """What a section has a reader type."""
+    return re.findall(r"^    (.+)$", text.split(f"\n## {section}\n")[1].split("\n## ")[0], re.M)
+
+
+SESSION = lines_of(README, "A first session")
+TWO_COMMITS = lines_of((SOURCES / "docs" / "gate.md").read_text(), "Two commits")
+BASELINE = lines_of((SOURCES / "docs" / "comparing.md").read_text(), "A first baseline")
 BOOTSTRAP = f'#!/bin/sh\n[ "$1" = build ] && mkdir -p build && ln -sf {BINARY} build/perfkit && echo "built $2"\n'
 
 
@@ -40,23 +51,28 @@ def paste(lines, cwd, home):
     return list(zip(lines, parts[0::2], map(int, parts[1::2])))
 
 
+def said(done, start):
+    """What the one line that begins so printed."""
+    (text,) = (text for line, text, _ in done if line.startswith(start))
+    return text
+
+
 @pytest.mark.timed  # naps of 10 and 100 ms beside other processes
 def test_the_first_session_ends_in_a_verdict(tmp_path, ceilings):
     store = tmp_path / ".local" / "share" / "perfkit" / "perfkit.db"  # of a user who has asked doctor for the ceilings
     store.parent.mkdir(parents=True)
     shutil.copy(ceilings, store)
-    done = paste(SESSION, clone(tmp_path / "perfkit"), tmp_path)
-    assert len(done) == len(SESSION) >= 11
-    said = {line.split("#")[0].split("  ")[0].strip(): (text, status) for line, text, status in done}
-    red = [line for line, text, status in done if status]
-    assert red == [line for line in SESSION if "exit status 3" in line] and len(red) == 1, done
-    assert said[red[0].split("#")[0].strip()][1] == 3 and "slower" in said[red[0].split("#")[0].strip()][0]
-    tables = [re.sub(r"perfkit: .*\n", "", said[line][0]).strip() for line in said if re.match("perfkit (run|show) ", line)]
-    assert tables[0] == tables[1] and "Variants against vanilla" in tables[0]
-    built = [text for line, text, _ in done if "perfkit-base && ./bootstrap" in line]
-    assert built and (tmp_path / "perfkit-base" / "build" / "perfkit").exists()
-    last, text, status = done[-1]
-    assert last.startswith("perfkit compare main @") and status == 0 and re.search(r"^nap .* slower", text, re.M), text
+    assert len(SESSION) == 6 and all("#" in line for line in SESSION)
+    folder = clone(tmp_path / "perfkit")
+    done = paste(SESSION + TWO_COMMITS + BASELINE, folder, tmp_path)
+    assert len(done) == len(SESSION) + 7
+    assert [(line, status) for line, _, status in done if status] == [(SESSION[-1], 3)] and "exit status 3" in SESSION[-1], done
+    assert "slower" in said(done, "perfkit gate --a 'sleep")
+    run, show = (re.sub(r"perfkit: .*\n", "", said(done, f"perfkit {command} ")).strip() for command in ("run", "show"))
+    assert run == show and "Variants against vanilla" in run
+    assert "vanilla" in said(done, "perfkit compare --by variant") and (folder / "report.html").exists()
+    assert (tmp_path / "perfkit-base" / "build" / "perfkit").exists()
+    assert re.search(r"^nap .* slower", said(done, "perfkit compare main @"), re.M), done[-1]
 
 
 def test_the_first_table_is_narrow():
