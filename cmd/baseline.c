@@ -19,20 +19,21 @@ struct options {
 #define O(field) offsetof(struct options, field)
 
 static const struct pk_opt options[] = {
-    {"reason", 0, PK_OPT_TEXT, O(reason), "TEXT", .cli_only = true, .group = "Deciding",
+    {"reason", .type = PK_OPT_TEXT, .offset = O(reason), .arg = "TEXT", .cli_only = true, .group = "Deciding",
      .help = "the reason; required by accept, recorded by save"},
-    {"only", 0, PK_OPT_FLAG, O(only), .cli_only = true,
+    {"only", .type = PK_OPT_FLAG, .offset = O(only), .cli_only = true,
      .help = "accept: replace the baseline's runs by these runs"},
-    {"force", 0, PK_OPT_FLAG, O(force), .cli_only = true,
+    {"force", .type = PK_OPT_FLAG, .offset = O(force), .cli_only = true,
      .help = "save: replace an existing baseline of that name"},
-    {"label", 0, PK_OPT_TEXT, O(label), "LABEL", .cli_only = true, .group = "Moving",
+    {"label", .type = PK_OPT_TEXT, .offset = O(label), .arg = "LABEL", .cli_only = true, .group = "Moving",
      .help = "save: the newest complete runs with this label, looked up whenever the baseline is used"},
-    {"tag", 0, PK_OPT_TEXT, O(tag), "KEY=VALUE", .cli_only = true, .help = "the same for runs with this tag"},
-    {"branch", 0, PK_OPT_TEXT, O(branch), "NAME", .cli_only = true,
+    {"tag", .type = PK_OPT_TEXT, .offset = O(tag), .arg = "KEY=VALUE", .cli_only = true,
+     .help = "the same for runs with this tag"},
+    {"branch", .type = PK_OPT_TEXT, .offset = O(branch), .arg = "NAME", .cli_only = true,
      .help = "the same for runs recorded on this git branch without uncommitted changes (sides of gates "
              "excluded)"},
-    {"newest", 0, PK_OPT_INT, O(newest), "N", 1, 1e6, .def = "10", .cli_only = true,
-     .help = "maximum number of these runs"},
+    {"newest", .type = PK_OPT_INT, .offset = O(newest), .arg = "N", .min = 1, .max = 1e6, .def = "10",
+     .cli_only = true, .help = "maximum number of these runs"},
     {0},
 };
 

@@ -15,10 +15,12 @@ struct options {
 #define O(field) offsetof(struct options, field)
 
 static const struct pk_opt options[] = {
-    {"keep", 'k', PK_OPT_INT, O(keep), "N", 0, 1e9, .def = "100", .code = true, .group = "Pruning",
+    {"keep", .letter = 'k', .type = PK_OPT_INT, .offset = O(keep), .arg = "N", .max = 1e9, .def = "100",
+     .code = true, .group = "Pruning",
      .help = "number of newest runs that prune keeps; it also keeps unfinished runs and those of pinned "
              "baselines"},
-    {"dry-run", 'n', PK_OPT_FLAG, O(dry_run), .help = "show what would be removed; remove nothing"},
+    {"dry-run", .letter = 'n', .type = PK_OPT_FLAG, .offset = O(dry_run),
+     .help = "show what would be removed; remove nothing"},
     {0},
 };
 

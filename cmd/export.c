@@ -37,9 +37,10 @@ static const struct {
 };
 
 static const struct pk_opt options[] = {
-    {"what", 'w', PK_OPT_CHOICE, offsetof(struct options, what), "ROWS", .choices = whats, .def = "samples",
-     .group = "Exporting", .help = "the rows to write: every raw sample, or data derived from them"},
-    {"phases", 0, PK_OPT_FLAG, offsetof(struct options, phases),
+    {"what", .letter = 'w', .type = PK_OPT_CHOICE, .offset = offsetof(struct options, what), .arg = "ROWS",
+     .choices = whats, .def = "samples", .group = "Exporting",
+     .help = "the rows to write: every raw sample, or data derived from them"},
+    {"phases", .type = PK_OPT_FLAG, .offset = offsetof(struct options, phases),
      .help = "trace: also every slice and sample of the run, with warm-up and disturbed ones apart; all by "
              "the wall clock"},
     {0},

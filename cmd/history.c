@@ -19,15 +19,19 @@ struct options {
 #define O(member) offsetof(struct options, member)
 
 static const struct pk_opt options[] = {
-    {"metric", 'm', PK_OPT_LIST, O(metrics), "METRIC", .commas = true, .group = "What is shown",
+    {"metric", .letter = 'm', .type = PK_OPT_LIST, .offset = O(metrics), .arg = "METRIC", .commas = true,
+     .group = "What is shown",
      .help = "show this metric (default: times); forward_ns:p90 and :p99 are quantiles of its samples"},
-    {"filter", 'f', PK_OPT_TEXT, O(filter), "EXPR", .help = "cases: 'seq_len>=1024,variant=flash|fused'"},
-    {"label", 0, PK_OPT_TEXT, O(label), "LABEL", .help = "only runs with this label"},
-    {"last", 0, PK_OPT_INT, O(last), "N", 0, 1e6, .def = "100", .help = "only the newest N runs; 0 is all"},
-    {"min-effect", 0, PK_OPT_RATIO, O(min_effect), "RATIO", 1e-6, 10, .def = "2%",
-     .help = "smallest change that counts as a change point"},
-    {"gates", 0, PK_OPT_FLAG, O(gates), .help = "include runs that are sides of a gate"},
-    {"all", 'a', PK_OPT_FLAG, O(all), .help = "show every case, not only one screen"},
+    {"filter", .letter = 'f', .type = PK_OPT_TEXT, .offset = O(filter), .arg = "EXPR",
+     .help = "cases: 'seq_len>=1024,variant=flash|fused'"},
+    {"label", .type = PK_OPT_TEXT, .offset = O(label), .arg = "LABEL", .help = "only runs with this label"},
+    {"last", .type = PK_OPT_INT, .offset = O(last), .arg = "N", .max = 1e6, .def = "100",
+     .help = "only the newest N runs; 0 is all"},
+    {"min-effect", .type = PK_OPT_RATIO, .offset = O(min_effect), .arg = "RATIO", .min = 1e-6, .max = 10,
+     .def = "2%", .help = "smallest change that counts as a change point"},
+    {"gates", .type = PK_OPT_FLAG, .offset = O(gates), .help = "include runs that are sides of a gate"},
+    {"all", .letter = 'a', .type = PK_OPT_FLAG, .offset = O(all),
+     .help = "show every case, not only one screen"},
     {0},
 };
 

@@ -12,9 +12,10 @@ struct options {
 #define O(field) offsetof(struct options, field)
 
 static const struct pk_opt options[] = {
-    {"label", 'l', PK_OPT_TEXT, O(label), "LABEL", .group = "Importing",
+    {"label", .letter = 'l', .type = PK_OPT_TEXT, .offset = O(label), .arg = "LABEL", .group = "Importing",
      .help = "label of the runs, which can be used wherever a run is named"},
-    {"tag", 0, PK_OPT_LIST, O(tags), "KEY=VALUE", .help = "further information to store with the runs"},
+    {"tag", .type = PK_OPT_LIST, .offset = O(tags), .arg = "KEY=VALUE",
+     .help = "further information to store with the runs"},
     {0},
 };
 

@@ -10,13 +10,13 @@ struct options {
 };
 
 static const struct pk_opt options[] = {
-    {"tables", 't', PK_OPT_LIST, offsetof(struct options, tables), "TABLE", .group = "Tables",
-     .cli_only = true, .commas = true,
+    {"tables", .letter = 't', .type = PK_OPT_LIST, .offset = offsetof(struct options, tables), .arg = "TABLE",
+     .group = "Tables", .cli_only = true, .commas = true,
      .help = "print these tables, or all; without it a screen gets findings and the main table; of several, "
              "CSV needs one, or -o DIR/ for a "
              "file of each"},
-    {"table", 0, PK_OPT_LIST, offsetof(struct options, tables), "TABLE", .cli_only = true,
-     .help = "the same as --tables"},
+    {"table", .type = PK_OPT_LIST, .offset = offsetof(struct options, tables), .arg = "TABLE",
+     .cli_only = true, .help = "the same as --tables"},
     {0},
 };
 

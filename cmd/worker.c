@@ -19,15 +19,15 @@ struct worker_options {
 };
 
 static const struct pk_opt options[] = {
-    {"spawner", 0, PK_OPT_FLAG, offsetof(struct worker_options, spawner),
+    {"spawner", .type = PK_OPT_FLAG, .offset = offsetof(struct worker_options, spawner),
      .help = "start commands and measure them as separate processes", .cli_only = true},
-    {"start", 0, PK_OPT_INT, offsetof(struct worker_options, start), "N", 0, 1 << 20, .def = "0",
-     .help = "become mpiexec and start this number of ranks", .cli_only = true},
-    {"join", 0, PK_OPT_FLAG, offsetof(struct worker_options, join),
+    {"start", .type = PK_OPT_INT, .offset = offsetof(struct worker_options, start), .arg = "N",
+     .max = 1 << 20, .def = "0", .help = "become mpiexec and start this number of ranks", .cli_only = true},
+    {"join", .type = PK_OPT_FLAG, .offset = offsetof(struct worker_options, join),
      .help = "be one of the ranks that a launcher started", .cli_only = true},
-    {"wire", 0, PK_OPT_TEXT, offsetof(struct worker_options, wire), "PATH",
+    {"wire", .type = PK_OPT_TEXT, .offset = offsetof(struct worker_options, wire), .arg = "PATH",
      .help = "descriptor for the answers of rank 0, instead of the inherited one", .cli_only = true},
-    {"heartbeats", 0, PK_OPT_TEXT, offsetof(struct worker_options, heartbeats), "PATH",
+    {"heartbeats", .type = PK_OPT_TEXT, .offset = offsetof(struct worker_options, heartbeats), .arg = "PATH",
      .help = "shared memory for the heartbeats of ranks", .cli_only = true},
     {0},
 };

@@ -18,13 +18,13 @@ struct options {
 #define O(field) offsetof(struct options, field)
 
 static const struct pk_opt options[] = {
-    {"side", 0, PK_OPT_TEXT, O(side), "COMMAND", .cli_only = true, .group = "The search",
-     .help = "the command that became slower; it runs in the tree of the commit"},
-    {"gate", 0, PK_OPT_TEXT, O(gate), "OPTIONS", .cli_only = true,
+    {"side", .type = PK_OPT_TEXT, .offset = O(side), .arg = "COMMAND", .cli_only = true,
+     .group = "The search", .help = "the command that became slower; it runs in the tree of the commit"},
+    {"gate", .type = PK_OPT_TEXT, .offset = O(gate), .arg = "OPTIONS", .cli_only = true,
      .help = "options of `perfkit gate` for every step: '--metric solve_ns --max-pairs 40'"},
-    {"resume", 0, PK_OPT_FLAG, O(resume), .cli_only = true,
+    {"resume", .type = PK_OPT_FLAG, .offset = O(resume), .cli_only = true,
      .help = "go on with a search that was interrupted"},
-    {"reset", 0, PK_OPT_FLAG, O(reset), .cli_only = true,
+    {"reset", .type = PK_OPT_FLAG, .offset = O(reset), .cli_only = true,
      .help = "give up a search that was interrupted, and remove its trees"},
     {0},
 };

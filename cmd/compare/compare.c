@@ -12,12 +12,13 @@ struct options {
 };
 
 static const struct pk_opt options[] = {
-    {"by", 0, PK_OPT_TEXT, offsetof(struct options, by), "AXIS", .group = "What is compared",
+    {"by", .type = PK_OPT_TEXT, .offset = offsetof(struct options, by), .arg = "AXIS",
+     .group = "What is compared",
      .help =
          "compare the cases of one run that differ in AXIS (or in `variant`) with those of its first value "
          "(the yardstick, if the experiment names one)"},
     {.rows = pk_verdict_rows, .offset = offsetof(struct options, verdict)},
-    {"exit-code", 0, PK_OPT_FLAG, offsetof(struct options, exit_code),
+    {"exit-code", .type = PK_OPT_FLAG, .offset = offsetof(struct options, exit_code),
      .help = "exit status 1 when a case of base failed in new, 3 when a row is slower, 4 when no row could "
              "be judged, 5 when the sides cannot be compared or new lacks what base has; implied by "
              "--fail-on-undecided"},

@@ -10,25 +10,27 @@
 #define AT(member) offsetof(struct pk_verdict_options, member)
 
 const struct pk_opt pk_verdict_rows[] = {
-    {"metric", 'm', PK_OPT_LIST, AT(metrics), "METRIC", .commas = true, .group = "The verdict",
+    {"metric", .letter = 'm', .type = PK_OPT_LIST, .offset = AT(metrics), .arg = "METRIC", .commas = true,
+     .group = "The verdict",
      .help = "judge this metric (default: times); forward_ns:p90 and :p99 are quantiles of its samples"},
-    {"all-metrics", 0, PK_OPT_FLAG, AT(all_metrics), .help = "judge every metric"},
-    {"min-effect", 0, PK_OPT_RATIO, AT(min_effect), "RATIO", 1e-6, 10, .def = "2%",
-     .help = "the smallest change of interest"},
-    {"threshold", 0, PK_OPT_LIST, AT(thresholds), "METRIC=SIZE",
+    {"all-metrics", .type = PK_OPT_FLAG, .offset = AT(all_metrics), .help = "judge every metric"},
+    {"min-effect", .type = PK_OPT_RATIO, .offset = AT(min_effect), .arg = "RATIO", .min = 1e-6, .max = 10,
+     .def = "2%", .help = "the smallest change of interest"},
+    {"threshold", .type = PK_OPT_LIST, .offset = AT(thresholds), .arg = "METRIC=SIZE",
      .help = "a different threshold for some rows: forward_ns=5%, forward_ns=5%,20us, "
              "'forward_ns[variant=flash]=10%'"},
-    {"alpha", 0, PK_OPT_RATIO, AT(alpha), "RATIO", 1e-6, 0.5, .def = "5%",
+    {"alpha", .type = PK_OPT_RATIO, .offset = AT(alpha), .arg = "RATIO", .min = 1e-6, .max = 0.5, .def = "5%",
      .help = "probability of a false alarm, over all rows"},
-    {"strict", 0, PK_OPT_FLAG, AT(strict),
+    {"strict", .type = PK_OPT_FLAG, .offset = AT(strict),
      .help = "slower only when the whole interval, not only the estimate, is beyond --min-effect"},
-    {"allow-host-mismatch", 0, PK_OPT_FLAG, AT(allow_host_mismatch),
+    {"allow-host-mismatch", .type = PK_OPT_FLAG, .offset = AT(allow_host_mismatch),
      .help = "judge stored runs even if their machines or settings differ"},
-    {"allow-missing", 0, PK_OPT_FLAG, AT(allow_missing),
+    {"allow-missing", .type = PK_OPT_FLAG, .offset = AT(allow_missing),
      .help = "no error when a case or metric of the base is missing in the judged side"},
-    {"fail-on-undecided", 0, PK_OPT_FLAG, AT(fail_on_undecided),
+    {"fail-on-undecided", .type = PK_OPT_FLAG, .offset = AT(fail_on_undecided),
      .help = "exit status 4 when any row is undecided"},
-    {"only-changed", 0, PK_OPT_FLAG, AT(only_changed), .help = "omit rows with the verdict `same`"},
+    {"only-changed", .type = PK_OPT_FLAG, .offset = AT(only_changed),
+     .help = "omit rows with the verdict `same`"},
     {0},
 };
 

@@ -12,18 +12,18 @@
 #define AT(member) offsetof(struct doctor_options, member)
 
 static const struct pk_opt options[] = {
-    {"require", 0, PK_OPT_LIST, AT(require), "SOURCE",
+    {"require", .type = PK_OPT_LIST, .offset = AT(require), .arg = "SOURCE",
      .help = "exit with status 6 unless this row or source is ok", .group = "Checks"},
-    {"ceilings", 0, PK_OPT_FLAG, AT(ceilings),
+    {"ceilings", .type = PK_OPT_FLAG, .offset = AT(ceilings),
      .help = "measure the peak rates (5 to 20 s), those of memory over size, and store them for % of floor",
      .group = "Ceilings"},
-    {"device", 0, PK_OPT_TEXT, AT(device), "DEVICE", .def = "cpu",
+    {"device", .type = PK_OPT_TEXT, .offset = AT(device), .arg = "DEVICE", .def = "cpu",
      .help = "device whose ceilings are measured"},
-    {"threads", 0, PK_OPT_INT, AT(threads), "N", .max = 4096,
+    {"threads", .type = PK_OPT_INT, .offset = AT(threads), .arg = "N", .max = 4096,
      .help = "CPU: number of worker threads; 0 is one for each CPU that perfkit may use"},
-    {"bind", 0, PK_OPT_TEXT, AT(bind), "CPUS", .def = "cores",
+    {"bind", .type = PK_OPT_TEXT, .offset = AT(bind), .arg = "CPUS", .def = "cores",
      .help = "threads to CPUs: cores, socket:N, numa:N, a list such as 0-3,8, or none"},
-    {"memory-limit", 0, PK_OPT_SIZE, AT(limit_bytes), "SIZE", 1, 0x1p60,
+    {"memory-limit", .type = PK_OPT_SIZE, .offset = AT(limit_bytes), .arg = "SIZE", .min = 1, .max = 0x1p60,
      .help = "arrays of half of this at most: shorter, but the rate of memory may not be proved flat"},
     {0},
 };

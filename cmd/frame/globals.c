@@ -16,36 +16,39 @@ static const char *const plot[] = {"terminal", "gnuplot", NULL};
 static const char *const progress[] = {"auto", "plain", "none", NULL};
 
 const struct pk_opt pk_global_rows[] = {
-    {"db", 0, PK_OPT_TEXT, O(db), "FILE", .code = true, .group = "Every command",
+    {"db", .type = PK_OPT_TEXT, .offset = O(db), .arg = "FILE", .code = true, .group = "Every command",
      .help = "the store (default: $XDG_DATA_HOME/perfkit/perfkit.db)"},
-    {"db-limit", 0, PK_OPT_DURATION, O(query_limit_ns), "TIME", 1e6, 3.1536e16, .def = "60s",
+    {"db-limit", .type = PK_OPT_DURATION, .offset = O(query_limit_ns), .arg = "TIME", .min = 1e6,
+     .max = 3.1536e16, .def = "60s",
      .help = "end a query of the store that gives no row for this long; a valid file needs seconds"},
-    {"format", 0, PK_OPT_CHOICE, O(format), "FORMAT", .choices = pk_format_names, .def = "table",
-     .help = "output format of results"},
-    {"output", 'o', PK_OPT_TEXT, O(output), "FILE", .cli_only = true,
+    {"format", .type = PK_OPT_CHOICE, .offset = O(format), .arg = "FORMAT", .choices = pk_format_names,
+     .def = "table", .help = "output format of results"},
+    {"output", .letter = 'o', .type = PK_OPT_TEXT, .offset = O(output), .arg = "FILE", .cli_only = true,
      .help =
          "write results to this file instead of standard output; it appears when they are complete. DIR/: "
          "a CSV file of each table there"},
-    {"csv-safe", 0, PK_OPT_FLAG, O(csv_safe),
+    {"csv-safe", .type = PK_OPT_FLAG, .offset = O(csv_safe),
      .help =
          "in CSV, put ' before a text that a spreadsheet would take for a formula; --output does so, too"},
-    {"color", 0, PK_OPT_CHOICE, O(color), "WHEN", .choices = when, .def = "auto",
+    {"color", .type = PK_OPT_CHOICE, .offset = O(color), .arg = "WHEN", .choices = when, .def = "auto",
      .help = "colour on a terminal (auto), always or never; NO_COLOR and FORCE_COLOR are respected"},
-    {"details", 0, PK_OPT_FLAG, O(details),
+    {"details", .type = PK_OPT_FLAG, .offset = O(details),
      .help = "print what a short output leaves out: what does not fit the lines of a terminal, and the cases "
              "behind the line that says how many were disturbed"},
-    {"plot", 0, PK_OPT_CHOICE, O(plot), "HOW", .choices = plot, .bare = "terminal", .cli_only = true,
+    {"plot", .type = PK_OPT_CHOICE, .offset = O(plot), .arg = "HOW", .choices = plot, .bare = "terminal",
+     .cli_only = true,
      .help = "compare, history, run and show: draw the first chart with characters, or by gnuplot; with -o "
              "FILE.svg, .png or .pdf gnuplot draws this file"},
-    {"width", 0, PK_OPT_INT, O(width), "N", -1, 10000, .def = "-1",
+    {"width", .type = PK_OPT_INT, .offset = O(width), .arg = "N", .min = -1, .max = 10000, .def = "-1",
      .help = "maximum width of tables in characters; 0: no limit; -1: the width of the terminal, no limit "
              "elsewhere"},
-    {"height", 0, PK_OPT_INT, O(height), "N", -1, 10000, .def = "-1",
+    {"height", .type = PK_OPT_INT, .offset = O(height), .arg = "N", .min = -1, .max = 10000, .def = "-1",
      .help = "maximum number of lines that compare, doctor, gate, history and list print; 0: no limit; -1: "
              "the lines of the terminal, no limit elsewhere"},
-    {"progress", 0, PK_OPT_CHOICE, O(progress), "HOW", .choices = progress, .def = "auto",
+    {"progress", .type = PK_OPT_CHOICE, .offset = O(progress), .arg = "HOW", .choices = progress,
+     .def = "auto",
      .help = "progress on standard error: one redrawn line on a terminal (auto), plain lines, or none"},
-    {"quiet", 'q', PK_OPT_FLAG, O(quiet),
+    {"quiet", .letter = 'q', .type = PK_OPT_FLAG, .offset = O(quiet),
      .help = "print no notes on standard error, only errors and warnings"},
     {0},
 };

@@ -21,14 +21,15 @@
 #define AT(member) offsetof(struct pk_report_files, member)
 
 const struct pk_opt pk_report_rows[] = {
-    {"junit", 0, PK_OPT_TEXT, AT(junit), "FILE", .cli_only = true, .group = "Report files",
-     .help = "also write the verdicts as JUnit XML"},
-    {"summary", 0, PK_OPT_TEXT, AT(summary), "FILE", .cli_only = true,
+    {"junit", .type = PK_OPT_TEXT, .offset = AT(junit), .arg = "FILE", .cli_only = true,
+     .group = "Report files", .help = "also write the verdicts as JUnit XML"},
+    {"summary", .type = PK_OPT_TEXT, .offset = AT(summary), .arg = "FILE", .cli_only = true,
      .help = "also write the tables as markdown"},
-    {"json", 0, PK_OPT_TEXT, AT(json), "FILE", .cli_only = true, .help = "also write the tables as JSON"},
-    {"gab", 0, PK_OPT_TEXT, AT(gab), "FILE", .cli_only = true,
+    {"json", .type = PK_OPT_TEXT, .offset = AT(json), .arg = "FILE", .cli_only = true,
+     .help = "also write the tables as JSON"},
+    {"gab", .type = PK_OPT_TEXT, .offset = AT(gab), .arg = "FILE", .cli_only = true,
      .help = "also write the judged metrics for github-action-benchmark (customSmallerIsBetter)"},
-    {"gab-bigger", 0, PK_OPT_TEXT, AT(gab_bigger), "FILE", .cli_only = true,
+    {"gab-bigger", .type = PK_OPT_TEXT, .offset = AT(gab_bigger), .arg = "FILE", .cli_only = true,
      .help = "the same for metrics of which more is better (customBiggerIsBetter)"},
     {0},
 };

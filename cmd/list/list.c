@@ -13,7 +13,7 @@ struct options {
 };
 
 static const struct pk_opt options[] = {
-    {"all", 'a', PK_OPT_FLAG, offsetof(struct options, all), .group = "Listing",
+    {"all", .letter = 'a', .type = PK_OPT_FLAG, .offset = offsetof(struct options, all), .group = "Listing",
      .help = "experiments, counters: include those that only test perfkit"},
     {0},
 };

@@ -14,23 +14,25 @@ static const char *const tables[] = {"bucket",     "terms",   "meshes", "memory"
                                      "time_terms", "explain", NULL};
 
 static const struct pk_opt options[] = {
-    {"model", 0, PK_OPT_TEXT, O(model), "MODEL", .def = "small", .group = "The model",
+    {"model", .type = PK_OPT_TEXT, .offset = O(model), .arg = "MODEL", .def = "small", .group = "The model",
      .help = "tiny, small or large (of the experiments), llama-3-8b, llama-3-70b, llama-3-405b, gpt-3-175b, "
              "qwen2.5-0.5b, ffn:DxFxN, or transformer: with layers=N, width=N, ff=N, heads=N, kv_heads=N and "
              "vocab=N, joined by commas"},
-    {"config", 0, PK_OPT_TEXT, O(config), "FILE", .help = "config.json of a Hugging Face model"},
-    {"launch", 0, PK_OPT_TEXT, O(launch), "TIME", .commas = true,
+    {"config", .type = PK_OPT_TEXT, .offset = O(config), .arg = "FILE",
+     .help = "config.json of a Hugging Face model"},
+    {"launch", .type = PK_OPT_TEXT, .offset = O(launch), .arg = "TIME", .commas = true,
      .group = "Rates: VALUE or VALUE,LOWEST,HIGHEST",
      .help = "time of a collective that does not depend on its size (o in table `link` of ddp-bucket); "
              "bucket: 20us"},
-    {"bandwidth", 0, PK_OPT_TEXT, O(bandwidth), "BYTES", .commas = true,
+    {"bandwidth", .type = PK_OPT_TEXT, .offset = O(bandwidth), .arg = "BYTES", .commas = true,
      .help = "bandwidth of a link per second (busbw): 25GB is 200 Gbit/s; bucket: 10GB; parallel: of --chip"},
-    {"from", 0, PK_OPT_LIST, O(from), "RUN",
+    {"from", .type = PK_OPT_LIST, .offset = O(from), .arg = "RUN",
      .help = "take rates from this run: launch and bandwidth of ddp-bucket, parallel also the arithmetic of "
              "mixed-precision; or `machine`: its ceilings"},
-    {"explain", 0, PK_OPT_FLAG, O(explain), .group = "Tables",
+    {"explain", .type = PK_OPT_FLAG, .offset = O(explain), .group = "Tables",
      .help = "print every value with its formula, its numbers and its assumption"},
-    {"tables", 't', PK_OPT_LIST, O(tables), "NAME", .choices = tables, .cli_only = true, .commas = true,
+    {"tables", .letter = 't', .type = PK_OPT_LIST, .offset = O(tables), .arg = "NAME", .choices = tables,
+     .cli_only = true, .commas = true,
      .help = "print these tables, or all; of several, CSV needs one, or -o DIR/ for a file of each"},
     {.rows = pk_plan_bucket_rows, .offset = O(bucket)},
     {.rows = pk_plan_parallel_rows, .offset = O(parallel)},

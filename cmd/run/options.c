@@ -6,19 +6,20 @@
 #define AT(member) offsetof(struct pk_run_options, member)
 
 const struct pk_opt pk_run_grid_rows[] = {
-    {"axis", 'a', PK_OPT_LIST, AT(axes), "AXIS=VALUES", .group = "What to measure",
+    {"axis", .letter = 'a', .type = PK_OPT_LIST, .offset = AT(axes), .arg = "AXIS=VALUES",
+     .group = "What to measure",
      .help = "values of an axis: 64,128 or '256:16384:*2' or 1MiB:64MiB:+1MiB; --AXIS VALUES is the same"},
-    {"preset", 'p', PK_OPT_TEXT, AT(preset), "PRESET",
+    {"preset", .letter = 'p', .type = PK_OPT_TEXT, .offset = AT(preset), .arg = "PRESET",
      .help = "named grid of the experiment (quick, seed, full); default: the first that fits the memory"},
-    {"variant", 'v', PK_OPT_LIST, AT(variants), "VARIANT", .commas = true,
+    {"variant", .letter = 'v', .type = PK_OPT_LIST, .offset = AT(variants), .arg = "VARIANT", .commas = true,
      .help = "implementations to measure, such as vanilla,flash (default: all)"},
     {0},
 };
 
 const struct pk_opt pk_run_place_rows[] = {
-    {"filter", 'f', PK_OPT_TEXT, AT(filter), "EXPR",
+    {"filter", .letter = 'f', .type = PK_OPT_TEXT, .offset = AT(filter), .arg = "EXPR",
      .help = "measure only cases that match, such as seq_len>=1024,variant=flash|fused"},
-    {"device", 'd', PK_OPT_TEXT, AT(device), "DEVICE",
+    {"device", .letter = 'd', .type = PK_OPT_TEXT, .offset = AT(device), .arg = "DEVICE",
      .help =
          "one of `perfkit list devices`, or cuda:UUID of a GPU or a MIG instance (nvidia-smi -L); default: "
          "the fastest that works here"},
@@ -26,38 +27,42 @@ const struct pk_opt pk_run_place_rows[] = {
 };
 
 const struct pk_opt pk_run_process_rows[] = {
-    {"min-samples", 0, PK_OPT_INT, AT(min_samples), "N", 1, 1000000, .def = "15",
-     .help = "minimum number of steady samples (3 under a tight --budget)"},
-    {"max-samples", 0, PK_OPT_INT, AT(max_samples), "N", 1, 1000000, .def = "10000",
-     .help = "maximum number of steady samples"},
-    {"min-time", 0, PK_OPT_DURATION, AT(min_time_ns), "TIME", 0, 3.6e12, .def = "200ms",
+    {"min-samples", .type = PK_OPT_INT, .offset = AT(min_samples), .arg = "N", .min = 1, .max = 1000000,
+     .def = "15", .help = "minimum number of steady samples (3 under a tight --budget)"},
+    {"max-samples", .type = PK_OPT_INT, .offset = AT(max_samples), .arg = "N", .min = 1, .max = 1000000,
+     .def = "10000", .help = "maximum number of steady samples"},
+    {"min-time", .type = PK_OPT_DURATION, .offset = AT(min_time_ns), .arg = "TIME", .max = 3.6e12,
+     .def = "200ms",
      .help = "minimum measuring time; when only one of --min-time and --max-time is given, the other is "
              "adjusted to it"},
-    {"max-time", 0, PK_OPT_DURATION, AT(max_time_ns), "TIME", 0, 3.6e12, .def = "1s",
-     .help = "time cap, even if --max-noise is not reached"},
-    {"max-noise", 0, PK_OPT_RATIO, AT(max_noise), "RATIO", 0, 1, .def = "0.5%",
+    {"max-time", .type = PK_OPT_DURATION, .offset = AT(max_time_ns), .arg = "TIME", .max = 3.6e12,
+     .def = "1s", .help = "time cap, even if --max-noise is not reached"},
+    {"max-noise", .type = PK_OPT_RATIO, .offset = AT(max_noise), .arg = "RATIO", .max = 1, .def = "0.5%",
      .help = "stop when the half-width of the median's interval is at most this"},
-    {"warmup", 'w', PK_OPT_INT, AT(warmup), "N", -1, 1000000, .def = "-1",
+    {"warmup", .letter = 'w', .type = PK_OPT_INT, .offset = AT(warmup), .arg = "N", .min = -1, .max = 1000000,
+     .def = "-1",
      .help = "number of warm-up iterations to discard; -1 detects the end of warm-up from the samples"},
     {0},
 };
 
 const struct pk_opt pk_run_device_rows[] = {
-    {"threads", 't', PK_OPT_INT, AT(threads), "N", 0, 4096, .def = "0", .group = "The device",
+    {"threads", .letter = 't', .type = PK_OPT_INT, .offset = AT(threads), .arg = "N", .max = 4096, .def = "0",
+     .group = "The device",
      .help = "threads on the CPU; 0 is one for each CPU that perfkit may use, which is also the maximum"},
-    {"bind", 0, PK_OPT_TEXT, AT(bind), "CPUS", .def = "cores",
+    {"bind", .type = PK_OPT_TEXT, .offset = AT(bind), .arg = "CPUS", .def = "cores",
      .help =
          "threads to CPUs: cores, one thread each; socket:N; numa:N, with its memory; a list, 0-3,8; none"},
-    {"cold", 0, PK_OPT_FLAG, AT(cold),
+    {"cold", .type = PK_OPT_FLAG, .offset = AT(cold),
      .help = "empty the caches before every sample and repeat nothing within a sample (default: caches stay "
              "warm)"},
-    {"memory-limit", 0, PK_OPT_SIZE, AT(limit_bytes), "SIZE", 1, 0x1p60,
+    {"memory-limit", .type = PK_OPT_SIZE, .offset = AT(limit_bytes), .arg = "SIZE", .min = 1, .max = 0x1p60,
      .help = "device memory that a case may use; default 90 % of the free memory"},
-    {"seed", 0, PK_OPT_INT, AT(seed), "N", 0, 0x1p53, .def = "1",
+    {"seed", .type = PK_OPT_INT, .offset = AT(seed), .arg = "N", .max = 0x1p53, .def = "1",
      .help =
          "seed of inputs and orders; without it inputs have 1, and every run has an order of its own, whose "
          "seed `show` prints"},
-    {"no-check", 0, PK_OPT_FLAG, AT(no_check), .help = "do not check results against the reference first"},
+    {"no-check", .type = PK_OPT_FLAG, .offset = AT(no_check),
+     .help = "do not check results against the reference first"},
     {0},
 };
 

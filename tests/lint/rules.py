@@ -288,6 +288,13 @@ def advice(src):
             yield "%s:%d: advice begins with the word that is put before it" % (path, line_of(text, m.start()))
 
 
+def named_fields(src):
+    """A row of options or axes begins with its name; every other field is designated (.type = PK_OPT_TEXT)."""
+    for path, text in src.c_files("lib", "cmd", "probes"):
+        for m in re.finditer(r'\{\s*"[^"]+",(?!\s*\.)[^{}"]*\bPK_(?:OPT|AXIS)_(?!\w*\()', text):
+            yield "%s:%d: a field of a row without its name" % (path, line_of(text, m.start()))
+
+
 def page_width(src):
     """A line of a page has at most 100 columns: all but tables, blocks of code (in the README those too) and lines of one word."""
     for path, text in sorted(src.pages.items()):
@@ -300,7 +307,7 @@ def page_width(src):
 
 
 RULES = [folder_order, inner_order, vendor_headers, commands_and_probes, own_header_first, probe_names, function_length, calls, names,
-         streams, sql, composed_sql, named_sql, first_line, unfinished, advice, page_width] + structure.RULES
+         streams, sql, composed_sql, named_sql, first_line, unfinished, advice, named_fields, page_width] + structure.RULES
 
 
 def main(root):

@@ -58,6 +58,8 @@ BROKEN = [
     (rules.first_line, "lib/base/mute.c", "#include <stdio.h>\n"),
     (rules.first_line, "schema/0001-x.sql", "CREATE TABLE x(y);\n"),
     (rules.advice, "cmd/list.c", '/* List: advises. */\nint x = pk_fix(err, "try list");\n'),
+    (rules.named_fields, "cmd/list.c", '/* List: a row. */\nconst struct pk_opt rows[] = {{"all", 0, PK_OPT_FLAG, 8, .help = "all"}, {0}};\n'),
+    (rules.named_fields, "probes/tree_patch.c", '/* T: an axis. */\nconst struct pk_axis x = {"n",\n    PK_AXIS_INT, .min = 1};\n'),
     (rules.unfinished, "lib/base/later.c", "/* Later: work. */\n/* TO" "DO: do it */\n"),
     (rules.page_width, "docs/wide.md", "# Wide\n\n" + "word " * 21 + "\n"),
     (rules.page_width, "README.md", "# Wide\n\n    " + "word " * 21 + "\n"),

@@ -10,20 +10,23 @@ enum { RANKS_MAX = 1 << 20 };
 static const char *const dtypes[] = {"fp32", "bf16", NULL};
 
 const struct pk_opt pk_plan_bucket_rows[] = {
-    {"tensors", 0, PK_OPT_TEXT, O(tensors), "FILE", .group = "plan bucket: what is averaged",
+    {"tensors", .type = PK_OPT_TEXT, .offset = O(tensors), .arg = "FILE",
+     .group = "plan bucket: what is averaged",
      .help = "file with your own model: a name and a number of elements per line"},
-    {"dtype", 0, PK_OPT_CHOICE, O(dtype), "TYPE", .choices = dtypes, .def = "fp32",
+    {"dtype", .type = PK_OPT_CHOICE, .offset = O(dtype), .arg = "TYPE", .choices = dtypes, .def = "fp32",
      .help = "type of the gradients"},
-    {"backward", 0, PK_OPT_DURATION, O(backward_ns), "TIME", 1, 1e15, .def = "100ms",
-     .help = "time of the backward pass without communication"},
-    {"ranks", 0, PK_OPT_TEXT, O(ranks), "N,N", .def = "2,8,64", .group = "plan bucket: who averages",
+    {"backward", .type = PK_OPT_DURATION, .offset = O(backward_ns), .arg = "TIME", .min = 1, .max = 1e15,
+     .def = "100ms", .help = "time of the backward pass without communication"},
+    {"ranks", .type = PK_OPT_TEXT, .offset = O(ranks), .arg = "N,N", .def = "2,8,64",
+     .group = "plan bucket: who averages",
      .help = "numbers of ranks, such as 2,8 or 2:64:*2; one table row for each"},
-    {"hop", 0, PK_OPT_DURATION, O(hop_ns), "TIME", 0, 1e12, .def = "0",
+    {"hop", .type = PK_OPT_DURATION, .offset = O(hop_ns), .arg = "TIME", .max = 1e12, .def = "0",
      .help = "additional time for each of the 2(N-1) steps of a ring"},
     {0},
 };
 
-static const struct pk_axis ranks_axis = {"ranks", PK_AXIS_INT, "ranks", 2, RANKS_MAX, .def = "2"};
+static const struct pk_axis ranks_axis = {"ranks",  .type = PK_AXIS_INT, .unit = "ranks",
+                                          .min = 2, .max = RANKS_MAX,    .def = "2"};
 
 enum pk_code pk_bucket_ranks(const struct pk_plan_bucket_options *o, struct pk_arena *a,
                              struct pk_sweep *ranks, struct pk_err *err)

@@ -17,49 +17,54 @@ static const char *const attentions[] = {"flash", "matrix", NULL};
 #define OFFERED_BOOL on_off
 #define OFFERED_ENUM pk_recompute_names
 #define AXIS_OPTION(axis_name, kind, least, most, meaning)                                                   \
-    {#axis_name,     0,                                                                                      \
-     PK_OPT_TEXT,    O(axis[PK_MESH_##axis_name]),                                                           \
-     "VALUES",       .choices = OFFERED_##kind,                                                              \
-     .commas = true, .help = meaning},
+    {#axis_name,      .type = PK_OPT_TEXT,       .offset = O(axis[PK_MESH_##axis_name]),                     \
+     .arg = "VALUES", .choices = OFFERED_##kind, .commas = true,                                             \
+     .help = meaning},
 
 const struct pk_opt pk_plan_parallel_rows[] = {
-    {"chips", 0, PK_OPT_INT, O(chips), "N", 0, PK_PLAN_CHIPS_MAX, .def = "0",
+    {"chips", .type = PK_OPT_INT, .offset = O(chips), .arg = "N", .max = PK_PLAN_CHIPS_MAX, .def = "0",
      .group = "plan parallel: the mesh",
      .help =
          "search all meshes of this number of chips; 0: the axes that are given, the others being 1; without "
          "any axis one chip, or 8 if a step does not fit there"},
     PK_MESH_AXES(AXIS_OPTION){
-        "chip", 0, PK_OPT_TEXT, O(chip), "CHIP", .def = "h100-sxm", .group = "plan parallel: a chip",
+        "chip", .type = PK_OPT_TEXT, .offset = O(chip), .arg = "CHIP", .def = "h100-sxm",
+        .group = "plan parallel: a chip",
         .help = "data sheet of h100-sxm, h200-sxm, a100-80gb or tpu-v5p, for what is not given or measured"},
-    {"memory", 0, PK_OPT_TEXT, O(memory), "SIZE", .help = "memory limit of a chip, with its unit: 80GB"},
-    {"compute", 0, PK_OPT_TEXT, O(compute), "FLOPS", .commas = true,
+    {"memory", .type = PK_OPT_TEXT, .offset = O(memory), .arg = "SIZE",
+     .help = "memory limit of a chip, with its unit: 80GB"},
+    {"compute", .type = PK_OPT_TEXT, .offset = O(compute), .arg = "FLOPS", .commas = true,
      .help = "arithmetic of a chip per second: 4e14"},
-    {"network", 0, PK_OPT_TEXT, O(network), "BYTES", .commas = true,
+    {"network", .type = PK_OPT_TEXT, .offset = O(network), .arg = "BYTES", .commas = true,
      .help = "bandwidth of a chip to other nodes per second"},
-    {"node", 0, PK_OPT_INT, O(node), "N", 0, PK_PLAN_CHIPS_MAX, .def = "0",
+    {"node", .type = PK_OPT_INT, .offset = O(node), .arg = "N", .max = PK_PLAN_CHIPS_MAX, .def = "0",
      .help = "chips of a node; axes are placed in the order tp, cp, fsdp, dp, pp; 0: of --chip"},
-    {"links", 0, PK_OPT_LIST, O(links), "AXIS=N", .commas = true,
+    {"links", .type = PK_OPT_LIST, .offset = O(links), .arg = "AXIS=N", .commas = true,
      .help = "links of a chip along dp, fsdp, tp, cp or pp: fsdp=2; 1 for axes not given"},
-    {"batch", 0, PK_OPT_INT, O(batch), "N", 1, 1 << 30, .def = "1024", .group = "plan parallel: a step",
-     .help = "sequences of a step on all chips together"},
-    {"seq", 0, PK_OPT_INT, O(seq), "N", 1, 1 << 24, .def = "4096", .help = "tokens of a sequence"},
-    {"precision", 0, PK_OPT_CHOICE, O(precision), "NAME", .choices = precisions, .def = "mixed",
+    {"batch", .type = PK_OPT_INT, .offset = O(batch), .arg = "N", .min = 1, .max = 1 << 30, .def = "1024",
+     .group = "plan parallel: a step", .help = "sequences of a step on all chips together"},
+    {"seq", .type = PK_OPT_INT, .offset = O(seq), .arg = "N", .min = 1, .max = 1 << 24, .def = "4096",
+     .help = "tokens of a sequence"},
+    {"precision", .type = PK_OPT_CHOICE, .offset = O(precision), .arg = "NAME", .choices = precisions,
+     .def = "mixed",
      .help = "bytes of weights, gradients, optimizer and values: 4+4+8 and 2, 2+2+12 and 2, 2+4+12 and 2, "
              "4+4+8 and 4"},
-    {"attention", 0, PK_OPT_CHOICE, O(attention), "KIND", .choices = attentions, .def = "flash",
-     .help = "matrix: the scores of every pair of tokens are kept for backward"},
-    {"prefetch", 0, PK_OPT_INT, O(prefetch), "N", 0, 1024, .def = "2",
+    {"attention", .type = PK_OPT_CHOICE, .offset = O(attention), .arg = "KIND", .choices = attentions,
+     .def = "flash", .help = "matrix: the scores of every pair of tokens are kept for backward"},
+    {"prefetch", .type = PK_OPT_INT, .offset = O(prefetch), .arg = "N", .max = 1024, .def = "2",
      .help = "gathered units (blocks) of ZeRO-3 at once"},
-    {"sharded-activations", 0, PK_OPT_RATIO, O(sharded_share), "SHARE", 0, 1, .def = "0",
+    {"sharded-activations", .type = PK_OPT_RATIO, .offset = O(sharded_share), .arg = "SHARE", .max = 1,
+     .def = "0",
      .help = "share of activations that fsdp divides; no system does, an exercise of the reports has 50%"},
-    {"form", 0, PK_OPT_CHOICE, O(form), "FORM", .choices = forms, .def = "ring",
+    {"form", .type = PK_OPT_CHOICE, .offset = O(form), .arg = "FORM", .choices = forms, .def = "ring",
      .help = "what a chip sends of an array in a collective of n chips: (n-1)/n of it, or all"},
-    {"overlap", 0, PK_OPT_CHOICE, O(overlap), "HOW", .choices = overlaps, .def = "sum",
+    {"overlap", .type = PK_OPT_CHOICE, .offset = O(overlap), .arg = "HOW", .choices = overlaps, .def = "sum",
      .help = "arithmetic hides the sum of transfers, the longest axis of them, or none"},
-    {"tokens", 0, PK_OPT_TEXT, O(tokens), "N,N", .def = "2048,4096,8192,16384", .commas = true,
-     .group = "plan parallel: output",
+    {"tokens", .type = PK_OPT_TEXT, .offset = O(tokens), .arg = "N,N", .def = "2048,4096,8192,16384",
+     .commas = true, .group = "plan parallel: output",
      .help = "tokens of a data shard for which table `devices` finds the least number of chips"},
-    {"top", 0, PK_OPT_INT, O(top), "N", 0, INT32_MAX, .def = "10", .help = "meshes printed; 0: all"},
+    {"top", .type = PK_OPT_INT, .offset = O(top), .arg = "N", .max = INT32_MAX, .def = "10",
+     .help = "meshes printed; 0: all"},
     {0},
 };
 
@@ -100,7 +105,8 @@ static enum pk_code bad_axis(const struct pk_axis *row, const char *text, struct
 enum pk_code pk_mesh_request_read(const struct pk_plan_parallel_options *p, struct pk_arena *a,
                                   struct pk_mesh_request *r, struct pk_sweep *tokens, struct pk_err *err)
 {
-    static const struct pk_axis tokens_axis = {"tokens", PK_AXIS_INT, "tokens", 1, INT32_MAX, .def = "2048"};
+    static const struct pk_axis tokens_axis = {"tokens", .type = PK_AXIS_INT, .unit = "tokens",
+                                               .min = 1, .max = INT32_MAX,    .def = "2048"};
     *r = (struct pk_mesh_request){.chips = p->chips};
     for (size_t i = 0; i < PK_MESH_AXES_N; i++)
         if (p->axis[i] && pk_axis_parse(&pk_mesh_axes[i], p->axis[i], a, &r->axis[i], err))
