@@ -5,6 +5,16 @@
 #include "plot/plot.h"
 #include "plot/scale.h"
 
+/* The lines of a drawing of at most `width` columns, without line ends, in the arena. */
+struct pk_plot_lines {
+    const char **v;
+    size_t n, cap;
+};
+struct pk_plot_screen {
+    unsigned width; /* at least 40 */
+    bool color, ascii;
+};
+
 /* A row of the chart. x and y are numbers, or the places of texts; NaN = none. */
 struct pk_drawn {
     double x, x2, y;

@@ -103,14 +103,6 @@ static struct pk_drawing drawing_of(const struct pk_chart *c, const struct pk_pl
     return d;
 }
 
-void pk_plot_draw(const struct pk_chart *c, const struct pk_plot_screen *screen, struct pk_arena *a,
-                  struct pk_plot_lines *lines)
-{
-    struct pk_drawing d = drawing_of(c, screen, lines, a);
-    if (c->rows.n)
-        draw[c->encoding.mark](&d);
-}
-
 /* By gnuplot: the file, or the lines of its characters. */
 static enum pk_code draw_by_gnuplot(struct pk_drawing *d, struct pk_out *out, struct pk_err *err)
 {

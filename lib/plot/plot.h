@@ -15,15 +15,3 @@ enum pk_code pk_plot_print(const struct pk_chart *c, struct pk_out *out, struct 
 
 /* gnuplot.c: whether gnuplot can be started, which draws what is not "terminal". */
 bool pk_gnuplot_is_there(void);
-
-/* The lines of a drawing of at most `width` columns, without line ends, in the arena. */
-struct pk_plot_lines {
-    const char **v;
-    size_t n, cap;
-};
-struct pk_plot_screen {
-    unsigned width; /* at least 40 */
-    bool color, ascii;
-};
-void pk_plot_draw(const struct pk_chart *c, const struct pk_plot_screen *screen, struct pk_arena *a,
-                  struct pk_plot_lines *lines);
