@@ -667,7 +667,7 @@ FROM memory_moment m WHERE m.run_id = :run ORDER BY m.ordinal, m.kind, m.place;
 -- table: export_timeline
 -- empty: keep
 -- column: axes | axes | json | members
-SELECT * FROM v_timeline WHERE run_id = :run ORDER BY ordinal, invocation, bucket;
+SELECT * FROM v_timeline WHERE run_id = :run ORDER BY ordinal, invocation, started_ns, ended_ns;
 
 -- table: export_topology
 -- empty: keep
