@@ -26,7 +26,7 @@ static const struct pk_opt options[] = {
     {"join", 0, PK_OPT_FLAG, offsetof(struct worker_options, join),
      .help = "be one of the ranks that a launcher started", .cli_only = true},
     {"wire", 0, PK_OPT_TEXT, offsetof(struct worker_options, wire), "PATH",
-     .help = "descriptor for the answers of rank 0, instead of the inherited one", .cli_only = true},
+     .help = "descriptor for the replies of rank 0, instead of the inherited one", .cli_only = true},
     {"heartbeats", 0, PK_OPT_TEXT, offsetof(struct worker_options, heartbeats), "PATH",
      .help = "shared memory for the heartbeats of ranks", .cli_only = true},
     {0},

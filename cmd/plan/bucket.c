@@ -78,7 +78,7 @@ static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, str
 }
 
 struct printed {
-    const struct pk_bucket_question *q;
+    const struct pk_bucket_inputs *q;
     const struct pk_bucket_advice *v;
     size_t n;
     bool explain;
@@ -98,17 +98,17 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
 {
     const size_t n = ranks->n;
     const struct pk_plan_options *o = app->options;
-    struct pk_bucket_question *q = pk_new_n(app->arena, struct pk_bucket_question, n);
+    struct pk_bucket_inputs *q = pk_new_n(app->arena, struct pk_bucket_inputs, n);
     struct pk_bucket_advice *v = pk_new_n(app->arena, struct pk_bucket_advice, n);
     struct pk_comm_link link;
     if (find_link(app, &link, err))
         return err->code;
     for (size_t i = 0; i < n; i++) {
-        q[i] = (struct pk_bucket_question){.gradients = g,
-                                           .type = !strcmp(o->bucket.dtype, "bf16") ? PK_BF16 : PK_FP32,
-                                           .backward_ns = (uint64_t)o->bucket.backward_ns,
-                                           .ranks = (unsigned)ranks->v[i].i,
-                                           .link = link};
+        q[i] = (struct pk_bucket_inputs){.gradients = g,
+                                         .type = !strcmp(o->bucket.dtype, "bf16") ? PK_BF16 : PK_FP32,
+                                         .backward_ns = (uint64_t)o->bucket.backward_ns,
+                                         .ranks = (unsigned)ranks->v[i].i,
+                                         .link = link};
         q[i].link.latency_ns += 2 * ((uint64_t)ranks->v[i].i - 1) * (uint64_t)o->bucket.hop_ns;
         if (pk_bucket_advise(&q[i], app->arena, &v[i], err))
             return err->code;

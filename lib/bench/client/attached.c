@@ -55,7 +55,7 @@ const char *pk_attached_count(struct pk_attached *c, pid_t pid, const json_t *me
                                    : "a count message whose \"state\" is neither begin nor end";
 }
 
-static void add_counts(const struct pk_attached *c, struct pk_arena *a, struct pk_slice *answer)
+static void add_counts(const struct pk_attached *c, struct pk_arena *a, struct pk_slice *reply)
 {
     const struct pk_reading **rows = pk_new_n(a, const struct pk_reading *, c->n);
     int64_t *ordinals = pk_new_n(a, int64_t, c->n);
@@ -65,25 +65,25 @@ static void add_counts(const struct pk_attached *c, struct pk_arena *a, struct p
     }
     const struct pk_counts whole = {
         .plan = c->plan, .where = "iteration", .reps = c->reps, .ordinals = ordinals, .at = rows, .n = c->n};
-    PK_JSON_CLEANUP json_t *counters = pk_counts_add(&whole, 1, c->plan, a, answer);
+    PK_JSON_CLEANUP json_t *counters = pk_counts_add(&whole, 1, c->plan, a, reply);
     const struct pk_note note = {"counters", pk_json_text(a, counters, PK_JSON_COMPACT)};
-    pk_slice_add_notes(answer, &note, 1, a);
+    pk_slice_add_notes(reply, &note, 1, a);
 }
 
-void pk_attached_end(struct pk_attached *c, struct pk_arena *a, struct pk_slice *answer)
+void pk_attached_end(struct pk_attached *c, struct pk_arena *a, struct pk_slice *reply)
 {
     if (c->handle)
         pk_source_close(c->plan->source, c->handle);
     c->handle = NULL;
-    if (!answer || answer->status != PK_ST_OK)
+    if (!reply || reply->status != PK_ST_OK)
         return;
     if (c->n && !c->why)
-        add_counts(c, a, answer);
+        add_counts(c, a, reply);
     else {
-        answer->status = PK_ST_SKIPPED;
-        answer->message =
+        reply->status = PK_ST_SKIPPED;
+        reply->message =
             c->why ? c->why
                    : "the program does not say when a sample begins and ends (`count` in docs/protocol.md)";
-        answer->n_series = 0;
+        reply->n_series = 0;
     }
 }

@@ -111,7 +111,7 @@ static bool declared(const struct pk_slice *s, const char *metric)
     return false;
 }
 
-/* Adds the spawner's measurements to the command's own case. True when the answer is complete. */
+/* Adds the spawner's measurements to the command's own case. True when the reply is complete. */
 static bool read_spawner(struct pk_command *r)
 {
     struct pk_collector *own = r->cases.v[0].collector;
@@ -128,23 +128,23 @@ static bool read_spawner(struct pk_command *r)
         complete = pk_collect(own, &m, &problem);
         if (!problem)
             continue;
-        /* The answer is full: what the command reported is dropped, and there is room for how it ended. */
+        /* The reply is full: what the command reported is dropped, and there is room for how it ended. */
         violated(r, problem);
         complete = pk_collect(own, &m, &problem);
     }
     return complete;
 }
 
-/* Before the answer: what is still in the pipes. The command has ended, so all its messages are there; what a process that it left behind
+/* Before the reply: what is still in the pipes. The command has ended, so all its messages are there; what a process that it left behind
  * writes later is not read, and the next run has another pipe. */
-static bool read_answer(struct pk_command *r, const char *bytes, size_t n)
+static bool read_reply(struct pk_command *r, const char *bytes, size_t n)
 {
     char left[32 << 10];
     size_t n_left = 0;
     enum pk_process_event event;
     pk_wire_feed(r->spawner_reader, bytes, n);
     while ((event = pk_process_wait(&r->spawner, 0, NULL, left, sizeof left, &n_left)) == PK_PROCESS_BYTES ||
-           event == PK_PROCESS_ANSWER) {
+           event == PK_PROCESS_REPLY) {
         if (event == PK_PROCESS_BYTES)
             read_command(r, left, n_left);
         else
@@ -160,7 +160,7 @@ static const char *spawner_died(struct pk_command *r)
                      pk_process_fate(&r->spawner, r->a));
 }
 
-enum run_end { ANSWERED, BROKEN, LATE, STOPPED };
+enum run_end { REPLIED, BROKEN, LATE, STOPPED };
 
 static json_t *request_of(const struct pk_command *r)
 {
@@ -177,8 +177,8 @@ static json_t *request_of(const struct pk_command *r)
     return j;
 }
 
-/* No answer. *message: what is known of the reason. */
-static enum run_end no_answer(struct pk_command *r, enum pk_process_event how, const char **message)
+/* No reply. *message: what is known of the reason. */
+static enum run_end no_reply(struct pk_command *r, enum pk_process_event how, const char **message)
 {
     if (how == PK_PROCESS_END) {
         *message = spawner_died(r);
@@ -213,15 +213,15 @@ static enum run_end run_command(struct pk_command *r, const char **message)
     }
     enum pk_process_event event = pk_process_send(&r->spawner, request_of(r), deadline, r->stop_flag);
     if (event != PK_PROCESS_SENT)
-        return no_answer(r, event, message);
+        return no_reply(r, event, message);
     for (;;) {
         event = pk_process_wait(&r->spawner, deadline, r->stop_flag, buf, sizeof buf, &n);
         if (event == PK_PROCESS_BYTES)
             read_command(r, buf, n);
-        else if (event != PK_PROCESS_ANSWER)
-            return no_answer(r, event, message);
-        else if (read_answer(r, buf, n))
-            return ANSWERED;
+        else if (event != PK_PROCESS_REPLY)
+            return no_reply(r, event, message);
+        else if (read_reply(r, buf, n))
+            return REPLIED;
     }
 }
 
@@ -329,7 +329,7 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
         out->interrupted = true;
         return PK_OK;
     }
-    out->verdict = how == ANSWERED ? judge_own(r, own) : how == BROKEN ? PK_E_INTERNAL : PK_E_NOTHING;
+    out->verdict = how == REPLIED ? judge_own(r, own) : how == BROKEN ? PK_E_INTERNAL : PK_E_NOTHING;
     if (how == BROKEN)
         fail_slice(own, PK_ST_FAILED, reason);
     if (how == LATE)

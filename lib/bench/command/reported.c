@@ -103,7 +103,7 @@ const char *pk_reported_take(struct pk_reported_set *r, const struct pk_wire_msg
         return pk_strdup(r->arena, msg->problem);
     case PK_WIRE_CASE:
         return begin_case(r, msg->json);
-    case PK_WIRE_SETTING: /* the caller keeps it; it counts for the limits of the answer */
+    case PK_WIRE_SETTING: /* the caller keeps it; it counts for the limits of the reply */
     case PK_WIRE_METRIC:
     case PK_WIRE_SAMPLES:
     case PK_WIRE_NOTE:

@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/text/words.h"
-#include "bench/worker/answers.h"
 #include "bench/worker/launch.h"
+#include "bench/worker/replies.h"
 #include "device/choices.h"
 
 #include <string.h>
@@ -146,7 +146,7 @@ static enum pk_code record_environment_facts(struct session *s, const struct pk_
                                                                   : pk_session_record_facts(s, own, err);
 }
 
-/* The answer of our own worker; NULL when there is none. */
+/* The reply of our own worker; NULL when there is none. */
 static const struct pk_slice *read_environment(struct session *s, size_t i, const char *when)
 {
     struct pk_slice *slice;
@@ -155,9 +155,9 @@ static const struct pk_slice *read_environment(struct session *s, size_t i, cons
     if (!pk_session_by_other(s, i) || s->plan->kind == PK_DEVICE_NULL)
         return NULL;
     const int64_t limit_ns = s->opt->timeout_ns < PATIENCE_NS ? s->opt->timeout_ns : PATIENCE_NS;
-    if (pk_worker_client_question(own, PK_REQUEST_ENVIRONMENT, when, s->plan->device, &s->opt->device,
-                                  pk_clock_ns() + (uint64_t)limit_ns, s->stop_flag,
-                                  &slice) != PK_REPLY_SLICE ||
+    if (pk_worker_client_request_other(own, PK_REQUEST_ENVIRONMENT, when, s->plan->device, &s->opt->device,
+                                       pk_clock_ns() + (uint64_t)limit_ns, s->stop_flag,
+                                       &slice) != PK_REPLY_SLICE ||
         slice->status != PK_ST_OK || record_environment_facts(s, own, &err))
         return NULL;
     return slice;

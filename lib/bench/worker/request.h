@@ -5,7 +5,7 @@
 #include "json/json.h"
 
 struct pk_request {
-    int64_t id; /* echoed by the answer's status */
+    int64_t id; /* echoed by the reply's status */
     const char *experiment, *variant, *device;
     const json_t *axes; /* object; every present axis */
     enum pk_pass pass;

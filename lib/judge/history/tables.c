@@ -121,7 +121,7 @@ static void series_table(struct pk_out *out, const struct pk_history *h, const s
     const char *title = pk_printf(a, "%s over its runs", view->experiment);
     if (*h->common)
         title = pk_printf(a, "%s, all with %s", title, h->common);
-    pk_out_detail(out, h->n == 1); /* whose runs are the answer */
+    pk_out_detail(out, h->n == 1); /* whose runs are the headline */
     pk_out_table(out, "series", title, cols, view->people ? n : n - 1);
     size_t shown = view->people && !view->all && h->n > MOST_SERIES ? MOST_SERIES : h->n;
     if (h->n > 1)

@@ -1,7 +1,7 @@
 /* Rates: what a chip and its links can do, with the source of each number.
  *
  * A rate is typed in, measured by a run of this store, or of a data sheet; the first of these that has it counts. A typed rate is a value or
- * "value,lowest,highest"; a measured one has the interval of the measurement. Corners of these intervals are the intervals of answers. */
+ * "value,lowest,highest"; a measured one has the interval of the measurement. Corners of these intervals are the intervals of results. */
 #pragma once
 
 #include "model/parallel/mesh.h"

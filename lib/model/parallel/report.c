@@ -52,7 +52,7 @@ static double row_value(const struct pk_plan_values *v, const void *row)
     return pk_plan_value(v, row);
 }
 
-/* Infinite answers are empty cells. */
+/* Infinite results are empty cells. */
 static void put_finite(struct pk_row *row, const char *key, double f)
 {
     pk_put_real(row, key, isfinite(f) ? f : NAN);
@@ -110,7 +110,7 @@ static void print_rates(const struct view *w)
     }
     pk_out_note(
         w->out,
-        "Low and high of every answer: its least and greatest value when each rate is at one of its ends.");
+        "Low and high of every result: its least and greatest value when each rate is at one of its ends.");
 }
 
 static void print_memory(const struct view *w)
@@ -335,10 +335,10 @@ static void print_devices(const struct view *w)
 /* Who asks for an explanation or for tables wants all of it. */
 static bool is_short(const struct view *w)
 {
-    return pk_out_short(w->out) && pk_out_answer_first(w->out) && !w->r->explain;
+    return pk_out_short(w->out) && pk_out_headline_first(w->out) && !w->r->explain;
 }
 
-/* The answer in two lines, above the tables. */
+/* The result in two lines, above the tables. */
 static void print_summary(const struct view *w)
 {
     const struct pk_plan_values *v = &w->memory;

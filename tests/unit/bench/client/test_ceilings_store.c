@@ -2,7 +2,7 @@
 #include "bench/client/ceilings_store.h"
 
 #include "base/clock.h"
-#include "bench/worker/answers.h"
+#include "bench/worker/replies.h"
 
 // clang-format off
 #include <setjmp.h>

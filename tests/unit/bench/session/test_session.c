@@ -117,7 +117,7 @@ static void keep_warning(void *user, const char *text)
     snprintf(b->warnings[b->n_warnings++ % 8], sizeof b->warnings[0], "%s", text);
 }
 
-/* Gives a worker that dies after its answer the time to do so before the next question. */
+/* Gives a worker that dies after its reply the time to do so before the next request. */
 static void let_it_die(void *user, const struct pk_planned *p, const struct pk_slice *s, size_t done,
                        size_t total, int64_t left_ns)
 {
