@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPEATS = 3, REPEATS_MOST = 9, CALIBRATE_S = 3, FRESH_S = 24 * 60 * 60 };
+enum { REPEATS = 3, REPEATS_MOST = 9, REPEATS_S = 3, FRESH_S = 24 * 60 * 60 };
 
 const char *pk_ceilings_key(const char *device, const struct pk_device_options *opt, struct pk_arena *a)
 {
@@ -169,10 +169,10 @@ enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const c
     return store_repeat(s, machine, pk_ceilings_key(device, opt, &a), &measured, err);
 }
 
-enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,
-                                   const struct pk_device_options *opt, uint64_t limit_ns,
-                                   const volatile int *stop_flag, struct pk_stored_ceilings *out,
-                                   struct pk_err *err)
+enum pk_code pk_ceilings_refresh(struct pk_store *s, const char *machine, const char *device,
+                                 const struct pk_device_options *opt, uint64_t limit_ns,
+                                 const volatile int *stop_flag, struct pk_stored_ceilings *out,
+                                 struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *key = pk_ceilings_key(device, opt, &a);
@@ -191,7 +191,7 @@ enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, cons
         if (!rc)
             rc = pk_ceilings_stored(s, machine, key, out, err);
         const uint64_t spent = pk_clock_ns() - begin; /* and one more would take spent / n */
-        const bool may = n < REPEATS_MOST && spent + spent / n <= CALIBRATE_S * PK_NS_PER_S;
+        const bool may = n < REPEATS_MOST && spent + spent / n <= REPEATS_S * PK_NS_PER_S;
         enough = n >= REPEATS && !(*out->doubtful && may);
     }
     struct pk_err unread;

@@ -306,7 +306,7 @@ enum pk_reply pk_worker_client_request_other(struct pk_worker_client *l, const c
                            .variant = variant,
                            .device = device,
                            .axes = no_axes,
-                           .pass = PK_PASS_CALIBRATION,
+                           .pass = PK_PASS_OTHER,
                            .invocation = 1};
     if (opt)
         r.device_options = *opt;

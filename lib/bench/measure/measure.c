@@ -106,13 +106,13 @@ static enum pk_code open_observer(struct measurement *j, struct pk_device *dev, 
 }
 
 /* A trace is of one iteration: nothing is repeated. */
-static enum pk_code calibrate_and_sample(struct measurement *j, struct pk_err *err)
+static enum pk_code take_case_samples(struct measurement *j, struct pk_err *err)
 {
     int64_t runs = 0;
     pk_line_up(&j->line_up, &j->sampler);
     enum pk_code rc = j->m->pass == PK_PASS_TRACE
                           ? PK_OK
-                          : pk_sampler_calibrate(&j->sampler, j->m->unit_overhead_ns, &runs, err);
+                          : pk_sampler_choose_reps(&j->sampler, j->m->unit_overhead_ns, &runs, err);
     if (!rc) {
         if (j->observer)
             pk_sampler_observe(&j->sampler, j->observer);
@@ -196,7 +196,7 @@ static enum pk_code sample_and_check(struct pk_ctx *ctx, struct measurement *j, 
     take_notes(j, ctx);
     pk_pool_reset_peak(pool);
     if (!rc)
-        rc = pk_alone(ctx->comm, j->m->stop.profile ? profile(j, err) : calibrate_and_sample(j, err));
+        rc = pk_alone(ctx->comm, j->m->stop.profile ? profile(j, err) : take_case_samples(j, err));
     if (!rc && ctx->c->probe->inspect)
         rc = pk_alone(ctx->comm, ctx->c->probe->inspect(ctx, true, err));
     if (rc)

@@ -1,7 +1,7 @@
 /* Estimate: the minimum time of planned cases, the cases that therefore cannot end in time, and the approximate time of the whole plan.
  *
  * One iteration of a case takes what the newest run on this machine measured of it, else its floor by the usual share of the ceilings.
- * The stop rule makes a slice of it: memory touched for the first time, a first iteration, calibration, samples until min_samples and
+ * The stop rule makes a slice of it: memory touched for the first time, a first iteration, the choice of repetitions, samples until min_samples and
  * max_time are over, and in the first process the checks. Early stops of cases with little noise are not predicted. */
 #pragma once
 

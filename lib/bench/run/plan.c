@@ -76,8 +76,8 @@ static enum pk_code measure_or_repeat(struct pk_run *r, struct pk_err *err)
     unlimited.limit_bytes = 0;
     if (!r->ceilings.found || r->ceilings.evidence == PK_EVIDENCE_ONE_SIZE) {
         pk_run_note(r, "measuring the ceilings of %s: the peak rates for %% of floor", r->ceilings_key);
-        return pk_ceilings_calibrate(r->store, r->info.machine, r->device, &unlimited, limit_ns, r->stop_flag,
-                                     &r->ceilings, err);
+        return pk_ceilings_refresh(r->store, r->info.machine, r->device, &unlimited, limit_ns, r->stop_flag,
+                                   &r->ceilings, err);
     }
     if (pk_ceilings_repeat(r->store, r->info.machine, r->device, &unlimited, limit_ns, r->stop_flag, err))
         return err->code;

@@ -256,7 +256,7 @@ static enum pk_code reply(struct worker *w, const struct pk_request *r, struct p
     struct pk_err cause;
     struct pk_slice slice;
     const struct pk_source_plan *plan;
-    if (r->pass == PK_PASS_CALIBRATION)
+    if (r->pass == PK_PASS_OTHER)
         return w->io->join ? reply_together(w, r, err) : reply_other(w, r, err);
     enum pk_code rc = open_device(w, r, &cause);
     if (!rc)
