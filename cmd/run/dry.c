@@ -42,7 +42,7 @@ const char *pk_run_outlook(const struct pk_run *r, const struct pk_planned *p, s
 {
     if (p->skip)
         return p->skip;
-    if (!p->too_large && r->device_absent)
+    if (!p->too_large && r->device_unavailable)
         return memory_known(r) ? "measured on a machine with the device"
                                : "measured on a machine with the device, if it fits";
     if (!p->too_large)
@@ -57,15 +57,16 @@ const char *pk_run_outlook(const struct pk_run *r, const struct pk_planned *p, s
 const char *pk_run_device_note(const struct pk_run *r)
 {
     struct pk_arena *a = r->arena;
-    const char *absent =
-        r->device_absent ? pk_printf(a, "%s cannot be used here: %s. The plan is for a machine that has it.",
-                                     r->device, r->device_absent)
-                         : "";
+    const char *unavailable =
+        r->device_unavailable
+            ? pk_printf(a, "%s cannot be used here: %s. The plan is for a machine that has it.", r->device,
+                        r->device_unavailable)
+            : "";
     if (memory_known(r))
-        return *absent ? absent : NULL;
+        return *unavailable ? unavailable : NULL;
     return pk_printf(
-        a, "%s%sThe memory of %s is not known: use --memory-limit to see which cases would not fit.", absent,
-        *absent ? " " : "", r->device);
+        a, "%s%sThe memory of %s is not known: use --memory-limit to see which cases would not fit.",
+        unavailable, *unavailable ? " " : "", r->device);
 }
 
 void pk_run_case_table(const struct pk_run *r, const char *name, const struct pk_column *cols, size_t n)

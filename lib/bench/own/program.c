@@ -40,7 +40,7 @@ struct pk_own_plans {
     struct pk_index index;
     struct plan **v;
     size_t n, cap;
-    uint64_t asked_ns;       /* what the replies took */
+    uint64_t reply_ns;       /* what the replies took */
     const struct plan *last; /* the one that was asked for last, by its case */
     struct pk_case last_case;
     struct pk_err err; /* the first; nothing is asked after it */
@@ -255,20 +255,20 @@ static const char *take_experiment(struct pk_own *own, const struct pk_wire_msg 
     return NULL;
 }
 
-static enum pk_code describe(struct pk_own *asked, json_t **found, struct pk_err *err)
+static enum pk_code describe(struct pk_own *program, json_t **found, struct pk_err *err)
 {
     enum pk_status status;
     const char *message;
-    if (start(asked, err) ||
-        ask(asked, json_pack("{s:s}", "type", "describe"), take_experiment, found, &status, &message, err))
+    if (start(program, err) ||
+        ask(program, json_pack("{s:s}", "type", "describe"), take_experiment, found, &status, &message, err))
         return err->code;
     if (status != PK_ST_OK)
-        return refuse(asked, *message ? message : "it answered `describe` without ok", err);
+        return refuse(program, *message ? message : "it answered `describe` without ok", err);
     if (!*found)
-        return refuse(asked, "its reply to `describe` has no message `experiment`", err);
+        return refuse(program, "its reply to `describe` has no message `experiment`", err);
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     return strlen(pk_json_text(&a, *found, PK_JSON_COMPACT)) > PK_OWN_BYTES_MOST
-               ? refuse(asked, "the message `experiment` has more than 1 MiB", err)
+               ? refuse(program, "the message `experiment` has more than 1 MiB", err)
                : PK_OK;
 }
 
@@ -392,12 +392,12 @@ static void ask_plan(struct pk_own *own, const struct pk_case *c, enum pk_device
     }
     const uint64_t began_ns = pk_clock_ns();
     const enum pk_code rc = ask(own, request, take_plan, plan, &status, &message, &p->err);
-    p->asked_ns += pk_clock_ns() - began_ns;
+    p->reply_ns += pk_clock_ns() - began_ns;
     if (rc == PK_E_USAGE)
         refuse_plan(own, c, p->err.why);
     if (rc)
         return;
-    if (p->asked_ns > PLANS_NS) {
+    if (p->reply_ns > PLANS_NS) {
         pk_process_end(&p->process, 0);
         refuse_slow_plans(own);
         return;
@@ -493,13 +493,13 @@ bool pk_is_program(const char *name)
     return strchr(name, '/') || pk_is_python(name);
 }
 
-static enum pk_code read_descriptor(struct pk_own *asked, struct pk_arena *a, struct pk_own **out,
+static enum pk_code read_descriptor(struct pk_own *program, struct pk_arena *a, struct pk_own **out,
                                     struct pk_err *err)
 {
     json_t *found = NULL;
-    enum pk_code rc = describe(asked, &found, err);
+    enum pk_code rc = describe(program, &found, err);
     if (!rc)
-        rc = pk_descriptor_read(found, asked->call, a, out, err);
+        rc = pk_descriptor_read(found, program->call, a, out, err);
     json_decref(found);
     return rc;
 }
@@ -508,16 +508,16 @@ enum pk_code pk_own_open(const char *call, const char *python, const volatile in
                          struct pk_arena *a, struct pk_own **out, struct pk_err *err)
 {
     struct pk_own_plans *p = pk_new(a, struct pk_own_plans);
-    struct pk_own asked = {.call = call, .plans = p}, *own = NULL;
+    struct pk_own program = {.call = call, .plans = p}, *own = NULL;
     *p = (struct pk_own_plans){.arena = a, .stop_flag = stop_flag};
-    if (pk_program_provider(call, python, a, &asked.provider, err))
+    if (pk_program_provider(call, python, a, &program.provider, err))
         return err->code;
-    if (read_descriptor(&asked, a, &own, err)) {
-        pk_own_quiet(&asked);
+    if (read_descriptor(&program, a, &own, err)) {
+        pk_own_quiet(&program);
         return err->code;
     }
     own->call = call;
-    own->provider = asked.provider;
+    own->provider = program.provider;
     own->plans = p;
     own->probe.skip = skip;
     own->probe.predict = predict;

@@ -40,17 +40,17 @@ enum pk_code pk_run_choose_device(struct pk_run *r, struct pk_err *err)
         return err->code;
     if (kind != PK_DEVICE_CUDA)
         r->device = pk_device_kinds[kind]->kind; /* cpu:0 is cpu */
-    r->device_absent = pk_device_unavailable(kind);
+    r->device_unavailable = pk_device_unavailable(kind);
     if (own && !pk_own_runs_on(own, kind)) {
         pk_fail(err, PK_E_USAGE, "%s does not run on %s", r->probe->name, r->device);
         pk_why(err, "its program describes it for %s", has_cpu ? "cpu" : "cuda");
         return pk_fix(err, "omit --device, or describe it with more `devices`");
     }
     if (own) /* its program knows better what it can use */
-        r->device_absent = NULL;
-    if (r->device_absent && !o->dry_run && !o->peers.n) {
+        r->device_unavailable = NULL;
+    if (r->device_unavailable && !o->dry_run && !o->peers.n) {
         pk_fail(err, PK_E_UNAVAILABLE, "device '%s' cannot be used", r->device);
-        pk_why(err, "%s", r->device_absent);
+        pk_why(err, "%s", r->device_unavailable);
         return pk_fix(err, "`perfkit list devices` shows what works here");
     }
     r->device_options = (struct pk_device_options){

@@ -79,7 +79,8 @@ static enum pk_code record_warnings(struct pk_run *r, struct pk_err *err)
 }
 
 /* A program of another author is timed, and its samples can be counted when it described the experiment. */
-static enum pk_code record_uncounted(struct pk_run *r, const char *name, const char *what, struct pk_err *err)
+static enum pk_code record_unavailable_passes(struct pk_run *r, const char *name, const char *what,
+                                              struct pk_err *err)
 {
     const bool wanted[] = {r->o->counters && !pk_own_counted(r->probe, r->plan.kind), r->o->breakdown,
                            r->o->allocations};
@@ -103,9 +104,9 @@ static enum pk_code record_uncounted(struct pk_run *r, const char *name, const c
 static enum pk_code record_others(struct pk_run *r, struct pk_err *err)
 {
     enum pk_code rc =
-        r->probe->own ? record_uncounted(r, r->probe->name, "measured by its program", err) : PK_OK;
+        r->probe->own ? record_unavailable_passes(r, r->probe->name, "measured by its program", err) : PK_OK;
     for (size_t i = 0; i < r->o->peers.n && !rc; i++)
-        rc = record_uncounted(r, r->o->peers.v[i], "a peer", err);
+        rc = record_unavailable_passes(r, r->o->peers.v[i], "a peer", err);
     return rc;
 }
 

@@ -166,10 +166,10 @@ const char *pk_run_status(const struct pk_run *r)
 enum pk_code pk_run_finish(struct pk_run *r, struct pk_err *err)
 {
     const char *status = pk_run_status(r);
-    const struct pk_setting uncounted = {0, "uncounted", r->result.uncounted};
+    const struct pk_setting unavailable = {0, "uncounted", r->result.counters_unavailable};
     enum pk_code rc = pk_record_fits(r->store, r->run_id, r->probe, r->arena, err);
-    if (!rc && *r->result.uncounted)
-        rc = pk_store_settings(r->store, r->run_id, &uncounted, 1, err);
+    if (!rc && *r->result.counters_unavailable)
+        rc = pk_store_settings(r->store, r->run_id, &unavailable, 1, err);
     if (!rc)
         rc = pk_record_counters(r->store, r->run_id, &r->plan, r->case_ids, &r->counters, &r->ceilings.top,
                                 r->arena, err);

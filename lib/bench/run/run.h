@@ -41,8 +41,9 @@ struct pk_run {
     const struct pk_probe *probe;
     struct pk_device_options device_options;
     const char *device;
-    unsigned ordinal;          /* of the device */
-    const char *device_absent; /* why it cannot be used here, when that is no error; NULL = it can be used */
+    unsigned ordinal; /* of the device */
+    const char
+        *device_unavailable; /* why it cannot be used here, when that is no error; NULL = it can be used */
     struct pk_run_info info;
     struct pk_store *store;
     struct pk_stored_ceilings ceilings;

@@ -30,7 +30,7 @@ struct session {
     size_t environment;           /* the link of perfkit's own worker, which reads the state of the machine */
     size_t cut_short, cut_passes; /* left out because of the budget: cases, and passes other than timing */
     size_t to_count;              /* counter, trace and memory passes that are left */
-    const char *uncounted;        /* why a counter pass was not made, or failed: the first; NULL = none */
+    const char *counters_unavailable; /* why a counter pass was not made, or failed: the first; NULL = none */
     int invocation;
     uint64_t deadline_ns; /* of the budget; UINT64_MAX = none */
     int64_t last_id;

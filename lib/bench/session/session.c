@@ -84,7 +84,8 @@ enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_
         ++*(s.cases[i].invocations ? of_status[s.cases[i].last] : &out->not_reached);
         out->unfinished += pk_session_open_case(&s, i);
     }
-    snprintf(out->uncounted, sizeof out->uncounted, "%s", s.uncounted ? s.uncounted : "");
+    snprintf(out->counters_unavailable, sizeof out->counters_unavailable, "%s",
+             s.counters_unavailable ? s.counters_unavailable : "");
     out->interrupted = pk_session_stopped(&s) && (out->unfinished || s.to_count);
     pk_session_quit_workers(&s, true);
     for (size_t p = 0; p < s.n_links; p++)

@@ -55,7 +55,7 @@ struct pk_session_result {
     size_t unfinished; /* cases that wait for more invocations; 0 unless interrupted */
     bool
         interrupted; /* *stop_flag was set while something was unfinished; the slice in flight is not recorded */
-    char uncounted[512]; /* why a counter pass was not made, or failed: the first; "" = none */
+    char counters_unavailable[512]; /* why a counter pass was not made, or failed: the first; "" = none */
 };
 
 /* case_ids[i] is the store's id of plan->v[i]. `done[i]` = what is already recorded of case i (--resume),

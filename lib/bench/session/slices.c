@@ -77,8 +77,8 @@ enum pk_code pk_session_record_unmeasured(struct session *s, size_t i, enum pk_p
 /* A case that cannot be counted stays as it was timed. */
 static enum pk_code record_missing_counters(struct session *s, enum pk_pass pass, const char *why)
 {
-    if (pass == PK_PASS_COUNTER && !s->uncounted)
-        s->uncounted = pk_strdup(&s->arena, why);
+    if (pass == PK_PASS_COUNTER && !s->counters_unavailable)
+        s->counters_unavailable = pk_strdup(&s->arena, why);
     pk_session_warn_once(s, pk_printf(&s->arena, "not %s: %s",
                                       pass == PK_PASS_TRACE    ? "traced"
                                       : pass == PK_PASS_MEMORY ? "written down"

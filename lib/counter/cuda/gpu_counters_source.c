@@ -217,11 +217,11 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
                          ? "CUPTI returned NaN, as on a MIG instance for units that it shares"
                      : !adds && h->n_ranges[span] > 1 ? "a share over several pieces cannot be computed"
                                                       : NULL;
-        out[e] = (struct pk_reading){.absent = out[e].why != NULL, .why = out[e].why};
-        out[e].is_real = !adds && !out[e].absent;
-        if (!out[e].absent && adds)
+        out[e] = (struct pk_reading){.unavailable = out[e].why != NULL, .why = out[e].why};
+        out[e].is_real = !adds && !out[e].unavailable;
+        if (!out[e].unavailable && adds)
             out[e].integer = llround(sum);
-        else if (!out[e].absent)
+        else if (!out[e].unavailable)
             out[e].real = sum;
     }
     return PK_OK;

@@ -133,7 +133,7 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
     const struct handle *h = handle;
     for (size_t e = 0; e < h->plan->n; e++) {
         const int64_t v = h->v[h->index[e]];
-        out[e] = (struct pk_reading){.absent = region >= 0 || v < 0,
+        out[e] = (struct pk_reading){.unavailable = region >= 0 || v < 0,
                                      .why = region >= 0 ? "a peak is that of the whole iteration" : NULL,
                                      .integer = v};
     }

@@ -130,7 +130,7 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
     const struct handle *h = handle;
     const unsigned span = region < 0 ? WHOLE : (unsigned)region;
     for (size_t e = 0; e < h->plan->n; e++)
-        out[e] = (struct pk_reading){.absent = !h->used[span], .integer = h->sums[span].v[h->index[e]]};
+        out[e] = (struct pk_reading){.unavailable = !h->used[span], .integer = h->sums[span].v[h->index[e]]};
     return PK_OK;
 }
 

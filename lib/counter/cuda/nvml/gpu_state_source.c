@@ -151,7 +151,8 @@ static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 
 static struct pk_reading real(double x, const char *why)
 {
-    return (struct pk_reading){.real = isnan(x) ? 0 : x, .is_real = true, .absent = isnan(x), .why = why};
+    return (struct pk_reading){
+        .real = isnan(x) ? 0 : x, .is_real = true, .unavailable = isnan(x), .why = why};
 }
 
 static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
@@ -170,7 +171,7 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
             real(long_enough ? joules : NAN, long_enough ? UNTOLD : "it was counted for less than 2 s"),
         [HELD] = {.integer = (int64_t)(h->before.held_back | h->after.held_back)},
         [OTHERS] = {.integer = h->after.others > h->before.others ? h->after.others : h->before.others,
-                    .absent = !others_known,
+                    .unavailable = !others_known,
                     .why = others_known ? NULL : IDS_UNKNOWN},
     };
     for (size_t i = 0; i < PK_GPU_HELDS; i++)

@@ -214,7 +214,7 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
         out[e] =
             (struct pk_reading){.real = told ? sum / (double)n : 0,
                                 .is_real = true,
-                                .absent = !told,
+                                .unavailable = !told,
                                 .why = told ? NULL
                                        : n  ? "the driver does not report it for this GPU"
                                             : "it was counted for less than 0.2 s, two steps of the driver"};
