@@ -61,8 +61,8 @@ static enum pk_code serve(const struct worker_options *o, int wire_fd, struct pk
 static enum pk_code serve_as_rank(const struct worker_options *o, struct pk_err *err)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int fd = pk_launched().rank == 0 ? open(o->wire, O_WRONLY | O_CLOEXEC) : -1;
-    return fd < 0 && pk_launched().rank == 0 ? not_by_hand(err) : serve(o, fd, err);
+    const int fd = pk_launcher_of_process().rank == 0 ? open(o->wire, O_WRONLY | O_CLOEXEC) : -1;
+    return fd < 0 && pk_launcher_of_process().rank == 0 ? not_by_hand(err) : serve(o, fd, err);
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)

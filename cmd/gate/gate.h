@@ -5,9 +5,9 @@
 #include "cmd/compare/compare.h"
 #include "cmd/frame/entries.h"
 #include "cmd/run/run.h"
-#include "judge/gate/arms.h"
-#include "judge/gate/calibrated.h"
 #include "judge/gate/gate.h"
+#include "judge/gate/gate_side.h"
+#include "judge/gate/row_noise.h"
 
 /* Paths; NULL = not wanted. */
 struct pk_report_files {
@@ -34,8 +34,8 @@ struct gate_side {
     const char *const *argv;   /* of a program: its words; of a perfkit, how its worker is started */
     struct pk_run run;
     struct pk_gate_mark mark;
-    struct pk_experiment_arm experiment;
-    struct pk_command_arm command;
+    struct pk_experiment_side experiment;
+    struct pk_command_side command;
 };
 
 /* What is measured: the one thing of a gate, or an entry of its suite. */
@@ -50,8 +50,8 @@ struct gate_entry {
     struct pk_threshold *thresholds; /* of its rows alone */
     size_t n_thresholds;
     bool equal; /* both sides are the same thing: what is found is noise, and kept as that */
-    struct pk_row_noise *calibrated;        /* of its rows, by earlier calibrations */
-    size_t n_calibrated_rows, n_calibrated; /* rows; the latter of this one */
+    struct pk_row_noise *row_noise;         /* of its rows, by earlier calibrations */
+    size_t n_row_noise, n_calibration_rows; /* rows; the latter of this one */
 };
 
 struct gate {

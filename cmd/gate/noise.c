@@ -41,9 +41,9 @@ enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_
     /* Of a command, what pk_gate_begin will record that matters here. */
     of.settings =
         e->probe ? pk_run_settings(&e->side[PK_NEW].run) : pk_printf(a, "{\"warmup\": %d}", PK_GATE_WARMUP);
-    e->n_calibrated_rows = pk_calibrated_noise(all, n, &of, a, &e->calibrated);
+    e->n_row_noise = pk_row_noise_find(all, n, &of, a, &e->row_noise);
     const struct pk_criteria of_rows = pk_gate_criteria(g, e);
-    return pk_noise_check(e->calibrated, e->n_calibrated_rows, &of_rows, &rule, given, err);
+    return pk_noise_check(e->row_noise, e->n_row_noise, &of_rows, &rule, given, err);
 }
 
 /* --- what is found ------------------------------------------------------------------------------------------------------ */
@@ -54,7 +54,7 @@ enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err)
     const struct pk_rule rule = pk_gate_rule(e->o);
     const struct pk_run *base = &e->side[PK_BASE].run;
     struct pk_comparison *c = &g->result.comparison, of_part = *c;
-    struct pk_calibrated *v;
+    struct pk_calibration_row *v;
     of_part.v = pk_new_n(g->app->arena, struct pk_compared, c->n + 1);
     of_part.n = 0;
     for (size_t i = 0; i < c->n; i++)
@@ -64,15 +64,16 @@ enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err)
         }
     if (g->result.interrupted)
         return PK_OK;
-    e->n_calibrated = pk_calibrated_rows(&of_part, &rule, g->app->arena, &v);
-    for (size_t i = 0; i < e->n_calibrated && e->probe; i++) { /* a gate's cases lack what a side sets */
+    e->n_calibration_rows = pk_calibration_rows(&of_part, &rule, g->app->arena, &v);
+    for (size_t i = 0; i < e->n_calibration_rows && e->probe;
+         i++) { /* a gate's cases lack what a side sets */
         const size_t first = e->side[PK_BASE].experiment.first;
         const struct pk_case_info x =
             pk_planned_info(&base->plan, (size_t)v[i].ordinal - first, e->app->arena);
         v[i].variant = x.variant;
         v[i].axes = x.axes;
     }
-    return pk_store_calibrate(base->store, base->run_id, v, e->n_calibrated, err);
+    return pk_store_calibrate(base->store, base->run_id, v, e->n_calibration_rows, err);
 }
 
 /* --- notes about it ---------------------------------------------------------------------------------------------------- */
@@ -117,18 +118,17 @@ static const char *calibrated_note(const struct gate_entry *e)
 {
     struct pk_arena *a = e->app->arena;
     double lowest = INFINITY, highest = 0;
-    const struct pk_row_noise *newest = e->calibrated;
-    for (size_t i = 0; i < e->n_calibrated_rows; i++) {
-        const struct pk_row_noise *k = &e->calibrated[i];
+    const struct pk_row_noise *newest = e->row_noise;
+    for (size_t i = 0; i < e->n_row_noise; i++) {
+        const struct pk_row_noise *k = &e->row_noise[i];
         lowest = fmin(lowest, k->of.of.noise.floor);
         highest = fmax(highest, k->of.of.noise.floor);
         newest = k->of.run_id > newest->of.run_id ? k : newest;
     }
-    const size_t below =
-        pk_rows_below_noise(e->calibrated, e->n_calibrated_rows, pk_gate_rule(e->o).min_effect);
+    const size_t below = pk_rows_below_noise(e->row_noise, e->n_row_noise, pk_gate_rule(e->o).min_effect);
     return pk_printf(a, "Calibrated by run %lld (%.10s, %zu pairs): the noise floor of %s is %s%s %%%s.",
                      (long long)newest->of.run_id, newest->of.measured_at, newest->of.of.noise.pairs,
-                     pk_plural(e->n_calibrated_rows, "row", a),
+                     pk_plural(e->n_row_noise, "row", a),
                      highest > lowest ? pk_printf(a, "%s to ", percent(lowest, a)) : "", percent(highest, a),
                      below ? pk_printf(a, ", above --min-effect in %s", pk_plural(below, "row", a)) : "");
 }
@@ -156,10 +156,9 @@ void pk_gate_note_noise(const struct gate *g, struct pk_out *out)
             e->equal
                 ? "equal: both sides are the same program with the same arguments, or settings that give the "
                   "same cases. Differences are noise: they are kept as a calibration, and nothing is judged."
-            : e->n_calibrated_rows
-                ? calibrated_note(e)
-                : pk_printf(g->app->arena, "The noise floor here is unknown: `%s` measures it.",
-                            how_to_calibrate(e));
+            : e->n_row_noise ? calibrated_note(e)
+                             : pk_printf(g->app->arena, "The noise floor here is unknown: `%s` measures it.",
+                                         how_to_calibrate(e));
         pk_out_note(out, pk_printf(g->app->arena, "%s%s", in, noise));
         if (few_note(e))
             pk_out_note(out, pk_printf(g->app->arena, "%s%s", in, few_note(e)));

@@ -1,4 +1,4 @@
-/* Gate, record: one run per side, tied by an id, and the arms that measure into them. */
+/* Gate, record: one run per side, tied by an id, and how each is measured. */
 #include "cmd/gate/gate.h"
 
 #include "base/clock.h"
@@ -10,11 +10,12 @@
 
 /* --- experiments ---------------------------------------------------------------------------------------------------- */
 
-static void make_experiment_arm(const struct gate *g, struct gate_entry *e, int i, struct pk_arm *arm)
+static void make_experiment_side(const struct gate *g, struct gate_entry *e, int i,
+                                 struct pk_gate_side *gate_side)
 {
     struct gate_side *s = &e->side[i];
     const struct pk_run_options *o = &e->o->run;
-    s->experiment = (struct pk_experiment_arm){
+    s->experiment = (struct pk_experiment_side){
         .run = &s->run,
         .first = s->experiment.first,
         .session = {.stop = pk_run_stop_rule(o),
@@ -27,7 +28,7 @@ static void make_experiment_arm(const struct gate *g, struct gate_entry *e, int 
         .other = &e->side[PK_SIDES - 1 - i].experiment,
         .events = s->experiment.events,
     };
-    pk_arm_experiment(arm, &s->experiment);
+    pk_gate_side_experiment(gate_side, &s->experiment);
 }
 
 /* --- commands --------------------------------------------------------------------------------------------------------- */
@@ -67,10 +68,10 @@ static enum pk_code begin_command(struct gate_entry *e, struct gate_side *s, str
     return pk_store_run_begin(s->run.store, &s->run.info, &s->run.run_id, err);
 }
 
-static void make_command_arm(struct gate_entry *e, int i, struct pk_arm *arm)
+static void make_command_side(struct gate_entry *e, int i, struct pk_gate_side *gate_side)
 {
     struct gate_side *s = &e->side[i];
-    s->command = (struct pk_command_arm){
+    s->command = (struct pk_command_side){
         .options = {.argv = s->argv,
                     .name = shared_name(e),
                     .prepare = e->o->prepare,
@@ -78,7 +79,7 @@ static void make_command_arm(struct gate_entry *e, int i, struct pk_arm *arm)
         .recorder = s->run.recorder,
         .arena = e->app->arena,
     };
-    pk_arm_command(arm, &s->command);
+    pk_gate_side_command(gate_side, &s->command);
 }
 
 /* --- both ------------------------------------------------------------------------------------------------------------- */
@@ -124,16 +125,16 @@ static void make_part(struct gate *g, size_t part)
         .commands = !e->probe,
     };
     for (int i = 0; i < PK_SIDES; i++) {
-        p->arms[i] = (struct pk_arm){.samples = &g->samples,
-                                     .part = part,
-                                     .side = i,
-                                     .stop_flag = &pk_stop_flag,
-                                     .option = e->side[i].option,
-                                     .text = e->side[i].text};
+        p->sides[i] = (struct pk_gate_side){.samples = &g->samples,
+                                            .part = part,
+                                            .side = i,
+                                            .stop_flag = &pk_stop_flag,
+                                            .option = e->side[i].option,
+                                            .text = e->side[i].text};
         if (e->probe)
-            make_experiment_arm(g, e, i, &p->arms[i]);
+            make_experiment_side(g, e, i, &p->sides[i]);
         else
-            make_command_arm(e, i, &p->arms[i]);
+            make_command_side(e, i, &p->sides[i]);
     }
     if (pk_entry_gives(e->of,
                        "max-pairs")) /* in its own section; what all entries have in common is the gate's */

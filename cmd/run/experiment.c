@@ -145,7 +145,7 @@ enum pk_code pk_run_follow(struct pk_run *r, struct pk_err *err)
     if (!why || pk_plan_to_try(&r->plan))
         return PK_OK;
     /* Rank 0 may wait for it: an exit status other than 0 makes the launcher end them all. */
-    pk_fail(err, PK_E_NOTHING, "rank %u of %u has no case to measure", r->launched.rank, r->launched.size);
+    pk_fail(err, PK_E_NOTHING, "rank %u of %u has no case to measure", r->launcher.rank, r->launcher.size);
     pk_why(err, "%s", why);
     return pk_fix(err, "start every rank with the same command line and environment");
 }

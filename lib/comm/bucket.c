@@ -73,20 +73,20 @@ struct pk_bucket_sizes pk_buckets_sizes(const struct pk_buckets *b)
     return s;
 }
 
-void pk_filling_init(struct pk_filling *f, const struct pk_buckets *b, struct pk_arena *a)
+void pk_bucket_progress_init(struct pk_bucket_progress *f, const struct pk_buckets *b, struct pk_arena *a)
 {
-    *f = (struct pk_filling){.buckets = b, .missing = pk_new_n(a, size_t, b->n)};
-    pk_filling_reset(f);
+    *f = (struct pk_bucket_progress){.buckets = b, .missing = pk_new_n(a, size_t, b->n)};
+    pk_bucket_progress_reset(f);
 }
 
-void pk_filling_reset(struct pk_filling *f)
+void pk_bucket_progress_reset(struct pk_bucket_progress *f)
 {
     for (size_t i = 0; i < f->buckets->n; i++)
         f->missing[i] = f->buckets->v[i].n;
     f->next = 0;
 }
 
-void pk_filling_ready(struct pk_filling *f, size_t t, size_t *from, size_t *to)
+void pk_bucket_progress_ready(struct pk_bucket_progress *f, size_t t, size_t *from, size_t *to)
 {
     const struct pk_buckets *b = f->buckets;
     for (size_t i = b->bucket_of[t]; i < b->n && b->v[i].first <= t; i++) {

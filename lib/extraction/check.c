@@ -33,8 +33,8 @@ static enum pk_code check_layer(struct pk_extraction *x, const struct pk_referen
     const unsigned layer = x->o.shards.layers[i];
     double *want = pk_new_n(&a, double, rows *width);
     float *got = pk_new_n(&a, float, n);
-    struct pk_beyond beyond;
-    enum pk_code rc = pk_reference_hidden(r, layer + 1, want, &beyond, err);
+    struct pk_range_error range_error;
+    enum pk_code rc = pk_reference_hidden(r, layer + 1, want, &range_error, err);
     if (!rc)
         rc = pk_device_copy_now(x->dev, PK_COPY_DEVICE_TO_HOST, got, x->staging[0] + i * n * size, n * size,
                                 err);

@@ -55,7 +55,7 @@ enum pk_code pk_mpi_check(const volatile int *stop_flag, struct pk_arena *a, str
     enum { PATIENCE_S = 20 };
     static const char *const argv[] = {"/proc/self/exe", "worker", "--start", "2", NULL};
     static const struct pk_provider two = {"2 ranks", argv};
-    const char *launcher = pk_launched().by;
+    const char *launcher = pk_launcher_of_process().by;
     struct pk_worker_client l;
     struct pk_slice *slice;
     *out = (struct pk_mpi_found){.why = launcher ? pk_printf(a, "not tried under %s", launcher)

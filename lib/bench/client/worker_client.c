@@ -145,7 +145,7 @@ static const char *handle_message(struct pk_worker_client *l, const struct pk_wi
 static const char *handle_count(struct pk_worker_client *l, const struct pk_wire_msg *m, uint64_t deadline_ns,
                                 const volatile int *stop_flag)
 {
-    const char *problem = pk_attached_count(&l->attached, l->pid, m->json, &l->arena);
+    const char *problem = pk_external_counts_take(&l->external_counts, l->pid, m->json, &l->arena);
     if (!problem) /* what becomes of a process that does not take it is seen when its next message is awaited */
         pk_process_send(&l->process, json_pack("{s:s}", "type", "go"), deadline_ns, stop_flag);
     return problem;
@@ -183,7 +183,7 @@ static enum pk_reply no_reply(struct pk_worker_client *l, enum pk_process_event 
     const char *stopped =
         how == PK_PROCESS_STOP ? NULL : pk_rank_heartbeats_stopped(&l->heartbeats, &l->arena);
     if (!stopped && how == PK_PROCESS_DEADLINE)
-        stopped = pk_machine_stopped_family(l->process.program.keeper, &l->arena);
+        stopped = pk_machine_family_stop_reason(l->process.program.keeper, &l->arena);
     l->missing = stopped ? stopped : pk_rank_heartbeats_missing(&l->heartbeats, &l->arena);
     if (l->silent && !l->missing)
         l->missing = "a rank did not answer";
@@ -201,7 +201,7 @@ static bool is_stuck(struct pk_worker_client *l, const struct watch *w)
 {
     return pk_rank_heartbeats_stuck(&l->heartbeats, l->patience_ns / LOOKS) ||
            (pk_rank_heartbeats_calls(&l->heartbeats) == w->calls &&
-            pk_machine_stopped_family(l->process.program.keeper, &l->arena));
+            pk_machine_family_stop_reason(l->process.program.keeper, &l->arena));
 }
 
 /* A look that comes late does not count: this process was stopped itself. */
@@ -260,8 +260,9 @@ static enum pk_reply receive_reply(struct pk_worker_client *l, const struct pk_r
         const char *problem = NULL;
         pk_wire_feed(l->reader, buf, n);
         while (!problem && !answered && pk_wire_next(l->reader, &m))
-            problem = l->greeted && r->attached && is_count(&m) ? handle_count(l, &m, deadline_ns, stop_flag)
-                                                                : handle_message(l, &m, r, &answered);
+            problem = l->greeted && r->external_counters && is_count(&m)
+                          ? handle_count(l, &m, deadline_ns, stop_flag)
+                          : handle_message(l, &m, r, &answered);
         if (problem)
             return protocol_violated(l, problem, slice);
         if (answered)
@@ -288,10 +289,10 @@ enum pk_reply pk_worker_client_request(struct pk_worker_client *l, const struct 
         pk_process_send(&l->process, pk_request_json(&with_choices), deadline_ns, stop_flag);
     if (event != PK_PROCESS_SENT)
         return no_reply(l, event, slice);
-    l->attached = (struct pk_attached){.plan = r->attached};
+    l->external_counts = (struct pk_external_counts){.plan = r->external_counters};
     const enum pk_reply reply = receive_reply(l, r, deadline_ns, stop_flag, slice);
-    if (r->attached)
-        pk_attached_end(&l->attached, &l->arena, reply == PK_REPLY_SLICE ? *slice : NULL);
+    if (r->external_counters)
+        pk_external_counts_end(&l->external_counts, &l->arena, reply == PK_REPLY_SLICE ? *slice : NULL);
     return reply;
 }
 

@@ -2,7 +2,7 @@
  * keeps the choices that a worker reports, for the workers after it. */
 #pragma once
 
-#include "bench/client/attached.h"
+#include "bench/client/external_counts.h"
 #include "bench/client/process.h"
 #include "bench/worker/request.h"
 #include "comm/rank_heartbeats.h"
@@ -60,7 +60,7 @@ struct pk_worker_client {
     bool greeted;
     pid_t
         pid; /* that it gave in its hello, if it is of the process that was started or its group; else that process */
-    struct pk_attached attached; /* of the request in flight */
+    struct pk_external_counts external_counts; /* of the request in flight */
     bool leaving; /* it sent bye: it ends after this reply, and the next request starts another worker */
 };
 

@@ -89,12 +89,12 @@ double pk_sample_spent_ns(const struct pk_sampler *s, size_t i);
 void pk_sampler_observe(struct pk_sampler *s, const struct pk_observer *o);
 
 /* Makes ranks begin each sample together. Called again after another participant was attached. With one process it does nothing. */
-struct pk_line_up {
+struct pk_sample_barrier {
     struct pk_observer observer;
     const struct pk_observer *inner;
     struct pk_comm *comm;
 };
-void pk_line_up(struct pk_line_up *l, struct pk_sampler *s);
+void pk_sample_barrier_attach(struct pk_sample_barrier *l, struct pk_sampler *s);
 
 /* An occurrence of a repeatable region, and a sample's regions together, last at least this long. */
 #define PK_SAMPLE_MIN_NS 20000.0

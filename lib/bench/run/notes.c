@@ -141,7 +141,7 @@ enum pk_code pk_run_nothing_measured(const struct pk_run *r, struct pk_err *err)
                       pk_probe_call(r->probe));
     }
     pk_why(err, "no case of this grid can be measured under these limits");
-    if (s->timeout && r->launched.by)
+    if (s->timeout && r->launcher.by)
         return pk_fix(err, "start every rank with the same command line, because the others wait for a rank "
                            "that does something else; or give each case more time with --timeout");
     if (s->timeout)

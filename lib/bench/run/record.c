@@ -237,7 +237,7 @@ enum pk_code pk_run_resume(struct pk_run *r, struct pk_err *err)
 {
     describe_cases(r);
     pk_own_quiet(r->probe->own);
-    r->done = pk_new_n(r->arena, struct pk_done, r->plan.n);
+    r->done = pk_new_n(r->arena, struct pk_case_progress, r->plan.n);
     enum pk_code rc =
         pk_store_cases_again(r->store, r->run_id, r->cases, r->plan.n, r->arena, r->case_ids, r->done, err);
     if (!rc)

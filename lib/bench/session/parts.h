@@ -11,7 +11,7 @@ struct tally {
     uint64_t elapsed_ns; /* of its last slice; 0 = unknown */
     json_t *axes;
     struct pk_case_info info;
-    const struct pk_done_pass *passes; /* that an earlier run made */
+    const struct pk_pass_progress *passes; /* that an earlier run made */
     size_t n_passes;
 };
 

@@ -36,7 +36,7 @@ static enum pk_code invocation(struct session *s, struct pk_err *err)
     return PK_OK;
 }
 
-static void describe_cases(struct session *s, const struct pk_done *done)
+static void describe_cases(struct session *s, const struct pk_case_progress *done)
 {
     const struct pk_plan *plan = s->plan;
     s->cases = pk_new_n(&s->arena, struct tally, plan->n);
@@ -55,7 +55,7 @@ static void describe_cases(struct session *s, const struct pk_done *done)
 
 enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_options *opt,
                             const struct pk_provider *providers, size_t n_providers, struct pk_recorder *rec,
-                            int64_t run_id, const int64_t *case_ids, const struct pk_done *done,
+                            int64_t run_id, const int64_t *case_ids, const struct pk_case_progress *done,
                             const struct pk_session_events *ev, const volatile int *stop_flag,
                             struct pk_session_result *out, struct pk_err *err)
 {

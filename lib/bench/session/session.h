@@ -9,7 +9,7 @@
  * worker is ended.
  *
  * Counter passes, and a trace pass, come when every timing pass is over: for each fresh workers measure perfkit's own cases that ended ok
- * once more, with few samples, and programs that described the experiment are counted from outside (client/attached.h). Counter pass k is the slice of invocation k + 1 and pass "counter". One that fails is a warning and leaves its
+ * once more, with few samples, and programs that described the experiment are counted from outside (client/external_counts.h). Counter pass k is the slice of invocation k + 1 and pass "counter". One that fails is a warning and leaves its
  * case as it is; one that a budget has no room for is recorded as skipped, a warning says so, and a resumed run makes it. */
 #pragma once
 
@@ -64,6 +64,6 @@ struct pk_session_result {
  * out->interrupted. Errors are the recorder's. */
 enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_options *opt,
                             const struct pk_provider *providers, size_t n_providers, struct pk_recorder *rec,
-                            int64_t run_id, const int64_t *case_ids, const struct pk_done *done,
+                            int64_t run_id, const int64_t *case_ids, const struct pk_case_progress *done,
                             const struct pk_session_events *ev, const volatile int *stop_flag,
                             struct pk_session_result *out, struct pk_err *err) PK_MUST_CHECK;

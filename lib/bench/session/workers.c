@@ -22,16 +22,16 @@ static const struct pk_provider *provider_of(const struct pk_provider *native, u
     struct pk_provider *p = pk_new(a, struct pk_provider);
     argv[n++] = native->argv[0];
     argv[n++] = "worker";
-    argv[n++] = pk_launched().by ? "--join" : "--start";
-    if (!pk_launched().by)
+    argv[n++] = pk_launcher_of_process().by ? "--join" : "--start";
+    if (!pk_launcher_of_process().by)
         argv[n++] = pk_printf(a, "%u", ranks);
     if (path) {
         argv[n++] = "--heartbeats";
         argv[n++] = path;
     }
     *p = (struct pk_provider){.name = pk_plural(ranks, "rank", a), .argv = argv};
-    if (pk_launched().by)
-        p->once = pk_printf(a, "%s starts ranks once", pk_launched().by);
+    if (pk_launcher_of_process().by)
+        p->once = pk_printf(a, "%s starts ranks once", pk_launcher_of_process().by);
     return p;
 }
 
@@ -68,7 +68,7 @@ void pk_session_open_links(struct session *s, const struct pk_provider *provider
         if (ranks && !find_ranks(s, ranks)) {
             struct pk_rank_heartbeats heartbeats;
             struct pk_worker_client *l = &s->links[s->n_links];
-            pk_rank_heartbeats_make(&heartbeats, ranks, pk_launched().by ? (int)getpid() : 0,
+            pk_rank_heartbeats_make(&heartbeats, ranks, pk_launcher_of_process().by ? (int)getpid() : 0,
                                     pk_heartbeat_patience(s->opt->timeout_ns));
             s->ranks_of[s->n_links] = ranks;
             open_link(s, provider_of(&providers[0], ranks, &heartbeats, &s->arena), metrics, n_metrics);
@@ -85,7 +85,7 @@ struct pk_worker_client *pk_session_link(struct session *s, size_t i)
 
 void pk_session_quit_workers(struct session *s, bool all)
 {
-    const size_t n = all || !pk_launched().by ? s->n_links : s->n_providers;
+    const size_t n = all || !pk_launcher_of_process().by ? s->n_links : s->n_providers;
     for (size_t k = 0; k < n && !pk_session_stopped(s); k++)
         pk_worker_client_quit(&s->links[k]);
 }

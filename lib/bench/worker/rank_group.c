@@ -90,7 +90,7 @@ static enum pk_code prepare_replies(struct pk_rank_group *r, struct pk_err *err)
 /* Rank 0 comes when its parent has a case, which is as long as it takes; it waits for none of those that were there before it. */
 static enum pk_code connect_ranks(struct pk_rank_group *r, struct pk_device *dev, struct pk_err *err)
 {
-    const struct pk_launched l = pk_launched();
+    const struct pk_launcher l = pk_launcher_of_process();
     const struct pk_comm_options o = {
         .ranks = l.size, .timeout_ns = l.rank ? DAY_NS : MINUTE_NS, .heartbeats = &r->heartbeats};
     enum pk_code rc = pk_comm_open(&r->comm, PK_COMM_MPI, dev, &o, err);

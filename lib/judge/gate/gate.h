@@ -23,15 +23,16 @@ struct pk_gate_turn {
 };
 
 /* One side: how to have one process measure. */
-struct pk_arm;
-struct pk_arm_kind {
+struct pk_gate_side;
+struct pk_gate_side_kind {
     /* One new process measures the wanted cases of its part; the slice of each case is added to the samples and to the store. Ends
      * early, with PK_OK, when the stop flag is set. Errors are the recorder's. */
-    enum pk_code (*process)(struct pk_arm *arm, const struct pk_gate_turn *turn, struct pk_err *err);
-    void (*end)(struct pk_arm *arm);
+    enum pk_code (*process)(struct pk_gate_side *gate_side, const struct pk_gate_turn *turn,
+                            struct pk_err *err);
+    void (*end)(struct pk_gate_side *gate_side);
 };
-struct pk_arm {
-    const struct pk_arm_kind *kind;
+struct pk_gate_side {
+    const struct pk_gate_side_kind *kind;
     struct pk_gate_samples *samples;
     size_t part;
     int side;
@@ -48,7 +49,7 @@ struct pk_gate_events {
 
 struct pk_gate_part {
     const char *name; /* of the suite's entry; NULL = no suite */
-    struct pk_arm arms[PK_SIDES];
+    struct pk_gate_side sides[PK_SIDES];
     struct pk_compare_options what;
     bool commands;               /* not cases of an experiment */
     struct pk_criteria criteria; /* of its rows */
@@ -73,9 +74,9 @@ struct pk_gate_result {
     struct pk_errs wrong;  /* errors of the options: the last one is returned */
 };
 
-/* All arms are ended. PK_E_USAGE for a metric that neither side has, or that has no direction, and for a threshold that matches no row,
+/* All sides are ended. PK_E_USAGE for a metric that neither side has, or that has no direction, and for a threshold that matches no row,
  * if all cases of a part ended ok. PK_E_NOT_COMPARABLE, here or in out->refused, when the sides report a requested metric in different
- * units or directions, or without a value. Otherwise the errors of the arms. */
+ * units or directions, or without a value. Otherwise the errors of the sides. */
 enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_gate_samples *samples,
                          const struct pk_gate_options *o, const struct pk_gate_events *ev, struct pk_arena *a,
                          struct pk_gate_result *out, struct pk_err *err) PK_MUST_CHECK;

@@ -161,7 +161,7 @@ static const char *token(void)
     return text;
 }
 
-static void go_done(struct bench *b, const struct pk_done *done)
+static void go_on(struct bench *b, const struct pk_case_progress *done)
 {
     const char *const argv[] = {"python3", TESTS_DIR "/cli/bad_worker.py", token(), NULL};
     static const int64_t ids[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -176,7 +176,7 @@ static void go_done(struct bench *b, const struct pk_done *done)
 
 static void go(struct bench *b)
 {
-    go_done(b, NULL);
+    go_on(b, NULL);
 }
 
 static void says(const struct seen *s, enum pk_status status, const char *part)
@@ -241,9 +241,9 @@ static void choices_are_handed_on(void **state)
     go(b);
     unsetenv("BAD_TASTE");
     assert_true(seen[3].last != seen[0].last);
-    static const struct pk_done done[1] = {{.last = PK_ST_INTERRUPTED}};
+    static const struct pk_case_progress done[1] = {{.last = PK_ST_INTERRUPTED}};
     b = with("choosing", NULL);
-    go_done(b, done);
+    go_on(b, done);
     assert_true(seen[0].last == 42);
 }
 
@@ -353,9 +353,9 @@ static void gaps_of_the_plan(void **state)
 static void resumes(void **state)
 {
     struct bench *b = with("good", "good", "good", NULL);
-    const struct pk_done done[] = {{INT_MAX, PK_ST_OOM}, {1, PK_ST_OK}, {0, PK_ST_INTERRUPTED}};
+    const struct pk_case_progress done[] = {{INT_MAX, PK_ST_OOM}, {1, PK_ST_OK}, {0, PK_ST_INTERRUPTED}};
     b->opt.invocations = 2;
-    go_done(b, done);
+    go_on(b, done);
     assert_int_equal(n_seen, 3);
     assert_int_equal(seen[0].case_id, 2);
     assert_int_equal(seen[0].invocation, 1);

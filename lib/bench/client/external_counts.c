@@ -1,5 +1,5 @@
-/* Attached: a row of readings for each sample. */
-#include "bench/client/attached.h"
+/* External counts: a row of readings for each sample. */
+#include "bench/client/external_counts.h"
 
 #include "bench/count_series.h"
 
@@ -8,7 +8,7 @@
 enum { SAMPLES_MOST = 10000 };
 static const int64_t reps_most = (int64_t)1 << 40;
 
-static const char *begin(struct pk_attached *c, pid_t pid, struct pk_arena *a)
+static const char *begin(struct pk_external_counts *c, pid_t pid, struct pk_arena *a)
 {
     const struct pk_source *source = c->plan->source;
     const struct pk_other_process program = {.pid = pid, .runs = true};
@@ -24,7 +24,7 @@ static const char *begin(struct pk_attached *c, pid_t pid, struct pk_arena *a)
     return NULL;
 }
 
-static const char *end(struct pk_attached *c, int64_t reps, struct pk_arena *a)
+static const char *end(struct pk_external_counts *c, int64_t reps, struct pk_arena *a)
 {
     const struct pk_source *source = c->plan->source;
     const size_t n = c->plan->n;
@@ -47,7 +47,8 @@ static const char *end(struct pk_attached *c, int64_t reps, struct pk_arena *a)
     return NULL;
 }
 
-const char *pk_attached_count(struct pk_attached *c, pid_t pid, const json_t *message, struct pk_arena *a)
+const char *pk_external_counts_take(struct pk_external_counts *c, pid_t pid, const json_t *message,
+                                    struct pk_arena *a)
 {
     const char *state = pk_json_str(message, "state", "");
     return !strcmp(state, "begin") ? begin(c, pid, a)
@@ -55,7 +56,7 @@ const char *pk_attached_count(struct pk_attached *c, pid_t pid, const json_t *me
                                    : "a count message whose \"state\" is neither begin nor end";
 }
 
-static void add_counts(const struct pk_attached *c, struct pk_arena *a, struct pk_slice *reply)
+static void add_counts(const struct pk_external_counts *c, struct pk_arena *a, struct pk_slice *reply)
 {
     const struct pk_reading **rows = pk_new_n(a, const struct pk_reading *, c->n);
     int64_t *ordinals = pk_new_n(a, int64_t, c->n);
@@ -70,7 +71,7 @@ static void add_counts(const struct pk_attached *c, struct pk_arena *a, struct p
     pk_slice_add_notes(reply, &note, 1, a);
 }
 
-void pk_attached_end(struct pk_attached *c, struct pk_arena *a, struct pk_slice *reply)
+void pk_external_counts_end(struct pk_external_counts *c, struct pk_arena *a, struct pk_slice *reply)
 {
     if (c->handle)
         pk_source_close(c->plan->source, c->handle);
