@@ -30,7 +30,7 @@ void pk_buckets_plan(const size_t *elements, size_t n, size_t cap, size_t first,
 }
 
 /* How many buckets a flat array of so many elements is cut into. */
-static size_t pieces(size_t all, size_t cap, size_t first)
+static size_t bucket_count(size_t all, size_t cap, size_t first)
 {
     const size_t head = first && first < all ? first : 0;
     return (head > 0) + (all - head + cap - 1) / cap;
@@ -43,7 +43,7 @@ void pk_buckets_split(const size_t *elements, size_t n, size_t cap, size_t first
     pk_assert(cap >= 1);
     for (size_t i = 0; i < n; i++)
         all += elements[i];
-    struct pk_bucket *v = pk_new_n(a, struct pk_bucket, pieces(all, cap, first));
+    struct pk_bucket *v = pk_new_n(a, struct pk_bucket, bucket_count(all, cap, first));
     uint32_t *bucket_of = pk_new_n(a, uint32_t, n);
     *out = (struct pk_buckets){.n_tensors = n, .v = v, .bucket_of = bucket_of};
     for (size_t start = 0; start < all; start += v[out->n++].elements) {

@@ -8,7 +8,7 @@
 
 enum { PREFIX = 2 };
 
-static double allowed(const struct pk_transformer_config *c, double want)
+static double tolerance(const struct pk_transformer_config *c, double want)
 {
     return (c->dtype == PK_BF16 ? 0.05 : 2e-4) * fmax(1, fabs(want));
 }
@@ -46,7 +46,7 @@ static enum pk_code check_layer(struct pk_extraction *x, const struct pk_referen
         for (size_t f = 0; f < width; f++) {
             const size_t token = skip + row / r->prefix * c->seq + row % r->prefix;
             const double w = want[row * width + f], g = (double)got[token * width + f];
-            if (!(fabs(g - w) <= allowed(c, w)))
+            if (!(fabs(g - w) <= tolerance(c, w)))
                 return wrong(err, layer, token, f, g, w);
         }
     return PK_OK;

@@ -50,7 +50,7 @@ static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iter
     return PK_OK;
 }
 
-static void attach(void *user, struct pk_sampler *s)
+static void attach_sampler(void *user, struct pk_sampler *s)
 {
     ((struct trace_observer *)user)->s = s;
 }
@@ -92,7 +92,7 @@ enum pk_code pk_trace_observer_open(const struct pk_counter_env *env, struct pk_
                                     struct pk_arena *a, const struct pk_observer **out, struct pk_err *err)
 {
     struct trace_observer *t = pk_new(a, struct trace_observer);
-    *t = (struct trace_observer){.a = a, .observer = {sample, attach, pack, close, t}};
+    *t = (struct trace_observer){.a = a, .observer = {sample, attach_sampler, pack, close, t}};
     *out = &t->observer;
     return pk_tracing_open(env, dev, PK_TRACE_DEFAULT, a, &t->tracing, err);
 }

@@ -98,7 +98,7 @@ static void add(struct walk *w)
 }
 
 /* Whatever open axes choose, the chips are arranged in a way that does not suit the model. */
-static bool hopeless(struct walk *w)
+static bool mesh_is_unsuitable(struct walk *w)
 {
     struct pk_mesh m = w->mesh;
     m.micro = m.interleave = 1, m.zero = 3, m.sp = 0, m.recompute = 0;
@@ -122,7 +122,7 @@ static void walk_axis(struct walk *w, size_t axis, int64_t left)
         add(w);
         return;
     }
-    if (axis == PK_MESH_PRODUCT_AXES && ((w->chips && left != 1) || hopeless(w)))
+    if (axis == PK_MESH_PRODUCT_AXES && ((w->chips && left != 1) || mesh_is_unsuitable(w)))
         return;
     /* What is recomputed suits every mesh: the others are decided. */
     if (axis == PK_MESH_recompute) {
