@@ -15,7 +15,7 @@ struct pk_plan_report {
 /* The tables, the first mesh's but for `meshes`:
  *   meshes        the ranking, each mesh compared with the best at the same rates
  *   memory        of a chip, by kind; whether it fits
- *   time          arithmetic against transfers, what binds, from how many tokens on arithmetic hides them
+ *   time          arithmetic against transfers, what the time is bound by, from how many tokens on arithmetic hides them
  *   devices       the least number of chips for a number of tokens
  *   totals        time of a step, bubble, tokens per second, utilisation
  *   model, rates  what it was computed from, with the source of each rate
