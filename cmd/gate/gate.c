@@ -139,7 +139,7 @@ enum pk_code pk_gate_open(struct gate *g, const struct pk_probe *probe, struct p
 static void show_progress(void *user, size_t done, size_t total, int64_t left_ns)
 {
     struct gate *g = user;
-    const struct pk_planned pair = {.variant = "pairs"};
+    const struct pk_planned_case pair = {.variant = "pairs"};
     const struct pk_slice ok = {.message = ""};
     pk_progress_slice(g->app->progress, &pair, &ok, done, total, left_ns);
 }
@@ -198,8 +198,8 @@ static void record_verdicts(struct gate *g)
     for (size_t i = 0; i < g->n_entries && !g->o->run.no_save; i++) {
         struct gate_entry *e = &g->entries[i];
         struct pk_run *base = &e->side[PK_BASE].run, *new_ = &e->side[PK_NEW].run;
-        const struct pk_plan *const plans[PK_SIDES] = {e->probe ? &base->plan : NULL,
-                                                       e->probe ? &new_->plan : NULL};
+        const struct pk_case_plan *const plans[PK_SIDES] = {e->probe ? &base->plan : NULL,
+                                                            e->probe ? &new_->plan : NULL};
         const struct pk_rule rule = pk_gate_rule(e->o);
         struct pk_verdict_row *rows;
         struct pk_err err;

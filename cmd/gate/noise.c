@@ -69,7 +69,7 @@ enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err)
          i++) { /* a gate's cases lack what a side sets */
         const size_t first = e->side[PK_BASE].experiment.first;
         const struct pk_case_info x =
-            pk_planned_info(&base->plan, (size_t)v[i].ordinal - first, e->app->arena);
+            pk_planned_case_info(&base->plan, (size_t)v[i].ordinal - first, e->app->arena);
         v[i].variant = x.variant;
         v[i].axes = x.axes;
     }

@@ -12,13 +12,13 @@
 
 /* --- the model and the link --- */
 
-static enum pk_code find_gradients(const struct pk_plan_options *o, struct pk_arena *a,
+static enum pk_code find_gradients(const struct pk_cmd_plan_options *o, struct pk_arena *a,
                                    struct pk_gradients *g, struct pk_err *err)
 {
     struct pk_model_shape shape;
     if (o->bucket.tensors)
         return pk_gradients_read(o->bucket.tensors, a, g, err);
-    if (pk_plan_shape(o, a, &shape, err))
+    if (pk_cmd_plan_shape(o, a, &shape, err))
         return err->code;
     return pk_gradients_of_shape(&shape, a, g, err);
 }
@@ -41,7 +41,7 @@ static const char *setting_text(const char *json, struct pk_arena *a)
 /* What --launch and --bandwidth say, or a run measured. */
 static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, struct pk_err *err)
 {
-    const struct pk_plan_options *o = app->options;
+    const struct pk_cmd_plan_options *o = app->options;
     PK_STORE_CLEANUP struct pk_store *s = NULL;
     struct pk_link_cost cost;
     struct pk_plan_setup typed = {0};
@@ -97,7 +97,7 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
                            struct pk_err *err)
 {
     const size_t n = ranks->n;
-    const struct pk_plan_options *o = app->options;
+    const struct pk_cmd_plan_options *o = app->options;
     struct pk_bucket_inputs *q = pk_new_n(app->arena, struct pk_bucket_inputs, n);
     struct pk_bucket_advice *v = pk_new_n(app->arena, struct pk_bucket_advice, n);
     struct pk_comm_link link;
@@ -118,9 +118,9 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
                            err);
 }
 
-enum pk_code pk_plan_bucket(struct pk_app *app, struct pk_err *err)
+enum pk_code pk_cmd_plan_bucket(struct pk_app *app, struct pk_err *err)
 {
-    const struct pk_plan_options *o = app->options;
+    const struct pk_cmd_plan_options *o = app->options;
     struct pk_gradients g;
     struct pk_sweep ranks;
     if (pk_opt_apart(&app->tables[1], "tensors", (const char *const[]){"model", "config", NULL},

@@ -7,7 +7,7 @@
 /* Rates of runs, then those that were typed. */
 static enum pk_code read_rates(struct pk_app *app, struct pk_plan_setup *s, struct pk_err *err)
 {
-    const struct pk_plan_options *o = app->options;
+    const struct pk_cmd_plan_options *o = app->options;
     const char *const typed[PK_PLAN_RATES] = {o->parallel.compute, o->bandwidth, o->parallel.network,
                                               o->launch};
     for (size_t i = 0; i < o->from.n; i++) {
@@ -37,15 +37,15 @@ static enum pk_code print(void *user, struct pk_out *out, struct pk_err *err)
     return PK_OK;
 }
 
-enum pk_code pk_plan_parallel(struct pk_app *app, struct pk_err *err)
+enum pk_code pk_cmd_plan_parallel(struct pk_app *app, struct pk_err *err)
 {
-    const struct pk_plan_options *o = app->options;
+    const struct pk_cmd_plan_options *o = app->options;
     struct pk_model_shape shape;
     struct pk_plan_setup s;
     struct pk_mesh_request request;
     struct pk_plan_ranking ranking;
     struct pk_sweep tokens;
-    if (pk_plan_shape(o, app->arena, &shape, err) ||
+    if (pk_cmd_plan_shape(o, app->arena, &shape, err) ||
         pk_plan_setup_read(&o->parallel, &shape, app->arena, &s, err) || read_rates(app, &s, err) ||
         pk_mesh_request_read(&o->parallel, app->arena, &request, &tokens, err) ||
         pk_plan_search(&s, &request, app->arena, &ranking, err))

@@ -209,7 +209,7 @@ static void print_cases(const struct item *i, struct pk_out *out, struct pk_aren
 {
     const struct pk_run *r = &i->run;
     for (size_t k = 0; k < r->plan.n; k++) {
-        const struct pk_planned *p = &r->plan.v[k];
+        const struct pk_planned_case *p = &r->plan.v[k];
         struct pk_row *row = pk_row_begin(out);
         pk_put_text(row, "entry", i->entry->name);
         pk_put_text(row, "experiment", r->probe->name);

@@ -67,7 +67,7 @@ static void describe_cases(struct pk_run *r)
     r->cases = pk_new_n(a, struct pk_case_info, r->plan.n);
     r->case_ids = pk_new_n(a, int64_t, r->plan.n);
     for (size_t i = 0; i < r->plan.n; i++)
-        r->cases[i] = pk_planned_info(&r->plan, i, a);
+        r->cases[i] = pk_planned_case_info(&r->plan, i, a);
 }
 
 /* Warnings of the experiment about its cases, as one setting of the run: a line each. */

@@ -48,8 +48,8 @@ struct pk_run {
     struct pk_store *store;
     struct pk_stored_ceilings ceilings;
     const char *ceilings_key;
-    struct pk_plan plan;
-    const struct pk_plan *shown; /* of another side: its messages are not repeated; NULL = none */
+    struct pk_case_plan plan;
+    const struct pk_case_plan *shown; /* of another side: its messages are not repeated; NULL = none */
     struct pk_duration duration;
     uint64_t began_ns;
     struct pk_provider

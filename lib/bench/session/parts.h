@@ -16,7 +16,7 @@ struct tally {
 };
 
 struct session {
-    const struct pk_plan *plan;
+    const struct pk_case_plan *plan;
     const struct pk_session_options *opt;
     struct pk_recorder *rec;
     const int64_t *case_ids;

@@ -42,8 +42,8 @@ struct pk_session_options {
 
 /* Events for progress and warnings; called only between slices. Any may be NULL. */
 struct pk_session_events {
-    void (*slice)(void *user, const struct pk_planned *p, const struct pk_slice *s, size_t done, size_t total,
-                  int64_t left_ns);
+    void (*slice)(void *user, const struct pk_planned_case *p, const struct pk_slice *s, size_t done,
+                  size_t total, int64_t left_ns);
     void (*warning)(void *user, const char *text);
     void *user;
 };
@@ -62,7 +62,7 @@ struct pk_session_result {
  * NULL = nothing. Stops
  * at once, cleanly, when *stop_flag becomes non-zero (set by a handler of signals): PK_OK with
  * out->interrupted. Errors are the recorder's. */
-enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_options *opt,
+enum pk_code pk_session_run(const struct pk_case_plan *plan, const struct pk_session_options *opt,
                             const struct pk_provider *providers, size_t n_providers, struct pk_recorder *rec,
                             int64_t run_id, const int64_t *case_ids, const struct pk_case_progress *done,
                             const struct pk_session_events *ev, const volatile int *stop_flag,

@@ -79,7 +79,7 @@ void pk_session_open_links(struct session *s, const struct pk_provider *provider
 
 struct pk_worker_client *pk_session_link(struct session *s, size_t i)
 {
-    const struct pk_planned *p = &s->plan->v[i];
+    const struct pk_planned_case *p = &s->plan->v[i];
     return p->ranks ? find_ranks(s, p->ranks) : &s->links[p->provider];
 }
 

@@ -115,7 +115,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
 {
     struct handle *h = pk_new(a, struct handle);
     const struct pk_cupti *c;
-    if (pk_plan_needs_gpu(p, dev, err))
+    if (pk_source_plan_needs_gpu(p, dev, err))
         return err->code;
     h->plan = p;
     h->planned = p->state;

@@ -71,7 +71,7 @@ static struct pk_source_found check(const struct pk_source *s, const struct pk_c
     const struct pk_source id = {.name = called,                                                             \
                                  .summary = what,                                                            \
                                  .check = check,                                                             \
-                                 .plan = pk_plan_table,                                                      \
+                                 .plan = pk_source_plan_table,                                               \
                                  .ours = "this build has no CUPTI"}
 
 SOURCE_UNAVAILABLE(pk_source_gpu_counters, "gpu-counters", "hardware counters of an NVIDIA GPU, by CUPTI");

@@ -96,7 +96,7 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
             found[k].quality = PK_QUALITY_APPROXIMATE;
             found[k].note = "since the process began";
         }
-    pk_plan_one(s, found, n, index, a, plans, n_plans);
+    pk_source_plan_one(s, found, n, index, a, plans, n_plans);
     return PK_OK;
 }
 

@@ -104,7 +104,7 @@ enum pk_code pk_gate_ended(const struct pk_ended_gate *g, struct pk_err *err) PK
 struct pk_gate_plan {
     const char *option;   /* "a" */
     const char *settings; /* "dtype=bf16 variant=flash", which its cases have; NULL = it is a build */
-    struct pk_plan *plan;
+    struct pk_case_plan *plan;
 };
 
 /* Keeps only the cases that both sides have, in the same order in both plans, and adds them to the samples. *warning: a sentence when
@@ -118,7 +118,7 @@ bool pk_gate_same_cases(const struct pk_gate_plan side[PK_SIDES], struct pk_aren
 
 /* Sets all but `place` and the thresholds of *out. Case i of the plan, which is that of either side, is the samples' case first + i. *what is
  * borrowed. */
-void pk_expected_of_plan(const struct pk_plan *plan, const struct pk_gate_samples *l, size_t first,
+void pk_expected_of_plan(const struct pk_case_plan *plan, const struct pk_gate_samples *l, size_t first,
                          const struct pk_compare_options *what, struct pk_arena *a,
                          struct pk_expected_rows *out);
 
@@ -165,5 +165,5 @@ struct pk_verdict_row pk_verdict_row(const struct pk_compared *r, const struct p
 /* The judged rows of a part, as pk_store_verdicts takes them. plans: of both sides, whose case i is the samples' case first + i; NULL for
  * commands. Returns how many. */
 size_t pk_gate_verdicts(const struct pk_comparison *c, const struct pk_gate_samples *l, size_t part,
-                        const struct pk_plan *const plans[PK_SIDES], size_t first, const struct pk_rule *rule,
-                        struct pk_arena *a, struct pk_verdict_row **rows);
+                        const struct pk_case_plan *const plans[PK_SIDES], size_t first,
+                        const struct pk_rule *rule, struct pk_arena *a, struct pk_verdict_row **rows);

@@ -48,8 +48,8 @@ void pk_gate_side_command(struct pk_gate_side *gate_side, struct pk_command_side
 
 /* --- cases of an experiment ----------------------------------------------------------------------------------------- */
 
-static void experiment_slice(void *user, const struct pk_planned *p, const struct pk_slice *s, size_t done,
-                             size_t total, int64_t left_ns)
+static void experiment_slice(void *user, const struct pk_planned_case *p, const struct pk_slice *s,
+                             size_t done, size_t total, int64_t left_ns)
 {
     const struct pk_gate_side *gate_side = user;
     const struct pk_experiment_side *e = gate_side->state;

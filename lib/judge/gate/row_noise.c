@@ -79,7 +79,7 @@ static size_t case_of(const struct pk_noise_of *of, const struct pk_calibration 
 {
     for (size_t i = 0; i < of->plans[PK_BASE]->n; i++)
         for (int side = 0; side < PK_SIDES; side++) {
-            const struct pk_case_info x = pk_planned_info(of->plans[side], i, a);
+            const struct pk_case_info x = pk_planned_case_info(of->plans[side], i, a);
             if (strcmp(x.variant, c->of.variant) == 0 && strcmp(x.identity, c->identity) == 0 &&
                 x.revision == c->revision)
                 return i;

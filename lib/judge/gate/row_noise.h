@@ -23,11 +23,11 @@ struct pk_row_noise {
 
 /* What a gate measures, to find the calibrations of its rows. */
 struct pk_noise_of {
-    const struct pk_plan *plans[PK_SIDES]; /* of an experiment, matched; NULL: commands */
-    const struct pk_gate_case *cases;      /* of the plans, as the gate shows them */
-    const char *words[PK_SIDES];           /* of commands, as they are recorded: JSON arrays */
-    const struct pk_texts *metrics;        /* to judge; none = all */
-    const char *machine, *settings;        /* of a run that would begin now */
+    const struct pk_case_plan *plans[PK_SIDES]; /* of an experiment, matched; NULL: commands */
+    const struct pk_gate_case *cases;           /* of the plans, as the gate shows them */
+    const char *words[PK_SIDES];                /* of commands, as they are recorded: JSON arrays */
+    const struct pk_texts *metrics;             /* to judge; none = all */
+    const char *machine, *settings;             /* of a run that would begin now */
 };
 
 /* The noise of its rows, by those of `all`, the newest first, that hold for it: either side may be what was calibrated. Returns how many. */

@@ -51,13 +51,13 @@ void pk_bucket_print(struct pk_out *out, const struct pk_bucket_inputs *q, const
 
 /* --- options: bucket_options.c --- */
 
-struct pk_plan_bucket_options {
+struct pk_bucket_options {
     const char *tensors, *dtype, *ranks;
     int64_t backward_ns, hop_ns;
 };
 
-extern const struct pk_opt pk_plan_bucket_rows[];
+extern const struct pk_opt pk_bucket_rows[];
 
 /* The numbers of ranks. */
-enum pk_code pk_bucket_ranks(const struct pk_plan_bucket_options *o, struct pk_arena *a,
-                             struct pk_sweep *ranks, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_bucket_ranks(const struct pk_bucket_options *o, struct pk_arena *a, struct pk_sweep *ranks,
+                             struct pk_err *err) PK_MUST_CHECK;

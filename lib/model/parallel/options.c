@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define O(member) offsetof(struct pk_plan_parallel_options, member)
+#define O(member) offsetof(struct pk_parallel_options, member)
 
 static const char *const precisions[] = {"mixed", "bf16", "bf16-fp32-grads", "fp32", NULL};
 static const char *const forms[] = {"ring", "book", NULL};
@@ -22,7 +22,7 @@ static const char *const attentions[] = {"flash", "matrix", NULL};
      "VALUES",       .choices = OFFERED_##kind,                                                              \
      .commas = true, .help = meaning},
 
-const struct pk_opt pk_plan_parallel_rows[] = {
+const struct pk_opt pk_parallel_rows[] = {
     {"chips", 0, PK_OPT_INT, O(chips), "N", 0, PK_PLAN_CHIPS_MAX, .def = "0",
      .group = "plan parallel: the mesh",
      .help =
@@ -63,7 +63,7 @@ const struct pk_opt pk_plan_parallel_rows[] = {
     {0},
 };
 
-enum pk_code pk_plan_setup_read(const struct pk_plan_parallel_options *p, const struct pk_model_shape *shape,
+enum pk_code pk_plan_setup_read(const struct pk_parallel_options *p, const struct pk_model_shape *shape,
                                 struct pk_arena *a, struct pk_plan_setup *s, struct pk_err *err)
 {
     *s = (struct pk_plan_setup){.shape = *shape,
@@ -97,7 +97,7 @@ static enum pk_code bad_axis(const struct pk_axis *row, const char *text, struct
     return pk_fix(err, "--%s %s, or several values with commas between them", row->name, row->def);
 }
 
-enum pk_code pk_mesh_request_read(const struct pk_plan_parallel_options *p, struct pk_arena *a,
+enum pk_code pk_mesh_request_read(const struct pk_parallel_options *p, struct pk_arena *a,
                                   struct pk_mesh_request *r, struct pk_sweep *tokens, struct pk_err *err)
 {
     static const struct pk_axis tokens_axis = {"tokens", PK_AXIS_INT, "tokens", 1, INT32_MAX, .def = "2048"};
