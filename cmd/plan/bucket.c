@@ -44,10 +44,10 @@ static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, str
     const struct pk_cmd_plan_options *o = app->options;
     PK_STORE_CLEANUP struct pk_store *s = NULL;
     struct pk_link_cost cost;
-    struct pk_plan_setup typed = {0};
+    struct pk_parallel_setup typed = {0};
     int64_t run_id;
-    if (pk_plan_rate_typed(PK_RATE_LAUNCH, o->launch ? o->launch : "20us", &typed, app->arena, err) ||
-        pk_plan_rate_typed(PK_RATE_LINK, o->bandwidth ? o->bandwidth : "10GB", &typed, app->arena, err))
+    if (pk_parallel_rate_typed(PK_RATE_LAUNCH, o->launch ? o->launch : "20us", &typed, app->arena, err) ||
+        pk_parallel_rate_typed(PK_RATE_LINK, o->bandwidth ? o->bandwidth : "10GB", &typed, app->arena, err))
         return err->code;
     *link = (struct pk_comm_link){.latency_ns = (uint64_t)typed.rate[PK_RATE_LAUNCH].value,
                                   .bytes_per_s = typed.rate[PK_RATE_LINK].value};

@@ -32,8 +32,8 @@ static const struct pk_opt options[] = {
      .help = "print every value with its formula, its numbers and its assumption"},
     {"tables", 't', PK_OPT_LIST, O(tables), "NAME", .choices = tables, .cli_only = true, .commas = true,
      .help = "print these tables, or all; of several, CSV needs one, or -o DIR/ for a file of each"},
-    {.rows = pk_bucket_rows, .offset = O(bucket)},
-    {.rows = pk_parallel_rows, .offset = O(parallel)},
+    {.rows = pk_bucket_option_rows, .offset = O(bucket)},
+    {.rows = pk_parallel_option_rows, .offset = O(parallel)},
     {0},
 };
 
@@ -41,8 +41,8 @@ static const struct plan {
     const char *name;
     const struct pk_opt *rows;
     enum pk_code (*run)(struct pk_app *app, struct pk_err *err);
-} plans[] = {{"bucket", pk_bucket_rows, pk_cmd_plan_bucket},
-             {"parallel", pk_parallel_rows, pk_cmd_plan_parallel}};
+} plans[] = {{"bucket", pk_bucket_option_rows, pk_cmd_plan_bucket},
+             {"parallel", pk_parallel_option_rows, pk_cmd_plan_parallel}};
 enum { PLANS = sizeof plans / sizeof *plans };
 
 enum pk_code pk_cmd_plan_shape(const struct pk_cmd_plan_options *o, struct pk_arena *a,

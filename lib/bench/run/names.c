@@ -128,7 +128,7 @@ static void add_models(struct pk_completions *c)
 
 static void add_chips(struct pk_completions *c)
 {
-    for (const struct pk_plan_chip *p = pk_plan_chips; p->name; p++)
+    for (const struct pk_parallel_chip *p = pk_parallel_chips; p->name; p++)
         add(c, p->name);
 }
 

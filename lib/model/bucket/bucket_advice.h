@@ -56,7 +56,7 @@ struct pk_bucket_options {
     int64_t backward_ns, hop_ns;
 };
 
-extern const struct pk_opt pk_bucket_rows[];
+extern const struct pk_opt pk_bucket_option_rows[];
 
 /* The numbers of ranks. */
 enum pk_code pk_bucket_ranks(const struct pk_bucket_options *o, struct pk_arena *a, struct pk_sweep *ranks,

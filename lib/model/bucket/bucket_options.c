@@ -9,7 +9,7 @@ enum { RANKS_MAX = 1 << 20 };
 
 static const char *const dtypes[] = {"fp32", "bf16", NULL};
 
-const struct pk_opt pk_bucket_rows[] = {
+const struct pk_opt pk_bucket_option_rows[] = {
     {"tensors", 0, PK_OPT_TEXT, O(tensors), "FILE", .group = "plan bucket: what is averaged",
      .help = "file with your own model: a name and a number of elements per line"},
     {"dtype", 0, PK_OPT_CHOICE, O(dtype), "TYPE", .choices = dtypes, .def = "fp32",

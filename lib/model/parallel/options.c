@@ -22,8 +22,8 @@ static const char *const attentions[] = {"flash", "matrix", NULL};
      "VALUES",       .choices = OFFERED_##kind,                                                              \
      .commas = true, .help = meaning},
 
-const struct pk_opt pk_parallel_rows[] = {
-    {"chips", 0, PK_OPT_INT, O(chips), "N", 0, PK_PLAN_CHIPS_MAX, .def = "0",
+const struct pk_opt pk_parallel_option_rows[] = {
+    {"chips", 0, PK_OPT_INT, O(chips), "N", 0, PK_PARALLEL_CHIPS_MAX, .def = "0",
      .group = "plan parallel: the mesh",
      .help =
          "search all meshes of this number of chips; 0: the axes that are given, the others being 1; without "
@@ -36,7 +36,7 @@ const struct pk_opt pk_parallel_rows[] = {
      .help = "arithmetic of a chip per second: 4e14"},
     {"network", 0, PK_OPT_TEXT, O(network), "BYTES", .commas = true,
      .help = "bandwidth of a chip to other nodes per second"},
-    {"node", 0, PK_OPT_INT, O(node), "N", 0, PK_PLAN_CHIPS_MAX, .def = "0",
+    {"node", 0, PK_OPT_INT, O(node), "N", 0, PK_PARALLEL_CHIPS_MAX, .def = "0",
      .help = "chips of a node; axes are placed in the order tp, cp, fsdp, dp, pp; 0: of --chip"},
     {"links", 0, PK_OPT_LIST, O(links), "AXIS=N", .commas = true,
      .help = "links of a chip along dp, fsdp, tp, cp or pp: fsdp=2; 1 for axes not given"},
@@ -63,27 +63,27 @@ const struct pk_opt pk_parallel_rows[] = {
     {0},
 };
 
-enum pk_code pk_plan_setup_read(const struct pk_parallel_options *p, const struct pk_model_shape *shape,
-                                struct pk_arena *a, struct pk_plan_setup *s, struct pk_err *err)
+enum pk_code pk_parallel_setup_read(const struct pk_parallel_options *p, const struct pk_model_shape *shape,
+                                    struct pk_arena *a, struct pk_parallel_setup *s, struct pk_err *err)
 {
-    *s = (struct pk_plan_setup){.shape = *shape,
-                                .precision = pk_precisions,
-                                .batch = p->batch,
-                                .seq = p->seq,
-                                .book = !strcmp(p->form, "book"),
-                                .sum_axes = strcmp(p->overlap, "max") != 0,
-                                .hidden = strcmp(p->overlap, "none") != 0,
-                                .scores = !strcmp(p->attention, "matrix"),
-                                .prefetch = p->prefetch,
-                                .sharded_share = p->sharded_share};
+    *s = (struct pk_parallel_setup){.shape = *shape,
+                                    .precision = pk_precisions,
+                                    .batch = p->batch,
+                                    .seq = p->seq,
+                                    .book = !strcmp(p->form, "book"),
+                                    .sum_axes = strcmp(p->overlap, "max") != 0,
+                                    .hidden = strcmp(p->overlap, "none") != 0,
+                                    .scores = !strcmp(p->attention, "matrix"),
+                                    .prefetch = p->prefetch,
+                                    .sharded_share = p->sharded_share};
     while (strcmp(s->precision->name, p->precision) != 0)
         s->precision++;
-    if (pk_plan_chip_rates(p->chip, s, a, err) || pk_plan_memory_typed(p->memory, s, err))
+    if (pk_parallel_chip_rates(p->chip, s, a, err) || pk_parallel_memory_typed(p->memory, s, err))
         return err->code;
     for (size_t i = 0; i < PK_MESH_PRODUCT_AXES; i++)
         s->links[i] = 1;
     for (size_t i = 0; i < p->links.n; i++)
-        if (pk_plan_links_typed(p->links.v[i], s, a, err))
+        if (pk_parallel_links_typed(p->links.v[i], s, a, err))
             return err->code;
     s->node = p->node ? p->node : s->node;
     return PK_OK;
