@@ -6,8 +6,8 @@
 #include "cmd/frame/entries.h"
 #include "cmd/run/run.h"
 #include "judge/gate/gate.h"
-#include "judge/gate/gate_side.h"
 #include "judge/gate/row_noise.h"
+#include "judge/gate/side_runner.h"
 
 /* Paths; NULL = not wanted. */
 struct pk_report_files {
@@ -34,8 +34,8 @@ struct gate_side {
     const char *const *argv;   /* of a program: its words; of a perfkit, how its worker is started */
     struct pk_run run;
     struct pk_gate_mark mark;
-    struct pk_experiment_side experiment;
-    struct pk_command_side command;
+    struct pk_experiment_runner experiment;
+    struct pk_command_runner command;
 };
 
 /* What is measured: the one thing of a gate, or an entry of its suite. */

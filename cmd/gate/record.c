@@ -10,12 +10,12 @@
 
 /* --- experiments ---------------------------------------------------------------------------------------------------- */
 
-static void make_experiment_side(const struct gate *g, struct gate_entry *e, int i,
-                                 struct pk_gate_side *gate_side)
+static void make_experiment_runner(const struct gate *g, struct gate_entry *e, int i,
+                                   struct pk_side_runner *runner)
 {
     struct gate_side *s = &e->side[i];
     const struct pk_run_options *o = &e->o->run;
-    s->experiment = (struct pk_experiment_side){
+    s->experiment = (struct pk_experiment_runner){
         .run = &s->run,
         .first = s->experiment.first,
         .session = {.stop = pk_run_stop_rule(o),
@@ -28,7 +28,7 @@ static void make_experiment_side(const struct gate *g, struct gate_entry *e, int
         .other = &e->side[PK_SIDES - 1 - i].experiment,
         .events = s->experiment.events,
     };
-    pk_gate_side_experiment(gate_side, &s->experiment);
+    pk_side_runner_experiment(runner, &s->experiment);
 }
 
 /* --- commands --------------------------------------------------------------------------------------------------------- */
@@ -68,10 +68,10 @@ static enum pk_code begin_command(struct gate_entry *e, struct gate_side *s, str
     return pk_store_run_begin(s->run.store, &s->run.info, &s->run.run_id, err);
 }
 
-static void make_command_side(struct gate_entry *e, int i, struct pk_gate_side *gate_side)
+static void make_command_runner(struct gate_entry *e, int i, struct pk_side_runner *runner)
 {
     struct gate_side *s = &e->side[i];
-    s->command = (struct pk_command_side){
+    s->command = (struct pk_command_runner){
         .options = {.argv = s->argv,
                     .name = shared_name(e),
                     .prepare = e->o->prepare,
@@ -79,7 +79,7 @@ static void make_command_side(struct gate_entry *e, int i, struct pk_gate_side *
         .recorder = s->run.recorder,
         .arena = e->app->arena,
     };
-    pk_gate_side_command(gate_side, &s->command);
+    pk_side_runner_command(runner, &s->command);
 }
 
 /* --- both ------------------------------------------------------------------------------------------------------------- */
@@ -125,16 +125,16 @@ static void make_part(struct gate *g, size_t part)
         .commands = !e->probe,
     };
     for (int i = 0; i < PK_SIDES; i++) {
-        p->sides[i] = (struct pk_gate_side){.samples = &g->samples,
-                                            .part = part,
-                                            .side = i,
-                                            .stop_flag = &pk_stop_flag,
-                                            .option = e->side[i].option,
-                                            .text = e->side[i].text};
+        p->runners[i] = (struct pk_side_runner){.samples = &g->samples,
+                                                .part = part,
+                                                .side = i,
+                                                .stop_flag = &pk_stop_flag,
+                                                .option = e->side[i].option,
+                                                .text = e->side[i].text};
         if (e->probe)
-            make_experiment_side(g, e, i, &p->sides[i]);
+            make_experiment_runner(g, e, i, &p->runners[i]);
         else
-            make_command_side(e, i, &p->sides[i]);
+            make_command_runner(e, i, &p->runners[i]);
     }
     if (pk_entry_gives(e->of,
                        "max-pairs")) /* in its own section; what all entries have in common is the gate's */

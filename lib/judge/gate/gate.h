@@ -22,17 +22,17 @@ struct pk_gate_turn {
     const bool *wanted;
 };
 
-/* One side: how to have one process measure. */
-struct pk_gate_side;
-struct pk_gate_side_kind {
+/* Side runner: has one process after the other measure a side. */
+struct pk_side_runner;
+struct pk_side_runner_kind {
     /* One new process measures the wanted cases of its part; the slice of each case is added to the samples and to the store. Ends
      * early, with PK_OK, when the stop flag is set. Errors are the recorder's. */
-    enum pk_code (*process)(struct pk_gate_side *gate_side, const struct pk_gate_turn *turn,
+    enum pk_code (*process)(struct pk_side_runner *runner, const struct pk_gate_turn *turn,
                             struct pk_err *err);
-    void (*end)(struct pk_gate_side *gate_side);
+    void (*end)(struct pk_side_runner *runner);
 };
-struct pk_gate_side {
-    const struct pk_gate_side_kind *kind;
+struct pk_side_runner {
+    const struct pk_side_runner_kind *kind;
     struct pk_gate_samples *samples;
     size_t part;
     int side;
@@ -49,7 +49,7 @@ struct pk_gate_events {
 
 struct pk_gate_part {
     const char *name; /* of the suite's entry; NULL = no suite */
-    struct pk_gate_side sides[PK_SIDES];
+    struct pk_side_runner runners[PK_SIDES];
     struct pk_compare_options what;
     bool commands;               /* not cases of an experiment */
     struct pk_criteria criteria; /* of its rows */

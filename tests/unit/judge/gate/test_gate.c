@@ -28,14 +28,13 @@ static struct pk_err err;
 static volatile int stop_flag;
 
 /* i counts the cases of one part; the ledger has those of all. */
-static void answer(struct pk_gate_side *gate_side, size_t i, const struct pk_gate_turn *turn)
+static void answer(struct pk_side_runner *runner, size_t i, const struct pk_gate_turn *turn)
 {
-    const struct made_up *m = gate_side->state;
+    const struct made_up *m = runner->state;
     const int invocation = turn->invocation;
     static const int64_t ordinal = 0;
     const double noise[] = {0.999, 1.001, 1.0, 1.0005, 0.9995};
-    const double value = 1000 * (double)(i + 1) * m->factor[i] *
-                         noise[(invocation * 2 + gate_side->side) % 5] *
+    const double value = 1000 * (double)(i + 1) * m->factor[i] * noise[(invocation * 2 + runner->side) % 5] *
                          (turn->warmup && m->first > 0 ? m->first : 1);
     const struct pk_metric_decl metric = {"work_ns", "ns", "lower", "time", "median", "max", "region"};
     const struct pk_series series = {
@@ -53,24 +52,24 @@ static void answer(struct pk_gate_side *gate_side, size_t i, const struct pk_gat
                          .series = &series};
     if (turn->warmup)
         pk_slice_set_warmup(&s, &arena);
-    pk_gate_samples_add(gate_side->samples, gate_side->side, gate_side->part * CASES + i, &s);
+    pk_gate_samples_add(runner->samples, runner->side, runner->part * CASES + i, &s);
 }
 
-static enum pk_code process(struct pk_gate_side *gate_side, const struct pk_gate_turn *turn, struct pk_err *e)
+static enum pk_code process(struct pk_side_runner *runner, const struct pk_gate_turn *turn, struct pk_err *e)
 {
-    struct made_up *m = gate_side->state;
-    m->order[strlen(m->order)] = (turn->warmup ? "ab" : "AB")[gate_side->side];
+    struct made_up *m = runner->state;
+    m->order[strlen(m->order)] = (turn->warmup ? "ab" : "AB")[runner->side];
     for (size_t i = 0; i < CASES; i++)
-        if (turn->wanted[gate_side->part * CASES + i]) {
+        if (turn->wanted[runner->part * CASES + i]) {
             m->asked[i] += !turn->warmup;
-            answer(gate_side, i, turn);
+            answer(runner, i, turn);
         }
     if (m->stop_at == turn->invocation)
         stop_flag = 1;
     return e->code = PK_OK;
 }
 
-static void end(struct pk_gate_side *gate_side)
+static void end(struct pk_side_runner *runner)
 {
 }
 
@@ -113,9 +112,9 @@ static struct trial *fresh(void)
 
 static void make_sides(struct trial *t, struct pk_gate_part *p, size_t part, struct made_up *side)
 {
-    static const struct pk_gate_side_kind kind = {process, end};
+    static const struct pk_side_runner_kind kind = {process, end};
     for (int s = 0; s < PK_SIDES; s++)
-        p->sides[s] = (struct pk_gate_side){&kind, &t->samples, part, s, &stop_flag, &side[s]};
+        p->sides[s] = (struct pk_side_runner){&kind, &t->samples, part, s, &stop_flag, &side[s]};
 }
 
 static enum pk_code run(struct trial *t)
