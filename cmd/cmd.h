@@ -120,7 +120,7 @@ struct pk_progress {
 
 /* --progress auto|plain|none: auto is a bar on a terminal and nothing elsewhere. */
 void pk_progress_begin(struct pk_progress *p, struct pk_app *app);
-void pk_progress_slice(void *progress, const struct pk_planned *c, const struct pk_slice *s, size_t done,
+void pk_progress_slice(void *progress, const struct pk_planned_case *c, const struct pk_slice *s, size_t done,
                        size_t total, int64_t left_ns);
 void pk_progress_warning(void *progress, const char *text);
 void pk_progress_end(struct pk_progress *p);

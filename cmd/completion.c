@@ -45,7 +45,7 @@ static void complete(struct pk_app *app, const struct pk_cmd *cmd, struct pk_com
     const struct pk_opt_input typed = {.argc = (int)l->n - 1, .argv = l->words + 1};
     const struct pk_opt_table of[] = {{.rows = pk_global_rows}, {.rows = rows}};
     const char *first = cmd->axes ? pk_opt_first_argument(&typed, of, 2) : NULL;
-    struct pk_offer names = {
+    struct pk_completions names = {
         .arena = app->arena, .db = app->globals->db, .probe = first ? pk_probe_find(first) : NULL};
     const struct pk_opt *tables[] = {pk_global_rows, rows,
                                      names.probe ? pk_axis_rows(names.probe, rows, app->arena) : NULL};
@@ -61,7 +61,7 @@ static void complete(struct pk_app *app, const struct pk_cmd *cmd, struct pk_com
         else if (strcmp(l->kinds.v[i], "TOPIC") == 0)
             pk_topic_names(&names.v, app->arena);
         else
-            pk_offer_add(&names, l->kinds.v[i]);
+            pk_completions_add(&names, l->kinds.v[i]);
     for (const char *const *f = cmd->text_formats; f && *f && !l->option && pk_texts_has(&l->kinds, "FORMAT");
          f++)
         pk_texts_add_new(&names.v, *f, app->arena);

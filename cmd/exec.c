@@ -82,7 +82,7 @@ static enum pk_code begin(struct exec *e, struct pk_err *err)
 static void show_progress(void *user, int64_t done, int64_t expected, int64_t left_ns)
 {
     const struct exec *e = user;
-    const struct pk_planned command = {.variant = e->n > 1 ? "rounds" : e->commands[0].argv[0]};
+    const struct pk_planned_case command = {.variant = e->n > 1 ? "rounds" : e->commands[0].argv[0]};
     const struct pk_slice ok = {.message = ""};
     pk_progress_slice(e->progress, &command, &ok, (size_t)done, (size_t)expected, left_ns);
 }

@@ -26,7 +26,7 @@ static const struct pk_opt options[] = {
     {"join", .type = PK_OPT_FLAG, .offset = offsetof(struct worker_options, join),
      .help = "be one of the ranks that a launcher started", .cli_only = true},
     {"wire", .type = PK_OPT_TEXT, .offset = offsetof(struct worker_options, wire), .arg = "PATH",
-     .help = "descriptor for the answers of rank 0, instead of the inherited one", .cli_only = true},
+     .help = "descriptor for the replies of rank 0, instead of the inherited one", .cli_only = true},
     {"heartbeats", .type = PK_OPT_TEXT, .offset = offsetof(struct worker_options, heartbeats), .arg = "PATH",
      .help = "shared memory for the heartbeats of ranks", .cli_only = true},
     {0},
@@ -61,8 +61,8 @@ static enum pk_code serve(const struct worker_options *o, int wire_fd, struct pk
 static enum pk_code serve_as_rank(const struct worker_options *o, struct pk_err *err)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int fd = pk_launched().rank == 0 ? open(o->wire, O_WRONLY | O_CLOEXEC) : -1;
-    return fd < 0 && pk_launched().rank == 0 ? not_by_hand(err) : serve(o, fd, err);
+    const int fd = pk_launcher_of_process().rank == 0 ? open(o->wire, O_WRONLY | O_CLOEXEC) : -1;
+    return fd < 0 && pk_launcher_of_process().rank == 0 ? not_by_hand(err) : serve(o, fd, err);
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)

@@ -255,7 +255,7 @@ FROM batch_process GROUP BY run_id, setting, k HAVING min(b) > 0;
 -- column: points | Points
 -- note: SELECT 'Half-saturation: the batch size with half of the throughput that large ones approach (a / b, or floor / 2b below the knee). Hinge: of all hinges with three points '
 --   || 'or more on the line and a knee above the smallest batch size, the one with the least squares.' FROM batch_fit WHERE run_id = :run LIMIT 1
--- note: SELECT 'The intervals follow from the same fit through each process alone. They do not contain that the curve may be neither a line nor a hinge.'
+-- note: SELECT 'The intervals follow from the same fit through each process alone. They do not include the error where the curve is neither a line nor a hinge.'
 --   FROM batch_margin WHERE run_id = :run AND half IS NOT NULL LIMIT 1
 -- note: SELECT 'No interval: it needs three or more processes of every batch size (--invocations 3).' FROM batch_chosen c LEFT JOIN batch_margin m USING (run_id, setting, k)
 --   WHERE run_id = :run AND m.half IS NULL LIMIT 1

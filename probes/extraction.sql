@@ -1,4 +1,4 @@
--- Tables of extraction: the first batch and steady ones, stages and what binds, overlap, throughput, plans, baseline and pipeline, peers, projections, verification.
+-- Tables of extraction: the first batch and steady ones, stages and the bottleneck, overlap, throughput, plans, baseline and pipeline, peers, projections, verification.
 -- docs/extraction.md explains the terms. A `setting` is everything but the variant.
 
 -- view: extraction_case
@@ -158,7 +158,7 @@ FROM extraction_all WHERE run_id = :run AND setting = :each AND status = 'ok' AN
 -- column: share | Share of a batch | % | 1
 -- column: binds | Binds | text
 -- column: setting | Setting | text | machine
--- note: SELECT printf('%s: %s binds, %.3f ms a batch. Table overlap has how well the pipeline hides the other stages.', variant, slowest, bound_ns / 1e6)
+-- note: SELECT printf('%s: the bottleneck is %s, %.3f ms a batch. Table overlap shows how well the pipeline hides the other stages.', variant, slowest, bound_ns / 1e6)
 --   FROM extraction_all WHERE run_id = :run AND setting = :each AND variant = 'pipelined' AND bound_ns > 0 AND extract_ns > 0
 -- note: SELECT 'Times of threads are elapsed time: where forward and compression share the CPUs, each makes the other slower.' FROM v_case WHERE run_id = :run AND device = 'cpu' LIMIT 1
 SELECT s.variant, s.stage, s.parallel, s.total_ns / s.batches AS batch_ns, s.bytes * 1e9 / s.total_ns AS bytes_per_s,

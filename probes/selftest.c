@@ -196,7 +196,7 @@ static enum pk_code crash(struct pk_ctx *ctx, struct pk_err *err)
     return PK_OK;
 }
 
-static enum pk_code leave(struct pk_ctx *ctx, struct pk_err *err)
+static enum pk_code exit_process(struct pk_ctx *ctx, struct pk_err *err)
 {
     _exit(7);
 }
@@ -216,7 +216,7 @@ static const struct behaviour {
     [DEVICE_ERROR] = {steady, fail_tenth},
     [HANG] = {steady, hang},
     [CRASH] = {steady, crash},
-    [EXIT] = {steady, leave},
+    [EXIT] = {steady, exit_process},
 };
 
 /* --- what the harness calls --- */

@@ -14,15 +14,16 @@ static bool equal_text(const char *a, const char *b)
 /* Whether an earlier row has this text, so that people need not read it again. */
 static bool is_repeated(struct doctor *d, const char *name, const char *found, const char *advice)
 {
-    for (size_t i = 0; i < d->n_shown; i++) {
-        struct pk_shown *s = &d->shown[i];
+    for (size_t i = 0; i < d->n_shared_advice; i++) {
+        struct pk_shared_advice *s = &d->shared_advice[i];
         if (!equal_text(s->found, found) || !equal_text(s->advice, advice))
             continue;
         s->others = s->others ? pk_printf(d->app->arena, "%s, %s", s->others, name) : name;
         return true;
     }
-    if (d->n_shown < PK_SHOWN_MOST)
-        d->shown[d->n_shown++] = (struct pk_shown){.name = name, .found = found, .advice = advice};
+    if (d->n_shared_advice < PK_SHARED_ADVICE_MOST)
+        d->shared_advice[d->n_shared_advice++] =
+            (struct pk_shared_advice){.name = name, .found = found, .advice = advice};
     return false;
 }
 
@@ -33,7 +34,7 @@ void pk_doctor_put(struct doctor *d, const char *name, const char *state, const 
     const bool ok = strcmp(state, "ok") == 0, is_short = pk_out_short(d->app->out);
     for (size_t i = 0; i < o->require.n && !ok; i++)
         if (strcmp(o->require.v[i], name) == 0)
-            d->unmet[i] = (struct pk_unmet){found, advice};
+            d->requirements[i] = (struct pk_requirement){found, advice};
     if (!ok && d->people && is_repeated(d, name, found, advice))
         return;
     if (ok && is_short) {
@@ -60,8 +61,8 @@ void pk_doctor_end_table(struct doctor *d)
     d->ready = (struct pk_texts){0};
     d->measured = true;
     pk_out_fit(d->app->out);
-    for (size_t i = 0; i < d->n_shown; i++) {
-        struct pk_shown *s = &d->shown[i];
+    for (size_t i = 0; i < d->n_shared_advice; i++) {
+        struct pk_shared_advice *s = &d->shared_advice[i];
         if (s->others)
             pk_out_note(d->app->out, pk_printf(d->app->arena, "As %s: %s.", s->name, s->others));
         s->others = NULL;

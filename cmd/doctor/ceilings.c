@@ -29,8 +29,8 @@ enum pk_code pk_doctor_ceilings(struct doctor *d, struct pk_err *err)
     struct pk_rows curve;
     if (check_device(d->device, &d->device_options, err) ||
         pk_open_store(d->app, NULL, PK_STORE_WRITE, &s, err) ||
-        pk_ceilings_calibrate(s, machine, d->device, &d->device_options, PK_CEILINGS_LIMIT_NS, &pk_stop_flag,
-                              &stored, err) ||
+        pk_ceilings_refresh(s, machine, d->device, &d->device_options, PK_CEILINGS_LIMIT_NS, &pk_stop_flag,
+                            &stored, err) ||
         pk_store_curve(s, machine, key, a, &curve, err))
         return err->code;
     pk_out_again(d->app->out, NULL); /* the same command would measure */

@@ -69,8 +69,8 @@ static const char *joined(const struct doctor *d, bool names_alone, bool advice)
     const struct doctor_options *o = d->app->options;
     struct pk_buf b = {.arena = d->app->arena};
     for (size_t i = 0; i < o->require.n; i++) {
-        const char *text = advice ? d->unmet[i].advice : d->unmet[i].found;
-        if (!d->unmet[i].found || !text)
+        const char *text = advice ? d->requirements[i].advice : d->requirements[i].found;
+        if (!d->requirements[i].found || !text)
             continue;
         pk_buf_printf(&b, "%s%s", b.n ? names_alone ? ", " : "; " : "", o->require.v[i]);
         if (!names_alone)
@@ -82,15 +82,15 @@ static const char *joined(const struct doctor *d, bool names_alone, bool advice)
 static enum pk_code judge(const struct doctor *d, struct pk_err *err)
 {
     const struct doctor_options *o = d->app->options;
-    size_t unmet = 0, which = 0;
+    size_t requirements = 0, which = 0;
     for (size_t i = 0; i < o->require.n; i++)
-        if (d->unmet[i].found) {
-            unmet++;
+        if (d->requirements[i].found) {
+            requirements++;
             which = i;
         }
-    if (!unmet)
+    if (!requirements)
         return PK_OK;
-    const struct pk_unmet *only = unmet == 1 ? &d->unmet[which] : NULL;
+    const struct pk_requirement *only = requirements == 1 ? &d->requirements[which] : NULL;
     const char *advice = only ? only->advice : joined(d, false, true);
     pk_fail(err, PK_E_UNAVAILABLE, "--require %s: %s not ok on this machine", joined(d, true, false),
             only ? "it is" : "they are");
@@ -107,13 +107,13 @@ static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
     size_t n = 0, of[COUNT(states)] = {0};
     while (pk_doctor_rows[n].name)
         n++;
-    struct pk_finding *f = pk_new_n(a, struct pk_finding, n);
+    struct pk_check_result *f = pk_new_n(a, struct pk_check_result, n);
     for (size_t i = 0; i < n; i++) {
         f[i] = pk_doctor_rows[i].look(d, pk_doctor_rows[i].which);
         of[f[i].state]++;
     }
     _Static_assert(COUNT(row_columns) == COUNT(short_columns), "the same number of columns");
-    d->unmet = pk_new_n(a, struct pk_unmet, o->require.n + 1);
+    d->requirements = pk_new_n(a, struct pk_requirement, o->require.n + 1);
     pk_out_table(d->app->out, "doctor",
                  screen ? pk_printf(a, "What can be measured here: %zu ok, %zu warn, %zu no", of[FOUND_OK],
                                     of[FOUND_WARN], of[FOUND_NO])

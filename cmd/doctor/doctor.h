@@ -7,25 +7,25 @@
 #include "device/device.h"
 #include "machine/machine.h"
 
-enum finding { FOUND_OK, FOUND_WARN, FOUND_NO };
+enum check_state { FOUND_OK, FOUND_WARN, FOUND_NO };
 
 /* What one row says. Texts are constant or in the command's arena. */
-struct pk_finding {
-    enum finding state;
+struct pk_check_result {
+    enum check_state state;
     const char *found;
     const char *advice; /* NULL = nothing to do */
 };
 
 /* A --require that is not met; found NULL = it is. */
-struct pk_unmet {
+struct pk_requirement {
     const char *found, *advice;
 };
 
 /* The text of a row that is not ok, and the names of later rows of the same table with the same text. */
-struct pk_shown {
+struct pk_shared_advice {
     const char *name, *found, *advice, *others;
 };
-enum { PK_SHOWN_MOST = 64 };
+enum { PK_SHARED_ADVICE_MOST = 64 };
 
 struct doctor_options {
     bool ceilings;
@@ -36,32 +36,32 @@ struct doctor_options {
 
 struct doctor {
     struct pk_app *app;
-    bool people;            /* read it: one screen */
-    struct pk_unmet *unmet; /* of each --require, in their order */
-    struct pk_texts ready;  /* of a short output: rows of the table that are ok */
-    bool measured;          /* the first table is complete */
+    bool people;                         /* read it: one screen */
+    struct pk_requirement *requirements; /* of each --require, in their order */
+    struct pk_texts ready;               /* of a short output: rows of the table that are ok */
+    bool measured;                       /* the first table is complete */
     struct pk_machine machine;
-    struct pk_shown shown[PK_SHOWN_MOST];
-    size_t n_shown;
+    struct pk_shared_advice shared_advice[PK_SHARED_ADVICE_MOST];
+    size_t n_shared_advice;
     const char *device;
     struct pk_device_options device_options;
 };
 
 struct pk_doctor_row {
     const char *name; /* "clock"; ends the table when NULL; what --require takes */
-    struct pk_finding (*look)(struct doctor *d, int which);
+    struct pk_check_result (*look)(struct doctor *d, int which);
     int which; /* where `look` serves several rows */
 };
 extern const struct pk_doctor_row pk_doctor_rows[];
 
 /* state.c: what makes timings spread. pk_look_state: a text of the machine's state, by enum pk_state_text. */
-struct pk_finding pk_look_state(struct doctor *d, int which);
-struct pk_finding pk_look_virtualisation(struct doctor *d, int which);
-struct pk_finding pk_look_governor(struct doctor *d, int which);
-struct pk_finding pk_look_cgroup(struct doctor *d, int which);
-struct pk_finding pk_look_steal(struct doctor *d, int which);
-struct pk_finding pk_look_pressure(struct doctor *d, int which);
-struct pk_finding pk_look_noise(struct doctor *d, int which);
+struct pk_check_result pk_look_state(struct doctor *d, int which);
+struct pk_check_result pk_look_virtualisation(struct doctor *d, int which);
+struct pk_check_result pk_look_governor(struct doctor *d, int which);
+struct pk_check_result pk_look_cgroup(struct doctor *d, int which);
+struct pk_check_result pk_look_steal(struct doctor *d, int which);
+struct pk_check_result pk_look_pressure(struct doctor *d, int which);
+struct pk_check_result pk_look_noise(struct doctor *d, int which);
 
 /* advice.c: a row of either table; people have one column for what was found and what to do about it. What is not ok (state "ok") is kept
  * for --require. People do not get a row with the text of an earlier one: its name is in a note, which ends the table. error 0 = none. */

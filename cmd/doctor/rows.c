@@ -23,7 +23,7 @@ static const char *bytes_text(int64_t bytes, struct pk_arena *a)
     return bytes > 0 ? pk_format_bytes(bytes, text, 32) : "unknown";
 }
 
-static struct pk_finding look_cpu(struct doctor *d, int which)
+static struct pk_check_result look_cpu(struct doctor *d, int which)
 {
     const struct pk_machine *m = &d->machine;
     const bool guest = *m->virt && strcmp(m->virt, "none") != 0;
@@ -32,11 +32,11 @@ static struct pk_finding look_cpu(struct doctor *d, int which)
         m->isa, m->sockets, m->cores, m->threads, m->numa_nodes, bytes_text(m->l2_bytes, ARENA(d)),
         bytes_text(m->l3_bytes, ARENA(d)), guest ? " as the hypervisor reports them" : "");
     if (!m->cores || !*m->cpu_model)
-        return (struct pk_finding){FOUND_WARN, found, "/proc and /sys cannot be read: mount them"};
-    return (struct pk_finding){FOUND_OK, found, NULL};
+        return (struct pk_check_result){FOUND_WARN, found, "/proc and /sys cannot be read: mount them"};
+    return (struct pk_check_result){FOUND_OK, found, NULL};
 }
 
-static struct pk_finding look_ram(struct doctor *d, int which)
+static struct pk_check_result look_ram(struct doctor *d, int which)
 {
     struct pk_limits l;
     pk_machine_limits("/", &l);
@@ -45,12 +45,12 @@ static struct pk_finding look_ram(struct doctor *d, int which)
                                                    bytes_text(l.memory_bytes, ARENA(d)))
                                        : "";
     if (available <= 0)
-        return (struct pk_finding){FOUND_WARN, "/proc/meminfo cannot be read", "mount /proc"};
-    return (struct pk_finding){FOUND_OK,
-                               pk_printf(ARENA(d), "%s available%s; a worker may take %s",
-                                         bytes_text(available, ARENA(d)), limit,
-                                         bytes_text(available / 10 * 9, ARENA(d))),
-                               NULL};
+        return (struct pk_check_result){FOUND_WARN, "/proc/meminfo cannot be read", "mount /proc"};
+    return (struct pk_check_result){FOUND_OK,
+                                    pk_printf(ARENA(d), "%s available%s; a worker may take %s",
+                                              bytes_text(available, ARENA(d)), limit,
+                                              bytes_text(available / 10 * 9, ARENA(d))),
+                                    NULL};
 }
 
 /* The facts of the CPU device that say how it computes. */
@@ -73,23 +73,24 @@ static void take_fact(void *user, const char *key, const char *value)
         *slot = pk_strdup(f->arena, value);
 }
 
-static struct pk_finding look_blas(struct doctor *d, int which)
+static struct pk_check_result look_blas(struct doctor *d, int which)
 {
     struct blas_facts f = {.arena = ARENA(d)};
     const struct pk_device_options one = {.threads = 1, .no_bind = true};
     struct pk_device dev;
     struct pk_err err;
     if (pk_device_open(&dev, "cpu", &one, &err))
-        return (struct pk_finding){FOUND_NO, pk_strdup(ARENA(d), err.what), pk_strdup(ARENA(d), err.fix)};
+        return (struct pk_check_result){FOUND_NO, pk_strdup(ARENA(d), err.what),
+                                        pk_strdup(ARENA(d), err.fix)};
     pk_device_facts(&dev, take_fact, &f);
     pk_device_close(&dev);
     const char *found = pk_printf(ARENA(d), "%s%s%s%s%s; bf16: %s", f.blas ? f.blas : "own",
                                   f.core ? ", core " : "", f.core ? f.core : "",
                                   f.other ? "; where it is faster " : "", f.other ? f.other : "", f.bf16);
-    return (struct pk_finding){f.warning ? FOUND_WARN : FOUND_OK, found, f.warning};
+    return (struct pk_check_result){f.warning ? FOUND_WARN : FOUND_OK, found, f.warning};
 }
 
-static struct pk_finding look_clock(struct doctor *d, int which)
+static struct pk_check_result look_clock(struct doctor *d, int which)
 {
     struct pk_clock_facts c;
     pk_machine_clock("/", ARENA(d), &c);
@@ -97,75 +98,78 @@ static struct pk_finding look_clock(struct doctor *d, int which)
                                   *c.source ? c.source : "unknown source",
                                   (unsigned long long)c.resolution_ns, (unsigned long long)c.cost_ns);
     if (c.cost_ns <= 100)
-        return (struct pk_finding){FOUND_OK, found, NULL};
-    return (struct pk_finding){FOUND_WARN, found, "a clocksource read in user mode (tsc) costs 20 to 30 ns"};
+        return (struct pk_check_result){FOUND_OK, found, NULL};
+    return (struct pk_check_result){FOUND_WARN, found,
+                                    "a clocksource read in user mode (tsc) costs 20 to 30 ns"};
 }
 
-static struct pk_finding look_store(struct doctor *d, int which)
+static struct pk_check_result look_store(struct doctor *d, int which)
 {
     const char *path;
     struct pk_err err;
     bool network;
     if (pk_store_path(ARENA(d), d->app->globals->db, &path, &err))
-        return (struct pk_finding){FOUND_NO, pk_strdup(ARENA(d), err.what), pk_strdup(ARENA(d), err.fix)};
+        return (struct pk_check_result){FOUND_NO, pk_strdup(ARENA(d), err.what),
+                                        pk_strdup(ARENA(d), err.fix)};
     if (pk_store_try(path, &err))
-        return (struct pk_finding){FOUND_NO, pk_printf(ARENA(d), "%s: %s", err.what, err.why),
-                                   pk_strdup(ARENA(d), err.fix)};
+        return (struct pk_check_result){FOUND_NO, pk_printf(ARENA(d), "%s: %s", err.what, err.why),
+                                        pk_strdup(ARENA(d), err.fix)};
     const char *fs = pk_machine_filesystem(path, ARENA(d), &network);
     const char *found = pk_printf(ARENA(d), "%s (%s)", path, fs);
     if (!network)
-        return (struct pk_finding){FOUND_OK, found, NULL};
-    return (struct pk_finding){FOUND_WARN, found,
-                               "a network file system: slow, and locks may fail; --db on a local disk"};
+        return (struct pk_check_result){FOUND_OK, found, NULL};
+    return (struct pk_check_result){FOUND_WARN, found,
+                                    "a network file system: slow, and locks may fail; --db on a local disk"};
 }
 
-static struct pk_finding look_numpy(struct doctor *d, int which)
+static struct pk_check_result look_numpy(struct doctor *d, int which)
 {
     const char *chosen = secure_getenv("PERFKIT_PYTHON"), *python = chosen ? chosen : "python3";
     const char *version = pk_machine_python_module(python, "numpy", ARENA(d));
     if (version)
-        return (struct pk_finding){FOUND_OK, pk_printf(ARENA(d), "numpy %s: --peer numpy-attention", version),
-                                   NULL};
-    return (struct pk_finding){FOUND_NO,
-                               pk_printf(ARENA(d), "%s has no numpy: the NumPy peer cannot run", python),
-                               chosen ? "install it there, or unset PERFKIT_PYTHON"
-                                      : PK_INSTALL_NUMPY ", or set PERFKIT_PYTHON to a Python that has it"};
+        return (struct pk_check_result){
+            FOUND_OK, pk_printf(ARENA(d), "numpy %s: --peer numpy-attention", version), NULL};
+    return (struct pk_check_result){
+        FOUND_NO, pk_printf(ARENA(d), "%s has no numpy: the NumPy peer cannot run", python),
+        chosen ? "install it there, or unset PERFKIT_PYTHON"
+               : PK_INSTALL_NUMPY ", or set PERFKIT_PYTHON to a Python that has it"};
 }
 
-static struct pk_finding feature(const char *name)
+static struct pk_check_result feature(const char *name)
 {
     const struct pk_feature *f = pk_feature(name);
-    return (struct pk_finding){f->unavailable ? FOUND_NO : FOUND_OK,
-                               f->unavailable ? f->unavailable : f->summary, f->enable};
+    return (struct pk_check_result){f->unavailable ? FOUND_NO : FOUND_OK,
+                                    f->unavailable ? f->unavailable : f->summary, f->enable};
 }
 
-static struct pk_finding look_cuda(struct doctor *d, int which)
+static struct pk_check_result look_cuda(struct doctor *d, int which)
 {
     const char *reason = pk_device_unavailable(PK_DEVICE_CUDA);
     const struct pk_feature *f = pk_feature("cuda");
     if (f->unavailable || !reason)
         return feature("cuda");
-    return (struct pk_finding){FOUND_NO, reason, "install the NVIDIA driver; in a container: --gpus all"};
+    return (struct pk_check_result){FOUND_NO, reason,
+                                    "install the NVIDIA driver; in a container: --gpus all"};
 }
 
-static struct pk_finding look_library(struct doctor *d, int which)
+static struct pk_check_result look_library(struct doctor *d, int which)
 {
 #ifdef PK_HAVE_CUDA
     struct pk_library l;
     struct pk_err err;
     if (pk_library_open(which, NULL, ARENA(d), &l, &err))
-        return (struct pk_finding){FOUND_NO, pk_strdup(ARENA(d), err.why), pk_strdup(ARENA(d), err.fix)};
+        return (struct pk_check_result){FOUND_NO, pk_strdup(ARENA(d), err.why), pk_strdup(ARENA(d), err.fix)};
     const int folder = (int)(strrchr(l.path, '/') - l.path);
     const char *found =
         pk_printf(ARENA(d), "%s %s in %.*s", pk_library_name(which), l.version, folder, l.path);
     pk_library_close(&l);
-    return (struct pk_finding){FOUND_OK, found, NULL};
+    return (struct pk_check_result){FOUND_OK, found, NULL};
 #else
     return feature("cuda");
 #endif
 }
 
-static struct pk_finding look_mpi(struct doctor *d, int which)
+static struct pk_check_result look_mpi(struct doctor *d, int which)
 {
     struct pk_mpi_found f;
     struct pk_err err;
@@ -173,29 +177,30 @@ static struct pk_finding look_mpi(struct doctor *d, int which)
     if (pk_feature("mpi")->unavailable && !secure_getenv("PERFKIT_MPI"))
         return feature("mpi");
     if (pk_mpi_check(&pk_stop_flag, ARENA(d), &f, &err))
-        return (struct pk_finding){FOUND_NO, "not tried: a signal stopped perfkit", NULL};
+        return (struct pk_check_result){FOUND_NO, "not tried: a signal stopped perfkit", NULL};
     if (!f.library)
-        return (struct pk_finding){FOUND_NO, f.why, NULL};
-    return (struct pk_finding){FOUND_OK,
-                               pk_printf(ARENA(d), "%s: two ranks started in %s", f.library,
-                                         pk_format_ns((double)f.ns, took, sizeof took)),
-                               NULL};
+        return (struct pk_check_result){FOUND_NO, f.why, NULL};
+    return (struct pk_check_result){FOUND_OK,
+                                    pk_printf(ARENA(d), "%s: two ranks started in %s", f.library,
+                                              pk_format_ns((double)f.ns, took, sizeof took)),
+                                    NULL};
 }
 
 /* The second library of matrix products besides OpenBLAS; none with PERFKIT_BLAS. */
-static struct pk_finding look_onednn(struct doctor *d, int which)
+static struct pk_check_result look_onednn(struct doctor *d, int which)
 {
     struct pk_blas b;
     if (pk_feature("onednn")->unavailable)
         return feature("onednn");
     if (secure_getenv("PERFKIT_BLAS"))
-        return (struct pk_finding){FOUND_NO, "not searched: PERFKIT_BLAS names the library to use", NULL};
+        return (struct pk_check_result){FOUND_NO, "not searched: PERFKIT_BLAS names the library to use",
+                                        NULL};
     pk_blas_open_other(&b, &(struct pk_blas){.kind = PK_BLAS_OPENBLAS});
     const bool found = b.kind == PK_BLAS_ONEDNN;
     const char *name = pk_strdup(ARENA(d), b.name);
     pk_blas_close(&b);
-    return found ? (struct pk_finding){FOUND_OK, name, NULL}
-                 : (struct pk_finding){
+    return found ? (struct pk_check_result){FOUND_OK, name, NULL}
+                 : (struct pk_check_result){
                        FOUND_NO,
                        "libdnnl.so was not found: fp32 products use one library, and bf16 is widened to fp32",
                        PK_INSTALL_ONEDNN};

@@ -56,7 +56,7 @@ const struct pk_opt pk_global_rows[] = {
 /* Launchers give their processes a terminal even if their own output is not one. */
 static bool to_terminal(const struct pk_globals *g, int fd)
 {
-    return (fd == STDERR_FILENO || !g->output) && !pk_launched().by && isatty(fd);
+    return (fd == STDERR_FILENO || !g->output) && !pk_launcher_of_process().by && isatty(fd);
 }
 
 /* The flag beats NO_COLOR beats FORCE_COLOR beats what the stream is. */

@@ -81,7 +81,7 @@ static enum pk_code finish_stdout(struct pk_err *err)
  * other ranks. A rank that is still running after PATIENCE_S has another error, which it prints. */
 static bool is_error_of_rank_0(struct pk_err *err)
 {
-    const struct pk_launched l = pk_launched();
+    const struct pk_launcher l = pk_launcher_of_process();
     if (l.rank == 0)
         return false;
     nanosleep(&(struct timespec){.tv_sec = PATIENCE_S}, NULL);

@@ -94,7 +94,9 @@ static void add_safe(struct message *t, const char *text, size_t n)
 static size_t terminal_width(void)
 {
     struct winsize w;
-    return pk_launched().by || !isatty(STDERR_FILENO) || ioctl(STDERR_FILENO, TIOCGWINSZ, &w) ? 0 : w.ws_col;
+    return pk_launcher_of_process().by || !isatty(STDERR_FILENO) || ioctl(STDERR_FILENO, TIOCGWINSZ, &w)
+               ? 0
+               : w.ws_col;
 }
 
 /* Wrapped behind a head of this length; where the terminal is too narrow for that, it wraps. */

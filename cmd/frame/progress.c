@@ -22,7 +22,7 @@ void pk_progress_begin(struct pk_progress *p, struct pk_app *app)
         p->kind = PK_PROGRESS_NONE;
 }
 
-void pk_progress_slice(void *progress, const struct pk_planned *c, const struct pk_slice *s, size_t done,
+void pk_progress_slice(void *progress, const struct pk_planned_case *c, const struct pk_slice *s, size_t done,
                        size_t total, int64_t left_ns)
 {
     struct pk_progress *p = progress;

@@ -100,7 +100,7 @@ static enum pk_code outcome(struct gate *g, struct pk_err *err)
     const struct pk_ended_gate ended = pk_gate_as_ended(g);
     if (pk_gate_ended(&ended, err))
         return err->code;
-    if (!g->sides[0].n_calibrated) {
+    if (!g->sides[0].n_calibration_rows) {
         pk_fail(err, PK_E_UNDECIDED, "the noise could not be estimated from %s",
                 pk_plural(g->result.pairs, "pair", a));
         pk_why(err, "no row has four undisturbed pairs of positive figures that may differ");
@@ -108,7 +108,7 @@ static enum pk_code outcome(struct gate *g, struct pk_err *err)
     }
     pk_format_ns((double)(pk_clock_ns() - g->began_ns), took, sizeof took);
     g->app->closing_note =
-        pk_printf(a, "calibrated %s with %s in %s%s", pk_plural(g->sides[0].n_calibrated, "row", a),
+        pk_printf(a, "calibrated %s with %s in %s%s", pk_plural(g->sides[0].n_calibration_rows, "row", a),
                   pk_plural(g->result.pairs, "pair", a), took,
                   g->o->run.no_save ? "; not recorded" : "; gates of these cases on this machine use it");
     return PK_OK;

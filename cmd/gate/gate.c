@@ -195,7 +195,7 @@ static void describe_entries(const struct gate *g)
 static void show_progress(void *user, size_t done, size_t total, int64_t left_ns)
 {
     struct gate *g = user;
-    const struct pk_planned pair = {.variant = "pairs"};
+    const struct pk_planned_case pair = {.variant = "pairs"};
     const struct pk_slice ok = {.message = ""};
     pk_progress_slice(g->app->progress, &pair, &ok, done, total, left_ns);
 }

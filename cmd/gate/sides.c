@@ -48,8 +48,9 @@ static enum pk_code read_program(struct gate_entry *e, struct pk_gate_side *s, s
         return pk_fix(err, "give another state of the same program");
     }
     const struct pk_probe *base = s == &e->sides->side[PK_BASE] ? p : e->sides->side[PK_BASE].run.probe;
-    if (p != base && (pk_descriptor_follow(p->own, base->own, pk_probe_call(base), e->app->arena, err) ||
-                      pk_descriptor_align(p->own, base->own, e->app->arena, err)))
+    if (p != base &&
+        (pk_descriptor_check_changes(p->own, base->own, pk_probe_call(base), e->app->arena, err) ||
+         pk_descriptor_align(p->own, base->own, e->app->arena, err)))
         return within_side(err, s);
     s->run.probe = p;
     s->argv = p->own->provider.argv;

@@ -243,7 +243,7 @@ enum pk_code pk_list_counters(struct pk_app *app, const char *pattern, bool all,
         return nothing(&l, err);
     print_sources(&l);
     print_groups(&l);
-    if (!pattern) { /* what can be counted is the answer */
+    if (!pattern) { /* what can be counted is the outcome */
         pk_out_fit(l.out);
         pk_out_detail(l.out, true);
     }

@@ -12,13 +12,13 @@
 
 /* --- the model and the link --- */
 
-static enum pk_code find_gradients(const struct pk_plan_options *o, struct pk_arena *a,
+static enum pk_code find_gradients(const struct pk_cmd_plan_options *o, struct pk_arena *a,
                                    struct pk_gradients *g, struct pk_err *err)
 {
     struct pk_model_shape shape;
     if (o->bucket.tensors)
         return pk_gradients_read(o->bucket.tensors, a, g, err);
-    if (pk_plan_shape(o, a, &shape, err))
+    if (pk_cmd_plan_shape(o, a, &shape, err))
         return err->code;
     return pk_gradients_of_shape(&shape, a, g, err);
 }
@@ -41,13 +41,13 @@ static const char *setting_text(const char *json, struct pk_arena *a)
 /* What --launch and --bandwidth say, or a run measured. */
 static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, struct pk_err *err)
 {
-    const struct pk_plan_options *o = app->options;
+    const struct pk_cmd_plan_options *o = app->options;
     PK_STORE_CLEANUP struct pk_store *s = NULL;
     struct pk_link_cost cost;
-    struct pk_plan_setup typed = {0};
+    struct pk_parallel_setup typed = {0};
     int64_t run_id;
-    if (pk_plan_rate_typed(PK_RATE_LAUNCH, o->launch ? o->launch : "20us", &typed, app->arena, err) ||
-        pk_plan_rate_typed(PK_RATE_LINK, o->bandwidth ? o->bandwidth : "10GB", &typed, app->arena, err))
+    if (pk_parallel_rate_typed(PK_RATE_LAUNCH, o->launch ? o->launch : "20us", &typed, app->arena, err) ||
+        pk_parallel_rate_typed(PK_RATE_LINK, o->bandwidth ? o->bandwidth : "10GB", &typed, app->arena, err))
         return err->code;
     *link = (struct pk_comm_link){.latency_ns = (uint64_t)typed.rate[PK_RATE_LAUNCH].value,
                                   .bytes_per_s = typed.rate[PK_RATE_LINK].value};
@@ -78,7 +78,7 @@ static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, str
 }
 
 struct printed {
-    const struct pk_bucket_question *q;
+    const struct pk_bucket_inputs *q;
     const struct pk_bucket_advice *v;
     size_t n;
     bool explain;
@@ -97,18 +97,18 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
                            struct pk_err *err)
 {
     const size_t n = ranks->n;
-    const struct pk_plan_options *o = app->options;
-    struct pk_bucket_question *q = pk_new_n(app->arena, struct pk_bucket_question, n);
+    const struct pk_cmd_plan_options *o = app->options;
+    struct pk_bucket_inputs *q = pk_new_n(app->arena, struct pk_bucket_inputs, n);
     struct pk_bucket_advice *v = pk_new_n(app->arena, struct pk_bucket_advice, n);
     struct pk_comm_link link;
     if (find_link(app, &link, err))
         return err->code;
     for (size_t i = 0; i < n; i++) {
-        q[i] = (struct pk_bucket_question){.gradients = g,
-                                           .type = !strcmp(o->bucket.dtype, "bf16") ? PK_BF16 : PK_FP32,
-                                           .backward_ns = (uint64_t)o->bucket.backward_ns,
-                                           .ranks = (unsigned)ranks->v[i].i,
-                                           .link = link};
+        q[i] = (struct pk_bucket_inputs){.gradients = g,
+                                         .type = !strcmp(o->bucket.dtype, "bf16") ? PK_BF16 : PK_FP32,
+                                         .backward_ns = (uint64_t)o->bucket.backward_ns,
+                                         .ranks = (unsigned)ranks->v[i].i,
+                                         .link = link};
         q[i].link.latency_ns += 2 * ((uint64_t)ranks->v[i].i - 1) * (uint64_t)o->bucket.hop_ns;
         if (pk_bucket_advise(&q[i], app->arena, &v[i], err))
             return err->code;
@@ -118,9 +118,9 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
                            err);
 }
 
-enum pk_code pk_plan_bucket(struct pk_app *app, struct pk_err *err)
+enum pk_code pk_cmd_plan_bucket(struct pk_app *app, struct pk_err *err)
 {
-    const struct pk_plan_options *o = app->options;
+    const struct pk_cmd_plan_options *o = app->options;
     struct pk_gradients g;
     struct pk_sweep ranks;
     if (pk_opt_apart(&app->tables[1], "tensors", (const char *const[]){"model", "config", NULL},

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define O(member) offsetof(struct pk_plan_options, member)
+#define O(member) offsetof(struct pk_cmd_plan_options, member)
 
 /* For completion. */
 static const char *const tables[] = {"bucket",     "terms",   "meshes", "memory", "time",
@@ -34,8 +34,8 @@ static const struct pk_opt options[] = {
     {"tables", .letter = 't', .type = PK_OPT_LIST, .offset = O(tables), .arg = "NAME", .choices = tables,
      .cli_only = true, .commas = true,
      .help = "print these tables, or all; of several, CSV needs one, or -o DIR/ for a file of each"},
-    {.rows = pk_plan_bucket_rows, .offset = O(bucket)},
-    {.rows = pk_plan_parallel_rows, .offset = O(parallel)},
+    {.rows = pk_bucket_option_rows, .offset = O(bucket)},
+    {.rows = pk_parallel_option_rows, .offset = O(parallel)},
     {0},
 };
 
@@ -43,12 +43,12 @@ static const struct plan {
     const char *name;
     const struct pk_opt *rows;
     enum pk_code (*run)(struct pk_app *app, struct pk_err *err);
-} plans[] = {{"bucket", pk_plan_bucket_rows, pk_plan_bucket},
-             {"parallel", pk_plan_parallel_rows, pk_plan_parallel}};
+} plans[] = {{"bucket", pk_bucket_option_rows, pk_cmd_plan_bucket},
+             {"parallel", pk_parallel_option_rows, pk_cmd_plan_parallel}};
 enum { PLANS = sizeof plans / sizeof *plans };
 
-enum pk_code pk_plan_shape(const struct pk_plan_options *o, struct pk_arena *a, struct pk_model_shape *out,
-                           struct pk_err *err)
+enum pk_code pk_cmd_plan_shape(const struct pk_cmd_plan_options *o, struct pk_arena *a,
+                               struct pk_model_shape *out, struct pk_err *err)
 {
     return o->config ? pk_model_shape_read(o->config, a, out, err)
                      : pk_model_shape_parse(o->model, a, out, err);
@@ -92,7 +92,7 @@ const struct pk_cmd pk_cmd_plan = {
                 "perfkit plan parallel --config config.json --fsdp 16 --tp 4 --explain\n"
                 "perfkit plan parallel --model llama-3-8b --chips 64 --from @ --from machine\n",
     .options = options,
-    .options_bytes = sizeof(struct pk_plan_options),
+    .options_bytes = sizeof(struct pk_cmd_plan_options),
     .exact_args = "1",
     .run = run,
 };

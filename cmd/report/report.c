@@ -24,7 +24,7 @@ struct compared {
     struct pk_arena *arena;
 };
 
-static enum pk_code print(void *user, struct pk_out *out, struct pk_err *err)
+static enum pk_code print_pair(void *user, struct pk_out *out, struct pk_err *err)
 {
     const struct compared *c = user;
     pk_stored_print(&c->pair, out, c->arena);
@@ -83,7 +83,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     enum { ROWS = 60 };
     struct pk_chart chart;
     struct compared c = {.arena = app->arena};
-    const struct pk_printed comparison = {print, &c, "the comparison"};
+    const struct pk_printed comparison = {print_pair, &c, "the comparison"};
     struct pk_page_options r = {
         .n = app->args.n ? app->args.n : 1,
         .command = pk_shell_line((const char *const *)app->argv, (size_t)app->argc, app->arena),

@@ -38,11 +38,11 @@ static bool memory_known(const struct pk_run *r)
     return r->plan.limit_bytes || r->plan.kind != PK_DEVICE_CUDA;
 }
 
-const char *pk_run_outlook(const struct pk_run *r, const struct pk_planned *p, struct pk_arena *a)
+const char *pk_run_outlook(const struct pk_run *r, const struct pk_planned_case *p, struct pk_arena *a)
 {
     if (p->skip)
         return p->skip;
-    if (!p->too_large && r->device_absent)
+    if (!p->too_large && r->device_unavailable)
         return memory_known(r) ? "measured on a machine with the device"
                                : "measured on a machine with the device, if it fits";
     if (!p->too_large)
@@ -57,23 +57,24 @@ const char *pk_run_outlook(const struct pk_run *r, const struct pk_planned *p, s
 const char *pk_run_device_note(const struct pk_run *r)
 {
     struct pk_arena *a = r->arena;
-    const char *absent =
-        r->device_absent ? pk_printf(a, "%s cannot be used here: %s. The plan is for a machine that has it.",
-                                     r->device, r->device_absent)
-                         : "";
+    const char *unavailable =
+        r->device_unavailable
+            ? pk_printf(a, "%s cannot be used here: %s. The plan is for a machine that has it.", r->device,
+                        r->device_unavailable)
+            : "";
     if (memory_known(r))
-        return *absent ? absent : NULL;
+        return *unavailable ? unavailable : NULL;
     return pk_printf(
-        a, "%s%sThe memory of %s is not known: use --memory-limit to see which cases would not fit.", absent,
-        *absent ? " " : "", r->device);
+        a, "%s%sThe memory of %s is not known: use --memory-limit to see which cases would not fit.",
+        unavailable, *unavailable ? " " : "", r->device);
 }
 
 void pk_run_case_table(const struct pk_run *r, const char *name, const struct pk_column *cols, size_t n)
 {
     struct pk_arena *a = r->arena;
-    const char *common = pk_plan_common_text(&r->plan, a);
+    const char *common = pk_case_plan_common_text(&r->plan, a);
     struct pk_column *mine = pk_columns_copy(a, cols, n);
-    pk_column_of(mine, n, "case")->machine = !*pk_plan_case_text(&r->plan, 0, a);
+    pk_column_of(mine, n, "case")->machine = !*pk_case_plan_case_text(&r->plan, 0, a);
     pk_out_table(pk_run_app(r)->out, name,
                  pk_printf(a, "%s on %s, preset %s%s%s", r->probe->name, r->device, r->plan.preset->name,
                            *common ? ", all with " : "", common),
@@ -86,7 +87,7 @@ static double expected_ns(const struct pk_run *r, size_t i)
 }
 
 /* None where it is more than can be counted, which a text says. */
-static double predicted_bytes(const struct pk_planned *p)
+static double predicted_bytes(const struct pk_planned_case *p)
 {
     return p->predicted_bytes < 0 || p->predicted_bytes == PK_BYTES_BEYOND ? NAN : (double)p->predicted_bytes;
 }
@@ -131,14 +132,14 @@ static size_t plan_columns(const struct pk_run *r, struct pk_column *cols)
 
 static void plan_row(const struct pk_run *r, size_t i)
 {
-    const struct pk_planned *p = &r->plan.v[i];
+    const struct pk_planned_case *p = &r->plan.v[i];
     struct pk_arena *a = r->arena;
     struct pk_row *row = pk_row_begin(pk_run_app(r)->out);
     pk_put_text(row, "variant", p->variant);
-    pk_put_text(row, "case", pk_plan_case_text(&r->plan, i, a));
+    pk_put_text(row, "case", pk_case_plan_case_text(&r->plan, i, a));
     for (const struct pk_metric *m = r->probe->metrics; m && m->name; m++)
         if (m->planned)
-            put_count(row, m->name, pk_planned_value(p, m));
+            put_count(row, m->name, pk_planned_case_value(p, m));
     put_count(row, "predicted_bytes", predicted_bytes(p));
     pk_put_real(row, "floor_ns", p->floor_ns);
     pk_put_real(row, "expected_ns", expected_ns(r, i));

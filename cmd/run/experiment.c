@@ -132,7 +132,7 @@ enum pk_code pk_run_follow(struct pk_run *r, struct pk_err *err)
     enum pk_code rc = pk_run_prepare(r, err);
     pk_store_close(r->store);
     struct pk_worker_io io = {
-        .in_fd = -1, .wire_fd = -1, .join = true, .expects = pk_plan_expects, .user = &r->plan};
+        .in_fd = -1, .wire_fd = -1, .join = true, .expects = pk_case_plan_expects, .user = &r->plan};
     io.patience_ns = pk_heartbeat_patience(r->o->timeout_ns);
     if (rc || r->o->dry_run)
         return rc;
@@ -142,10 +142,10 @@ enum pk_code pk_run_follow(struct pk_run *r, struct pk_err *err)
     const char *why = NULL;
     for (size_t i = 0; i < r->plan.n && !why; i++)
         why = r->plan.v[i].ranks ? r->plan.v[i].skip : NULL;
-    if (!why || pk_plan_to_try(&r->plan))
+    if (!why || pk_case_plan_to_try(&r->plan))
         return PK_OK;
     /* Rank 0 may wait for it: an exit status other than 0 makes the launcher end them all. */
-    pk_fail(err, PK_E_NOTHING, "rank %u of %u has no case to measure", r->launched.rank, r->launched.size);
+    pk_fail(err, PK_E_NOTHING, "rank %u of %u has no case to measure", r->launcher.rank, r->launcher.size);
     pk_why(err, "%s", why);
     return pk_fix(err, "start every rank with the same command line and environment");
 }

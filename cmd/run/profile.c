@@ -25,12 +25,12 @@ static void put_median(struct pk_row *row, const struct pk_series *s, struct pk_
 }
 
 /* Its row of a metric, or without one. */
-static void case_row(struct pk_run *r, const struct pk_planned *p, enum pk_status status,
+static void case_row(struct pk_run *r, const struct pk_planned_case *p, enum pk_status status,
                      const struct pk_metric_decl *m, const struct pk_series *s)
 {
     struct pk_row *row = pk_row_begin(pk_run_app(r)->out);
     pk_put_text(row, "variant", p->variant);
-    pk_put_text(row, "case", pk_plan_case_text(&r->plan, (size_t)(p - r->plan.v), r->arena));
+    pk_put_text(row, "case", pk_case_plan_case_text(&r->plan, (size_t)(p - r->plan.v), r->arena));
     if (m) {
         pk_put_text(row, "metric", m->name);
         put_median(row, s, r->arena);
@@ -41,7 +41,7 @@ static void case_row(struct pk_run *r, const struct pk_planned *p, enum pk_statu
     pk_row_end(row);
 }
 
-static void print_unmeasured(struct pk_run *r, const struct pk_planned *p, enum pk_status status,
+static void print_unmeasured(struct pk_run *r, const struct pk_planned_case *p, enum pk_status status,
                              const char *why)
 {
     case_row(r, p, status, NULL, NULL);
@@ -49,7 +49,7 @@ static void print_unmeasured(struct pk_run *r, const struct pk_planned *p, enum 
                 pk_printf(r->arena, "%s %s: %s", p->variant, pk_point_text(&p->c.at, NULL, r->arena), why));
 }
 
-static enum pk_status measure(struct pk_run *r, struct pk_device *dev, const struct pk_planned *p)
+static enum pk_status measure(struct pk_run *r, struct pk_device *dev, const struct pk_planned_case *p)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_slice slice;
@@ -107,7 +107,7 @@ const char *pk_run_profile_option(const struct pk_run *r)
 static enum pk_code refuse_ranks(const struct pk_run *r, struct pk_err *err)
 {
     for (size_t i = 0; i < r->plan.n; i++) {
-        const struct pk_planned *p = &r->plan.v[i];
+        const struct pk_planned_case *p = &r->plan.v[i];
         if (p->skip || !p->ranks)
             continue;
         pk_fail(err, PK_E_USAGE, "--%s does not start the %u ranks of %s %s", pk_run_profile_option(r),

@@ -212,7 +212,7 @@ static void print_cases(const struct item *i, struct pk_out *out, struct pk_aren
 {
     const struct pk_run *r = &i->run;
     for (size_t k = 0; k < r->plan.n; k++) {
-        const struct pk_planned *p = &r->plan.v[k];
+        const struct pk_planned_case *p = &r->plan.v[k];
         struct pk_row *row = pk_row_begin(out);
         pk_put_text(row, "entry", i->entry->name);
         pk_put_text(row, "experiment", r->probe->name);
@@ -304,7 +304,7 @@ static enum pk_code check_subject(const struct pk_app *app, const struct pk_run_
 
 static enum pk_code open_list(struct run_list *l, struct pk_err *err)
 {
-    const struct pk_launched launched = pk_launched();
+    const struct pk_launcher launcher = pk_launcher_of_process();
     const struct pk_probe *probe = NULL;
     if (check_subject(l->app, l->o, err) ||
         (!l->o->suite && pk_experiment_named(l->app, l->app->args.v[0], &probe, err)))
@@ -312,10 +312,10 @@ static enum pk_code open_list(struct run_list *l, struct pk_err *err)
     struct pk_run all = pk_run_of(l->app, l->app->options, probe);
     if (pk_run_check(&all, err))
         return err->code;
-    if (l->o->suite && launched.size > 1) {
-        pk_fail(err, PK_E_USAGE, "--suite under %s", launched.by);
-        pk_why(err, "the %u processes that it started are ranks of one experiment", launched.size);
-        return pk_fix(err, "run the suite without %s: it starts its own ranks", launched.by);
+    if (l->o->suite && launcher.size > 1) {
+        pk_fail(err, PK_E_USAGE, "--suite under %s", launcher.by);
+        pk_why(err, "the %u processes that it started are ranks of one experiment", launcher.size);
+        return pk_fix(err, "run the suite without %s: it starts its own ranks", launcher.by);
     }
     if (pk_entries_open(l->app, l->o->suite, probe, "exec", &l->entries, err) ||
         pk_label_check(l->o->label, err)) /* once more: the file may give it */
@@ -328,7 +328,7 @@ static enum pk_code open_list(struct run_list *l, struct pk_err *err)
             l->v[k].run = pk_run_of(e->app, e->app->options, e->probe);
     }
     if (!l->o->suite) {
-        l->v[0].run.launched = launched;
+        l->v[0].run.launcher = launcher;
         pk_run_take_ranks(&l->v[0].run);
     }
     return PK_OK;
@@ -340,7 +340,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     if (open_list(&l, err))
         return err->code;
     struct pk_run *first = &l.v[0].run;
-    if (first->launched.rank)
+    if (first->launcher.rank)
         return pk_run_follow(first, err);
     if (l.o->profile && !l.o->dry_run && !l.o->suite)
         return pk_run_profile(first, err);

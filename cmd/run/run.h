@@ -17,7 +17,7 @@ enum pk_code pk_run_follow(struct pk_run *r, struct pk_err *err) PK_MUST_CHECK;
 /* dry.c: --dry-run. */
 void pk_run_print_plan(const struct pk_run *r);
 /* "measured", or why not, or on what that hangs which is not known here. */
-const char *pk_run_outlook(const struct pk_run *r, const struct pk_planned *p, struct pk_arena *a);
+const char *pk_run_outlook(const struct pk_run *r, const struct pk_planned_case *p, struct pk_arena *a);
 /* What the plan does not know of its device; NULL = nothing. */
 const char *pk_run_device_note(const struct pk_run *r);
 /* Begins a table of cases. Its title says device, preset and the axes in which all agree; the column "case" is for programs alone

@@ -5,9 +5,9 @@
 
 /* An event's counts, over all samples. */
 struct event_summary {
-    size_t n, absent;
+    size_t n, unavailable;
     bool real;
-    const char *why;      /* of the last absent one */
+    const char *why;      /* of the last unavailable one */
     double counted_share; /* of the time, where that was least; below 1: scaled to the whole */
 };
 
@@ -16,10 +16,10 @@ static struct event_summary summary_of(const struct pk_counts *c, size_t event)
     struct event_summary summary = {.n = c->n, .counted_share = 1};
     for (size_t i = 0; i < c->n; i++) {
         const struct pk_reading *r = &c->at[i][event];
-        summary.absent += r->absent;
-        summary.real |= r->is_real || r->absent;
-        summary.why = r->absent ? r->why : summary.why;
-        if (!r->absent && r->running_ns < r->enabled_ns)
+        summary.unavailable += r->unavailable;
+        summary.real |= r->is_real || r->unavailable;
+        summary.why = r->unavailable ? r->why : summary.why;
+        if (!r->unavailable && r->running_ns < r->enabled_ns)
             summary.counted_share =
                 fmin(summary.counted_share, (double)r->running_ns / (double)r->enabled_ns);
     }
@@ -35,7 +35,7 @@ static struct pk_series series_of(const struct pk_counts *c, size_t event, bool 
         if (integer)
             integer[i] = r->integer;
         else
-            reals[i] = r->absent ? NAN : r->is_real ? r->real : (double)r->integer;
+            reals[i] = r->unavailable ? NAN : r->is_real ? r->real : (double)r->integer;
     }
     return (struct pk_series){.phase = PK_PHASE_STEADY,
                               .reps = c->plan->events[event].kind == PK_EVENT_SUM ? c->reps : 1,
@@ -51,8 +51,8 @@ static json_t *event_json(const struct pk_event *e, const struct event_summary *
                           e->quality == PK_QUALITY_EXACT ? "exact" : "approximate");
     if (*e->note)
         json_object_set_new(j, "note", json_string(e->note));
-    if (summary->absent)
-        json_object_set_new(j, "absent", json_integer((json_int_t)summary->absent));
+    if (summary->unavailable)
+        json_object_set_new(j, "absent", json_integer((json_int_t)summary->unavailable));
     if (summary->why)
         json_object_set_new(j, "why", json_string(summary->why));
     if (summary->counted_share < 1)
@@ -77,10 +77,10 @@ json_t *pk_counts_add(const struct pk_counts *places, size_t n_places, const str
         struct event_summary all = {.counted_share = 1};
         for (size_t p = 0; p < n_places; p++) {
             const struct event_summary summary = summary_of(&places[p], e);
-            all.absent = summary.absent > all.absent ? summary.absent : all.absent;
+            all.unavailable = summary.unavailable > all.unavailable ? summary.unavailable : all.unavailable;
             all.why = summary.why ? summary.why : all.why;
             all.counted_share = fmin(all.counted_share, summary.counted_share);
-            if (summary.absent == summary.n)
+            if (summary.unavailable == summary.n)
                 continue;
             metrics[out->n_metrics] =
                 (struct pk_metric_decl){pk_printf(a, "%s.%s", places[p].where, event->name),

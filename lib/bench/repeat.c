@@ -30,7 +30,7 @@ void pk_repeat(struct pk_ctx *ctx, unsigned region, pk_unit_fn *unit, void *user
     pk_mark_end_n(ctx->dev, region, PK_LANE_HOST, n);
 }
 
-static void nothing(void *user)
+static void empty_call(void *user)
 {
 }
 
@@ -39,7 +39,7 @@ double pk_unit_overhead_ns(struct pk_device *dev)
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < TRIES && least > 0; i++) { /* a simulated clock stands still */
         uint64_t began = pk_device_now_ns(dev);
-        call(nothing, NULL, TRY_REPS);
+        call(empty_call, NULL, TRY_REPS);
         uint64_t ns = pk_device_now_ns(dev) - began;
         least = ns < least ? ns : least;
     }

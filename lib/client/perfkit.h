@@ -61,11 +61,11 @@ typedef struct perfkit_experiment {
     perfkit_fn check; /* compares what the first call left: perfkit_near(), perfkit_fail() */
     perfkit_fn
         work; /* sets c->flops and c->bytes from the axes, or calls perfkit_skip(); called without setup */
-    perfkit_fn reset;      /* untimed, before every sample; then each sample is one call */
-    perfkit_fn teardown;   /* after the case, however it ended */
-    const char *yardstick; /* the variant that others are compared with */
-    double tolerance;      /* of perfkit_near(), relative; 1e-4 */
-    const char *more;      /* members of the answer to `describe` as JSON: "\"revision\":2"; NULL = none */
+    perfkit_fn reset;          /* untimed, before every sample; then each sample is one call */
+    perfkit_fn teardown;       /* after the case, however it ended */
+    const char *yardstick;     /* the variant that others are compared with */
+    double tolerance;          /* of perfkit_near(), relative; 1e-4 */
+    const char *more;          /* members of the reply to `describe` as JSON: "\"revision\":2"; NULL = none */
     const perfkit_clock *cuda; /* NULL: this program runs on the CPU */
     struct {
         const char *name;
@@ -991,8 +991,8 @@ PERFKIT_FN void perfkit_bind(const char *options)
         fprintf(stderr, "perfkit.h: this process cannot be bound to CPUs %s\n", list);
 }
 
-PERFKIT_FN void perfkit_answer_measure(FILE *f, const perfkit_experiment *e, const char *request,
-                                       perfkit_case *c)
+PERFKIT_FN void perfkit_reply_measure(FILE *f, const perfkit_experiment *e, const char *request,
+                                      perfkit_case *c)
 {
     const int variant = perfkit_case_of(e, request, c),
               check = perfkit_true(perfkit_member(request, "check"));
@@ -1024,8 +1024,7 @@ PERFKIT_FN void perfkit_work(const perfkit_experiment *e, perfkit_case *c)
         perfkit_fail(c, "work() set bytes to %g, which is not a number from 0; 0 = not known", c->bytes);
 }
 
-PERFKIT_FN void perfkit_answer_plan(FILE *f, const perfkit_experiment *e, const char *request,
-                                    perfkit_case *c)
+PERFKIT_FN void perfkit_reply_plan(FILE *f, const perfkit_experiment *e, const char *request, perfkit_case *c)
 {
     perfkit_case_of(e, request, c);
     perfkit_work(e, c);
@@ -1040,8 +1039,8 @@ PERFKIT_FN void perfkit_answer_plan(FILE *f, const perfkit_experiment *e, const 
 }
 
 /* Answers one request. False when this process cannot go on. */
-PERFKIT_FN int perfkit_answer(FILE *f, const perfkit_experiment *e, const char *request, const char *type,
-                              int64_t id)
+PERFKIT_FN int perfkit_reply(FILE *f, const perfkit_experiment *e, const char *request, const char *type,
+                             int64_t id)
 {
     perfkit_case c;
     memset(&c, 0, sizeof c);
@@ -1049,9 +1048,9 @@ PERFKIT_FN int perfkit_answer(FILE *f, const perfkit_experiment *e, const char *
     if (strcmp(type, "describe") == 0)
         perfkit_describe(f, e);
     else if (strcmp(type, "plan") == 0)
-        perfkit_answer_plan(f, e, request, &c);
+        perfkit_reply_plan(f, e, request, &c);
     else if (strcmp(type, "measure") == 0)
-        perfkit_answer_measure(f, e, request, &c);
+        perfkit_reply_measure(f, e, request, &c);
     else
         perfkit_fail(&c, "this program does not know requests of type %.100s", type);
     if (c.broken)
@@ -1108,7 +1107,7 @@ PERFKIT_FN int perfkit_serve(const perfkit_experiment *e, const char *wire_fd)
         }
         if (strcmp(type, "quit") == 0)
             break;
-        if (perfkit_whole(perfkit_member(p, "id"), &id) && !perfkit_answer(f, e, p, type, id))
+        if (perfkit_whole(perfkit_member(p, "id"), &id) && !perfkit_reply(f, e, p, type, id))
             return free(line), 1;
     }
     fputs("{\"type\":\"bye\"}\n", f);

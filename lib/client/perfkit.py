@@ -512,7 +512,7 @@ def variant(summary="", **more):
 
 
 def experiment(name, axes=None, summary="", yardstick=None, metrics=(), devices=None, tolerance=1e-4, **more):
-    """Makes a class the experiment of this program. `more`: members of the answer to `describe` (presets, sql, revision: docs/protocol.md)."""
+    """Makes a class the experiment of this program. `more`: members of the reply to `describe` (presets, sql, revision: docs/protocol.md)."""
     def register(cls):
         registered.append(Experiment(cls, name, axes or {}, summary, yardstick, metrics, devices, tolerance, more))
         return cls

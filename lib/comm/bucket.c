@@ -30,7 +30,7 @@ void pk_buckets_plan(const size_t *elements, size_t n, size_t cap, size_t first,
 }
 
 /* How many buckets a flat array of so many elements is cut into. */
-static size_t pieces(size_t all, size_t cap, size_t first)
+static size_t bucket_count(size_t all, size_t cap, size_t first)
 {
     const size_t head = first && first < all ? first : 0;
     return (head > 0) + (all - head + cap - 1) / cap;
@@ -43,7 +43,7 @@ void pk_buckets_split(const size_t *elements, size_t n, size_t cap, size_t first
     pk_assert(cap >= 1);
     for (size_t i = 0; i < n; i++)
         all += elements[i];
-    struct pk_bucket *v = pk_new_n(a, struct pk_bucket, pieces(all, cap, first));
+    struct pk_bucket *v = pk_new_n(a, struct pk_bucket, bucket_count(all, cap, first));
     uint32_t *bucket_of = pk_new_n(a, uint32_t, n);
     *out = (struct pk_buckets){.n_tensors = n, .v = v, .bucket_of = bucket_of};
     for (size_t start = 0; start < all; start += v[out->n++].elements) {
@@ -73,20 +73,20 @@ struct pk_bucket_sizes pk_buckets_sizes(const struct pk_buckets *b)
     return s;
 }
 
-void pk_filling_init(struct pk_filling *f, const struct pk_buckets *b, struct pk_arena *a)
+void pk_bucket_progress_init(struct pk_bucket_progress *f, const struct pk_buckets *b, struct pk_arena *a)
 {
-    *f = (struct pk_filling){.buckets = b, .missing = pk_new_n(a, size_t, b->n)};
-    pk_filling_reset(f);
+    *f = (struct pk_bucket_progress){.buckets = b, .missing = pk_new_n(a, size_t, b->n)};
+    pk_bucket_progress_reset(f);
 }
 
-void pk_filling_reset(struct pk_filling *f)
+void pk_bucket_progress_reset(struct pk_bucket_progress *f)
 {
     for (size_t i = 0; i < f->buckets->n; i++)
         f->missing[i] = f->buckets->v[i].n;
     f->next = 0;
 }
 
-void pk_filling_ready(struct pk_filling *f, size_t t, size_t *from, size_t *to)
+void pk_bucket_progress_ready(struct pk_bucket_progress *f, size_t t, size_t *from, size_t *to)
 {
     const struct pk_buckets *b = f->buckets;
     for (size_t i = b->bucket_of[t]; i < b->n && b->v[i].first <= t; i++) {

@@ -38,12 +38,12 @@ struct pk_bucket_sizes {
 struct pk_bucket_sizes pk_buckets_sizes(const struct pk_buckets *b);
 
 /* One backward pass: which gradients are still missing. Allocates nothing after its creation. */
-struct pk_filling {
+struct pk_bucket_progress {
     const struct pk_buckets *buckets;
     size_t *missing; /* [buckets] gradients */
     size_t next;     /* the first bucket that was not started */
 };
-void pk_filling_init(struct pk_filling *f, const struct pk_buckets *b, struct pk_arena *a);
-void pk_filling_reset(struct pk_filling *f);
+void pk_bucket_progress_init(struct pk_bucket_progress *f, const struct pk_buckets *b, struct pk_arena *a);
+void pk_bucket_progress_reset(struct pk_bucket_progress *f);
 /* Gradient t is ready, once per pass: buckets [*from, *to) may be started now, often none. */
-void pk_filling_ready(struct pk_filling *f, size_t t, size_t *from, size_t *to);
+void pk_bucket_progress_ready(struct pk_bucket_progress *f, size_t t, size_t *from, size_t *to);

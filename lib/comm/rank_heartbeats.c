@@ -156,7 +156,7 @@ const char *pk_rank_heartbeats_stopped(const struct pk_rank_heartbeats *r, struc
     struct pk_buf names = {.arena = a};
     for (unsigned i = 0; r->page && i < r->ranks; i++) {
         const int pid = r->page->v[i].pid;
-        const char *how = pk_machine_stopped(pid);
+        const char *how = pk_machine_stop_reason(pid);
         if (how)
             pk_buf_printf(&names, "%srank %u (process %d) is %s", names.n ? ", " : "", i, pid, how);
     }
@@ -168,7 +168,7 @@ bool pk_rank_heartbeats_stuck(const struct pk_rank_heartbeats *r, uint64_t silen
     const uint64_t now_ns = pk_clock_ns();
     for (unsigned i = 0; r->page && i < r->ranks; i++) {
         const struct seen s = read_heartbeat(r, i, now_ns);
-        if ((s.waits && s.silent_ns >= silent_ns) || pk_machine_stopped(r->page->v[i].pid))
+        if ((s.waits && s.silent_ns >= silent_ns) || pk_machine_stop_reason(r->page->v[i].pid))
             return true;
     }
     return false;
@@ -180,7 +180,7 @@ const char *pk_rank_heartbeats_abandoned(struct pk_rank_heartbeats *r, struct pk
     if (!r || !(r->page || r->launcher))
         return NULL;
     const int run = r->page ? r->page->run : 0;
-    const char *how = r->page ? pk_machine_stopped(run) : pk_machine_stopped_family(r->launcher, a);
+    const char *how = r->page ? pk_machine_stop_reason(run) : pk_machine_family_stop_reason(r->launcher, a);
     if (!how)
         r->stopped_ns = 0;
     else if (!r->stopped_ns)

@@ -4,7 +4,7 @@
  * many passes; no side effects), then for each pass open, start, mark*, stop, read, close. A replaying source (PK_SOURCE_REPLAYS) needs
  * the work between start and stop repeated until stop sets *again to false. selftest runs work with known counts and compares.
  *
- * Nothing between start and stop allocates. A missing count is not 0: it is marked absent, with a reason. All access to the world
+ * Nothing between start and stop allocates. A missing count is not 0: it is marked unavailable, with a reason. All access to the world
  * outside the process goes through pk_counter_env, so that each path can be tested without the hardware.
  *
  * docs/counters.md describes states, masks and presets. */
@@ -84,10 +84,11 @@ struct pk_event {
 /* One count. */
 struct pk_reading {
     int64_t integer;
-    double real;     /* where is_real */
-    bool is_real;    /* the source gives no integers: percentages, watts */
-    bool absent;     /* not counted: never scheduled, not supported by this unit, no such region */
-    const char *why; /* reason of absent, static text: "a peak is that of the whole iteration"; NULL = none */
+    double real;      /* where is_real */
+    bool is_real;     /* the source gives no integers: percentages, watts */
+    bool unavailable; /* not counted: never scheduled, not supported by this unit, no such region */
+    const char
+        *why; /* reason of unavailable, static text: "a peak is that of the whole iteration"; NULL = none */
     uint64_t enabled_ns, running_ns; /* 0, 0 = always counted; running < enabled: `integer` is scaled */
 };
 

@@ -69,8 +69,8 @@ enum pk_code pk_events_find(const struct pk_source *s, const char *const *names,
     return PK_OK;
 }
 
-enum pk_code pk_plan_needs_gpu(const struct pk_source_plan *p, const struct pk_device *dev,
-                               struct pk_err *err)
+enum pk_code pk_source_plan_needs_gpu(const struct pk_source_plan *p, const struct pk_device *dev,
+                                      struct pk_err *err)
 {
     if (dev && dev->kind == PK_DEVICE_CUDA)
         return PK_OK;
@@ -79,20 +79,20 @@ enum pk_code pk_plan_needs_gpu(const struct pk_source_plan *p, const struct pk_d
     return pk_fix(err, "use --device cuda, or omit it");
 }
 
-enum pk_code pk_plan_table(const struct pk_source *s, const struct pk_counter_env *env,
-                           const char *const *events, size_t n, struct pk_arena *a,
-                           const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
+enum pk_code pk_source_plan_table(const struct pk_source *s, const struct pk_counter_env *env,
+                                  const char *const *events, size_t n, struct pk_arena *a,
+                                  const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
 {
     struct pk_event *found;
     size_t *index = pk_new_n(a, size_t, n);
     if (pk_events_find(s, events, n, a, &found, index, err))
         return err->code;
-    pk_plan_one(s, found, n, index, a, plans, n_plans);
+    pk_source_plan_one(s, found, n, index, a, plans, n_plans);
     return PK_OK;
 }
 
-void pk_plan_one(const struct pk_source *s, const struct pk_event *events, size_t n, void *state,
-                 struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans)
+void pk_source_plan_one(const struct pk_source *s, const struct pk_event *events, size_t n, void *state,
+                        struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans)
 {
     struct pk_source_plan *p = pk_new(a, struct pk_source_plan);
     *p = (struct pk_source_plan){.source = s, .events = events, .n = n, .passes = 1, .state = state};

@@ -30,16 +30,16 @@ enum pk_code pk_events_find(const struct pk_source *s, const char *const *names,
                             struct pk_event **out, size_t *index, struct pk_err *err) PK_MUST_CHECK;
 
 /* PK_E_UNAVAILABLE unless dev is an NVIDIA GPU, which the plans of GPU sources need. */
-enum pk_code pk_plan_needs_gpu(const struct pk_source_plan *p, const struct pk_device *dev,
-                               struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_source_plan_needs_gpu(const struct pk_source_plan *p, const struct pk_device *dev,
+                                      struct pk_err *err) PK_MUST_CHECK;
 
 /* The hook `plan` of a source that can count all events of its table together: one plan, whose state is the events' indices in the
  * table, `const size_t *` of [n]. */
-enum pk_code pk_plan_table(const struct pk_source *s, const struct pk_counter_env *env,
-                           const char *const *events, size_t n, struct pk_arena *a,
-                           const struct pk_source_plan **plans, size_t *n_plans,
-                           struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_source_plan_table(const struct pk_source *s, const struct pk_counter_env *env,
+                                  const char *const *events, size_t n, struct pk_arena *a,
+                                  const struct pk_source_plan **plans, size_t *n_plans,
+                                  struct pk_err *err) PK_MUST_CHECK;
 
 /* One plan of one pass with these events. */
-void pk_plan_one(const struct pk_source *s, const struct pk_event *events, size_t n, void *state,
-                 struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans);
+void pk_source_plan_one(const struct pk_source *s, const struct pk_event *events, size_t n, void *state,
+                        struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans);

@@ -8,7 +8,7 @@
 
 enum { PREFIX = 2 };
 
-static double allowed(const struct pk_transformer_config *c, double want)
+static double tolerance(const struct pk_transformer_config *c, double want)
 {
     return (c->dtype == PK_BF16 ? 0.05 : 2e-4) * fmax(1, fabs(want));
 }
@@ -33,8 +33,8 @@ static enum pk_code check_layer(struct pk_extraction *x, const struct pk_referen
     const unsigned layer = x->o.shards.layers[i];
     double *want = pk_new_n(&a, double, rows *width);
     float *got = pk_new_n(&a, float, n);
-    struct pk_beyond beyond;
-    enum pk_code rc = pk_reference_hidden(r, layer + 1, want, &beyond, err);
+    struct pk_range_error range_error;
+    enum pk_code rc = pk_reference_hidden(r, layer + 1, want, &range_error, err);
     if (!rc)
         rc = pk_device_copy_now(x->dev, PK_COPY_DEVICE_TO_HOST, got, x->staging[0] + i * n * size, n * size,
                                 err);
@@ -46,7 +46,7 @@ static enum pk_code check_layer(struct pk_extraction *x, const struct pk_referen
         for (size_t f = 0; f < width; f++) {
             const size_t token = skip + row / r->prefix * c->seq + row % r->prefix;
             const double w = want[row * width + f], g = (double)got[token * width + f];
-            if (!(fabs(g - w) <= allowed(c, w)))
+            if (!(fabs(g - w) <= tolerance(c, w)))
                 return wrong(err, layer, token, f, g, w);
         }
     return PK_OK;

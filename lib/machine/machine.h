@@ -79,11 +79,11 @@ struct pk_disturbance {
 /* False when neither can be read. */
 bool pk_machine_disturbance(const unsigned *cpus, unsigned n, struct pk_disturbance *d);
 
-/* stopped.c: "stopped (SIGSTOP)" or "stopped by a debugger" of a process of this host; NULL = it is not, or is not known. */
-const char *pk_machine_stopped(int pid);
+/* stopped_process.c: "stopped (SIGSTOP)" or "stopped by a debugger" of a process of this host; NULL = it is not, or is not known. */
+const char *pk_machine_stop_reason(int pid);
 /* The same of a process, those of its group, and all that they started: "process 12 (sleep) is stopped (SIGSTOP)", three at most. NULL =
  * none is stopped. It reads a file of each process of the host: not while something is measured. */
-const char *pk_machine_stopped_family(int pid, struct pk_arena *a);
+const char *pk_machine_family_stop_reason(int pid, struct pk_arena *a);
 
 /* The clock that regions are timed with. */
 struct pk_clock_facts {

@@ -36,7 +36,7 @@ static enum pk_code gradient_ready(struct pk_averaging *v, size_t t, struct pk_e
     if (rc || !pk_averaging_overlaps(v->o.way))
         return rc;
     rc = v->o.copy && v->flat ? copy(v, pk_averaging_slot(v, t), v->grad[t], t, err) : PK_OK;
-    for (pk_filling_ready(&v->filling, t, &from, &to); !rc && from < to; from++)
+    for (pk_bucket_progress_ready(&v->bucket_progress, t, &from, &to); !rc && from < to; from++)
         rc = start_bucket(v, from, err);
     return rc;
 }
@@ -172,7 +172,7 @@ static void read_times(struct pk_averaging *v)
 enum pk_code pk_averaging_step(struct pk_averaging *v, struct pk_err *err)
 {
     const uint64_t reduces = v->comm->reduces, bytes = v->comm->reduced_bytes;
-    pk_filling_reset(&v->filling);
+    pk_bucket_progress_reset(&v->bucket_progress);
     enum pk_code rc = pk_lanes_anchor(v->dev, err);
     if (!rc)
         rc = marked(v, PK_REGION_STEP, run_parts, err);

@@ -63,7 +63,7 @@ struct pk_averaging {
     struct pk_averaging_options o;
     const struct pk_gradients *gradients; /* those of the training, if there is one */
     struct pk_buckets buckets;            /* BUCKET: those; FLAT: one; else one a tensor */
-    struct pk_filling filling;
+    struct pk_bucket_progress bucket_progress;
     char *flat, **grad;       /* device memory: the contiguous array or NULL; each gradient */
     const size_t *before;     /* elements of the gradients that are ready before each gradient */
     const uint64_t *ready_ns; /* TIMER: when each gradient becomes ready, from the start of backward */

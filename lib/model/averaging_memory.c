@@ -105,7 +105,7 @@ enum pk_code pk_averaging_new(struct pk_device *dev, struct pk_comm *comm,
         elements, g->n, cap, o->way == PK_AVERAGE_BUCKET ? o->first_cap : 0, a, &out->buckets);
     out->reduces = pk_new_n(a, struct pk_reduce, out->buckets.n);
     out->least_ns = pk_new_n(a, uint64_t, out->buckets.n);
-    pk_filling_init(&out->filling, &out->buckets, a);
+    pk_bucket_progress_init(&out->bucket_progress, &out->buckets, a);
     uint64_t *ready_ns = pk_new_n(a, uint64_t, g->n);
     double share = 0;
     for (size_t t = 0; t < g->n; t++) {

@@ -246,7 +246,7 @@ bool pk_out_wants(struct pk_out *o, const char *table)
     return false;
 }
 
-bool pk_out_answer_first(const struct pk_out *o)
+bool pk_out_headline_first(const struct pk_out *o)
 {
     return pk_out_brief(o) && !o->n_only;
 }

@@ -189,12 +189,12 @@ struct pk_column *pk_columns_copy(struct pk_arena *a, const struct pk_column *co
 struct pk_column *pk_column_of(struct pk_column *cols, size_t n, const char *key);
 
 /* From now on only these tables are printed, by the names that pk_out_names has; the names are borrowed. The one name "all" is every table
- * also where a screen gets the answer first, none is what the format has without a choice. Notes before the first table are printed, too. */
+ * also where a screen gets the headline first, none is what the format has without a choice. Notes before the first table are printed, too. */
 void pk_out_only(struct pk_out *o, const char *const *tables, size_t n);
 /* Whether a table whose name begins so may be among them. If not, it need not be computed: it counts as begun, and notes that follow are its. */
 bool pk_out_wants(struct pk_out *o, const char *table);
-/* Whether the answer is printed first and other tables are only listed: on a screen without `details`, where no table was chosen. */
-bool pk_out_answer_first(const struct pk_out *o);
+/* Whether findings and the headline table are printed first and other tables are only listed: on a screen without `details`, where no table was chosen. */
+bool pk_out_headline_first(const struct pk_out *o);
 /* From here on at most n rows are printed, of all tables together; 0 ends that, with a note that counts the other rows and names the command
  * that prints them. */
 void pk_out_most(struct pk_out *o, size_t n);
@@ -222,8 +222,8 @@ void pk_out_again(struct pk_out *o, const char *command);
 bool pk_out_on_screen(const struct pk_out *o);
 bool pk_out_brief(const struct pk_out *o);
 
-/* A screen with a known number of lines shows the answer, and nothing scrolls away. The command says what is detail, and which table is the
- * answer:
+/* A screen with a known number of lines shows the outcome, and nothing scrolls away. The command says what is detail, and which table is the
+ * headline:
  *
  *     pk_out_note(out, "4 rows: 1 slower, 3 same");
  *     pk_out_detail(out, true);     tables and notes from here on are left out of a short output

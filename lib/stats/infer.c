@@ -78,7 +78,7 @@ static double half_width(size_t n, double sd, double p, double q)
     return (pk_t_quantile(p, df) + pk_t_quantile(q, df)) * sd / sqrt((double)n);
 }
 
-double pk_mde_quick(size_t n, double sd, double alpha, double power)
+double pk_effect_found(size_t n, double sd, double alpha, double power)
 {
     pk_assert(n >= 2);
     return half_width(n, sd, 1 - alpha / 2, power);

@@ -50,8 +50,8 @@ void pk_adjust_holm(const double *p, size_t n, double *out);
 
 #define PK_PAIRS_NEVER SIZE_MAX /* no number of pairs below ten million would do */
 
-/* The smallest effect found with probability `power` (0.8) by n >= 2 pairs, alpha < power < 1. */
-double pk_mde_quick(size_t n, double sd, double alpha, double power);
+/* The smallest effect found with probability `power` by n >= 2 pairs, alpha < power < 1. */
+double pk_effect_found(size_t n, double sd, double alpha, double power);
 
 /* The smallest number of pairs (at least 3) that finds `effect`, or that proves equivalence within +-margin at risk alpha if the true
  * effect is 0. */

@@ -163,13 +163,13 @@ enum pk_code pk_db_make_views(struct pk_store *s, const char *text, const struct
                               struct pk_err *err) PK_MUST_CHECK;
 void pk_db_drop_views(struct pk_store *s);
 
-/* record/reap.c: who records, and marking the runs of dead processes interrupted. */
+/* record/recorder_process.c: who records, and marking the runs of dead processes interrupted. */
 struct pk_recorder_process {
     char host[256], boot_id[64];
     int64_t pid, start_ticks;
 };
 void pk_db_this_process(struct pk_recorder_process *p);
-enum pk_code pk_db_reap(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_db_mark_interrupted(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
 
 /* file:PATH?mode=ro&immutable=1, with the path escaped. In the arena. */
 const char *pk_db_stranger_uri(struct pk_arena *a, const char *path);

@@ -208,7 +208,7 @@ static enum pk_code prepare(struct pk_store *s, struct pk_err *err)
     /* what a writer owes the file; a reader does it when it can do so at once, and goes on when it cannot */
     if (reader)
         pk_store_patience(s, READER_PATIENCE_MS);
-    enum pk_code code = writable ? pk_db_reap(s, err) : PK_OK;
+    enum pk_code code = writable ? pk_db_mark_interrupted(s, err) : PK_OK;
     pk_store_patience(s, PATIENCE_MS);
     if (code && (!reader || code == PK_E_INTERRUPTED))
         return code;

@@ -25,15 +25,15 @@ struct sequence {
     size_t series[PK_PHASES]; /* index + 1 of each phase's; 0 = none yet */
 };
 
-/* What an answer has so far. */
+/* What a reply has so far. */
 struct totals {
     size_t values, series, settings, text;
 };
 
 struct pk_collector {
-    struct pk_arena own;           /* this struct */
-    struct totals answer, *totals; /* totals: its own, or those of the first collector of the answer */
-    struct pk_arena a;             /* the slice */
+    struct pk_arena own;          /* this struct */
+    struct totals reply, *totals; /* totals: its own, or those of the first collector of the reply */
+    struct pk_arena a;            /* the slice */
     struct pk_slice slice;
     bool complete;
     struct pk_metric_decl *metrics;
@@ -49,7 +49,7 @@ struct pk_collector *pk_collector_new(void)
     struct pk_arena own = {0};
     struct pk_collector *c = pk_new(&own, struct pk_collector);
     c->own = own;
-    c->totals = &c->answer;
+    c->totals = &c->reply;
     pk_collector_reset(c);
     return c;
 }
@@ -146,10 +146,10 @@ static const char *add_samples(struct pk_collector *c, const struct pk_wire_msg 
     if (metric < 0)
         return pk_printf(&c->a, "samples of the metric \"%s\", which was not declared", msg->samples_metric);
     const struct pk_series *from = &msg->series;
-    if (from->n > PK_ANSWER_VALUES_MAX - c->totals->values)
-        return "more than 16777216 values in one answer";
-    if (c->totals->series == PK_ANSWER_SERIES_MAX)
-        return "more than 131072 series in one answer";
+    if (from->n > PK_REPLY_VALUES_MAX - c->totals->values)
+        return "more than 16777216 values in one reply";
+    if (c->totals->series == PK_REPLY_SERIES_MAX)
+        return "more than 131072 series in one reply";
     if (!from->n)
         return NULL;
     struct sequence *q = sequence_of(c, (size_t)metric, from);
@@ -174,7 +174,7 @@ static const char *count_text(struct pk_collector *c, const char *const *texts, 
     enum { PER_TEXT = 16 }; /* where it is kept */
     for (size_t i = 0; i < n; i++)
         c->totals->text += strlen(texts[i]) + PER_TEXT;
-    return c->totals->text > PK_ANSWER_TEXT_MAX ? "more than 64 MiB of text in one answer" : NULL;
+    return c->totals->text > PK_REPLY_TEXT_MAX ? "more than 64 MiB of text in one reply" : NULL;
 }
 
 static const char *add_metric(struct pk_collector *c, const struct pk_metric_decl *d)
@@ -230,8 +230,8 @@ static const char *add(struct pk_collector *c, const struct pk_wire_msg *msg)
         c->notes[c->n_notes++] = (struct pk_note){pk_strdup(&c->a, msg->key), pk_strdup(&c->a, msg->text)};
         return NULL;
     case PK_WIRE_SETTING:
-        return c->totals->settings++ == PK_ANSWER_SETTINGS_MAX
-                   ? "more than 4096 settings in one answer"
+        return c->totals->settings++ == PK_REPLY_SETTINGS_MAX
+                   ? "more than 4096 settings in one reply"
                    : count_text(c, (const char *[]){msg->key, msg->text}, 2);
     case PK_WIRE_STATUS:
         if ((problem = count_text(c, &msg->text, 1)))

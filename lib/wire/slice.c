@@ -19,9 +19,9 @@ const char *const pk_phase_words[] = {
     [PK_PHASE_DISTURBED] = "disturbed", [PK_PHASES] = NULL,
 };
 const char *const pk_pass_words[] = {
-    [PK_PASS_TIMING] = "timing",      [PK_PASS_COUNTER] = "counter", [PK_PASS_TRACE] = "trace",
-    [PK_PASS_MEMORY] = "memory",      [PK_PASS_POWER] = "power",     [PK_PASS_CALIBRATION] = "calibration",
-    [PK_PASS_CALIBRATION + 1] = NULL,
+    [PK_PASS_TIMING] = "timing", [PK_PASS_COUNTER] = "counter", [PK_PASS_TRACE] = "trace",
+    [PK_PASS_MEMORY] = "memory", [PK_PASS_POWER] = "power",     [PK_PASS_OTHER] = "calibration",
+    [PK_PASS_OTHER + 1] = NULL,
 };
 
 /* The index of a word in a list that ends with NULL; -1 = none. */

@@ -11,14 +11,8 @@
 
 enum pk_status { PK_ST_OK, PK_ST_OOM, PK_ST_TIMEOUT, PK_ST_SKIPPED, PK_ST_FAILED, PK_ST_INTERRUPTED };
 enum pk_phase { PK_PHASE_FIRST, PK_PHASE_WARMUP, PK_PHASE_STEADY, PK_PHASE_DISTURBED, PK_PHASES };
-enum pk_pass {
-    PK_PASS_TIMING,
-    PK_PASS_COUNTER,
-    PK_PASS_TRACE,
-    PK_PASS_MEMORY,
-    PK_PASS_POWER,
-    PK_PASS_CALIBRATION
-};
+/* PK_PASS_OTHER, "calibration", is of a request that is not for a case (bench/worker/replies.h). */
+enum pk_pass { PK_PASS_TIMING, PK_PASS_COUNTER, PK_PASS_TRACE, PK_PASS_MEMORY, PK_PASS_POWER, PK_PASS_OTHER };
 
 const char *pk_status_name(enum pk_status s); /* "ok", "oom", ... as in SPEC */
 const char *pk_phase_name(enum pk_phase p);   /* "first", "warmup", "steady", "disturbed" */

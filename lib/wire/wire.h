@@ -90,18 +90,18 @@ enum pk_code pk_wire_setting(int fd, const char *key, const char *value, struct 
 enum pk_code pk_wire_slice(int fd, int64_t id, const struct pk_slice *s, struct pk_err *err) PK_MUST_CHECK;
 
 /* Collects messages into a slice. pk_collect returns true when a status message completes it. *problem is the error of a message that a
- * worker may not send (garbage, samples of a metric that was not declared, a metric declared twice and differently, more than an answer can
+ * worker may not send (garbage, samples of a metric that was not declared, a metric declared twice and differently, more than a reply can
  * hold, anything after the status), else NULL; such a message is dropped, and what was collected before stays. Messages that are not
  * part of a slice (hello, setting, case, mark, bye) are for the caller; settings are counted.
  *
- * An answer is what a worker writes for one request, or a command in one run with all its cases. Its limits keep the memory of the reader
- * below a gigabyte, whatever is written. The largest answer that was measured (ddp-bucket with --max-samples 10000, the default) has 180,055
+ * A reply is what a worker writes for one request, or a command in one run with all its cases. Its limits keep the memory of the reader
+ * below a gigabyte, whatever is written. The largest reply that was measured (ddp-bucket with --max-samples 10000, the default) has 180,055
  * values in 55 series and 2,616 bytes of notes. */
 enum {
-    PK_ANSWER_VALUES_MAX = 16 << 20, /* 16 bytes each, twice while an array grows */
-    PK_ANSWER_SERIES_MAX = 1 << 17,
-    PK_ANSWER_SETTINGS_MAX = 4096,
-    PK_ANSWER_TEXT_MAX = 64 << 20, /* bytes of names, notes, settings and messages */
+    PK_REPLY_VALUES_MAX = 16 << 20, /* 16 bytes each, twice while an array grows */
+    PK_REPLY_SERIES_MAX = 1 << 17,
+    PK_REPLY_SETTINGS_MAX = 4096,
+    PK_REPLY_TEXT_MAX = 64 << 20, /* bytes of names, notes, settings and messages */
     PK_SLICE_METRICS_MAX = 1024,
     PK_SLICE_NOTES_MAX = 4096
 };
@@ -109,11 +109,11 @@ enum {
 struct pk_collector;
 struct pk_collector *pk_collector_new(void);
 void pk_collector_free(struct pk_collector *c);
-/* What c collects counts for the limits of the answer to which `first` belongs, which outlives c. */
+/* What c collects counts for the limits of the reply to which `first` belongs, which outlives c. */
 void pk_collector_join(struct pk_collector *c, struct pk_collector *first);
 bool pk_collect(struct pk_collector *c, const struct pk_wire_msg *msg, const char **problem);
 /* The finished (or, after a crash, unfinished) slice; valid until pk_collector_reset, which starts the next
- * one and forgets metrics too; the next answer begins when the first collector of this one is reset. The caller may complete what the worker left out (message, status of a crash,
+ * one and forgets metrics too; the next reply begins when the first collector of this one is reset. The caller may complete what the worker left out (message, status of a crash,
  * times). */
 struct pk_slice *pk_collected(struct pk_collector *c);
 void pk_collector_reset(struct pk_collector *c);

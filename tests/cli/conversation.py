@@ -1,4 +1,4 @@
-"""perfkit's half of the wire for tests of clients: it sends requests to a program and reads its answers (docs/protocol.md)."""
+"""perfkit's half of the wire for tests of clients: it sends requests to a program and reads its replies (docs/protocol.md)."""
 import json
 import os
 import subprocess
@@ -14,8 +14,8 @@ class Conversation:
         self.program = subprocess.Popen([str(word) for word in argv], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                         pass_fds=[writing], env={**os.environ, **(env or {}), "PERFKIT_WIRE_FD": str(writing)})
         os.close(writing)
-        self.answers = os.fdopen(reading, encoding="utf-8")
-        self.hello = json.loads(self.answers.readline() or "{}")
+        self.replies = os.fdopen(reading, encoding="utf-8")
+        self.hello = json.loads(self.replies.readline() or "{}")
         self.ids = 0
 
     def __enter__(self):
@@ -23,7 +23,7 @@ class Conversation:
 
     def __exit__(self, kind, *_):
         self.program.stdin.close()
-        left = self.answers.read()
+        left = self.replies.read()
         status = self.program.wait(timeout=20)
         self.stderr = self.program.stderr.read().decode()
         assert kind or (status, left) == (0, '{"type": "bye"}\n') or (status, left) == (0, '{"type":"bye"}\n'), (status, left, self.stderr)
@@ -33,11 +33,11 @@ class Conversation:
         self.program.stdin.flush()
 
     def ask(self, kind, **members):
-        """The messages of one answer; the last is its status."""
+        """The messages of one reply; the last is its status."""
         self.ids += 1
         self.send(json.dumps({"type": kind, "id": self.ids, **members}, separators=(",", ":")))  # as perfkit writes it
         messages = []
-        for line in self.answers:
+        for line in self.replies:
             messages.append(json.loads(line))
             if messages[-1]["type"] == "status":
                 assert messages[-1]["id"] == self.ids

@@ -1,4 +1,4 @@
-"""The clients: what a program in Python and in C answers to perfkit's requests, and what it prints by hand. docs/clients.md."""
+"""The clients: what a program in Python and in C replies to perfkit's requests, and what it prints by hand. docs/clients.md."""
 import ast
 import pathlib
 import re
@@ -393,7 +393,7 @@ def test_what_is_no_request_ends_it(programs, language):
         status = c.program.wait(timeout=20)
         said = c.program.stderr.read().decode(errors="replace")
         assert status in (1, 2) and "docs/protocol.md" in said and "Sanitizer" not in said and "Traceback" not in said, (line[:40], status, said)
-        c.answers.close()
+        c.replies.close()
 
 
 def test_an_incomplete_last_line_is_dropped(argv):
@@ -643,9 +643,9 @@ def test_times_of_a_gpu(tmp_path):
         assert outcome(c.measure("launching", "launch", {"us": -1.0}, device="cuda:1")) == ("oom", "CUDA out of memory. Tried to allocate much. Nothing else")
         m = c.measure("launching", "launch", {"us": 2000.0}, device="cuda:1")
         assert outcome(m)[0] == "failed" and m[-2]["type"] == "bye"  # another process measures the next case
-        c.answers.readline = lambda: ""
+        c.replies.readline = lambda: ""
         assert c.program.wait(timeout=20) == 0
-        c.answers.read = lambda: '{"type": "bye"}\n'
+        c.replies.read = lambda: '{"type": "bye"}\n'
 
 
 IN_CUDA = r"""
@@ -716,7 +716,7 @@ def test_samples_of_a_stream(tmp_path):
     m = c.measure("made-up", "launch", {"mode": 3}, device="cuda:0")
     assert [x["type"] for x in m] == ["bye", "status"] and outcome(m) == ("failed", "the variant: an illegal memory access was encountered")
     assert c.program.wait(timeout=20) == 1 and "Sanitizer" not in c.program.stderr.read().decode()
-    c.answers.close()
+    c.replies.close()
 
 
 # --- what is installed, and what `init` writes ---

@@ -1,4 +1,4 @@
-"""The answer of a run: findings that their intervals allow, the headline table, doubts, the list of other tables; and --tables, which prints those."""
+"""The output of a run: findings that their intervals allow, the headline table, doubts, the list of other tables; and --tables, which prints those."""
 import re
 
 import pytest

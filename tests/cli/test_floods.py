@@ -36,7 +36,7 @@ def measured_call(perfkit, *args, env=None):
     return Result(p.returncode, out.read_text(errors="replace"), err.read_text(errors="replace")), seconds, memory
 
 
-# Ended at the limit or, where an answer has one, at the limit of the answer; what the largest memory may be, in MiB.
+# Ended at the limit or, where a reply has one, at the limit of the reply; what the largest memory may be, in MiB.
 LATE = ("timeout", f"no result after {SHOWN}; the worker and all that it started were ended")
 PEERS = [
     ("flood-unknown", *LATE, 100),
@@ -48,8 +48,8 @@ PEERS = [
     ("stopped", "failed", "(python3) is stopped (SIGSTOP); the time limit was reached, and the worker and all that it started were ended", 100),
     ("endless-line", "failed", "a line longer than 8 MiB", 100),
     ("nested", "failed", "a line with more than 262144 lists and objects", 150),
-    ("flood-settings", "failed", "more than 4096 settings in one answer", 100),
-    ("flood-notes", "failed", "more than 64 MiB of text in one answer", 200),
+    ("flood-settings", "failed", "more than 4096 settings in one reply", 100),
+    ("flood-notes", "failed", "more than 64 MiB of text in one reply", 200),
     ("flood-metrics", "failed", "more than 1024 metrics for one case", 100),
 ]
 
@@ -70,7 +70,7 @@ def test_a_peer_without_end(perfkit, mode, status, message, memory):
     in_time(seconds, (LIMIT if status == "timeout" else 30) + MORE)
 
 
-@pytest.mark.parametrize("mode, message", [("flood", "more than 16777216 values in one answer"), ("flood-series", "more than 131072 series in one answer")])
+@pytest.mark.parametrize("mode, message", [("flood", "more than 16777216 values in one reply"), ("flood-series", "more than 131072 series in one reply")])
 def test_samples_without_end(perfkit, mode, message):
     r, _, used = measured_call(perfkit, "run", "selftest", "--device", "null", "--variant", "ok", "-i", "1", "--peer", BAD, "--python",
                                sys.executable, "--timeout", "60s", env={"BAD_WORKER": mode})
@@ -129,7 +129,7 @@ def test_a_command_without_end(perfkit, program, message):
 
 
 LIMITS = [
-    ("write(line(type='setting', key='k', value='v') * 4097)", "more than 4096 settings in one answer", 100),
+    ("write(line(type='setting', key='k', value='v') * 4097)", "more than 4096 settings in one reply", 100),
     ("for i in range(34): write(line(type='status', status='ok', message='m' * 1000000))", "more than 32 MiB of axes and messages of its cases", 150),
     ("for i in range(34): write(line(type='case', axes={'n': i, 'x': 'x' * 1000000}))", "more than 32 MiB of axes and messages of its cases", 250),
     ("write(b''.join(line(type='case', axes={'n': i}) + METRIC + line(type='samples', metric='step_ns', values=[1]) for i in range(4097)))",
@@ -148,11 +148,11 @@ def test_what_a_command_may_report(perfkit, program, message, memory):
 
 
 def test_a_command_that_fills_its_answer(perfkit):
-    """Two cases have all the values of an answer, and perfkit's own six do not fit."""
+    """Two cases have all the values of a reply, and perfkit's own six do not fit."""
     text = SAY + """for i in range(2):
     write(line(type='case', axes={'n': i}) + METRIC + line(type='samples', metric='step_ns', values=[1] * (1 << 20)) * 8)"""
     r = perfkit("exec", "--runs", "1", "--timeout", "60s", "--no-counters", "--", sys.executable, "-c", text)
-    assert r.status == 1 and r.error()["why"].endswith(VIOLATED + "more than 16777216 values in one answer"), r
+    assert r.status == 1 and r.error()["why"].endswith(VIOLATED + "more than 16777216 values in one reply"), r
 
 
 def cases_of(perfkit):

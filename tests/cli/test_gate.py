@@ -1,4 +1,4 @@
-"""gate: two sides in turns, through the front door; what is measured is made up, so that every answer is known."""
+"""gate: two sides in turns, through the front door; what is measured is made up, so that every outcome is known."""
 import json
 import math
 import os
@@ -68,7 +68,7 @@ def sampler(perfkit, name, slow, cv=0.01, samples=200, processes=60, seed=1):
     return reporter(perfkit, name, values)
 
 
-# --- answers ---
+# --- outcomes ---
 
 
 @not_sanitized
@@ -658,7 +658,7 @@ ENDS = [
 
 
 @pytest.mark.parametrize("args, status, word, says", ENDS)
-def test_an_end_without_an_answer_is_red_in_reports(perfkit, args, status, word, says):
+def test_an_end_without_a_verdict_is_red_in_reports(perfkit, args, status, word, says):
     (perfkit.cwd / "s.ini").write_text("[selftest]\nthershold = x\n")
     env = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": perfkit.cwd / "step.md", "GITHUB_OUTPUT": perfkit.cwd / "out"}
     r = perfkit("gate", *args, "--junit", "j.xml", "--summary", "s.md", env=env)

@@ -80,7 +80,7 @@ def test_a_spike_is_no_change_and_few_runs_say_so(perfkit, store):
     assert series["words"] == "13 runs: too few to find a change point, which needs 14"
 
 
-def test_a_slow_creep_is_named(perfkit, store):
+def test_a_trend_is_named(perfkit, store):
     runs(store, [1e6 * (1 + 0.004 * i) for i in range(12)])
     series, = perfkit("history", "demo", "--format", "json").rows("series")
     assert series["steps"] == 0 and series["words"] == "no change point, but a trend: +4.3 % over 12 runs"

@@ -204,7 +204,7 @@ HELLO = "import os, sys\nos.write(3, b'{\"type\":\"hello\",\"version\":1,\"descr
     (HELLO + "os.write(3, b'{\"type\":\"status\",\"id\":1,\"status\":\"failed\",\"message\":\"no licence\"}\\n')\ninput()", ("no licence",)),
     (HELLO + "os.write(3, b'{\"type\":\"status\",\"id\":1,\"status\":\"ok\"}\\n')\ninput()", ("no message `experiment`",)),
     ("print('hello')", ("describes no experiment", "before its hello", "exit status 0", "end it with perfkit.main()")),
-    (HELLO.replace("input()\n", "") + "raise SystemExit(3)", ("before its answer to `describe`", "exit status 3", "shows what such a program answers")),
+    (HELLO.replace("input()\n", "") + "raise SystemExit(3)", ("before its reply to `describe`", "exit status 3", "shows what such a program answers")),
     ("import os\nos.write(3, b'{\"type\":\"hello\",\"version\":1}\\n')\ninput()", ("describes\": true",)),
     ("import os\nos.write(3, b'{\"type\":\"hello\",\"version\":2,\"describes\":true}\\n')\ninput()", ("another version",)),
     ("import os\nwhile True: os.write(3, b'x' * 65536)", ("violated the protocol",)),

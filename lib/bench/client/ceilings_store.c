@@ -4,7 +4,7 @@
 #include "base/text/units.h"
 #include "base/text/words.h"
 #include "bench/client/worker_client.h"
-#include "bench/worker/answers.h"
+#include "bench/worker/replies.h"
 #include "device/device.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPEATS = 3, REPEATS_MOST = 9, CALIBRATE_S = 3, FRESH_S = 24 * 60 * 60 };
+enum { REPEATS = 3, REPEATS_MOST = 9, REPEATS_S = 3, FRESH_S = 24 * 60 * 60 };
 
 const char *pk_ceilings_key(const char *device, const struct pk_device_options *opt, struct pk_arena *a)
 {
@@ -66,17 +66,17 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static enum pk_code no_ceilings(const struct wanted *w, enum pk_reply answer,
+static enum pk_code no_ceilings(const struct wanted *w, enum pk_reply reply,
                                 const struct pk_worker_client *worker, const struct pk_slice *slice,
                                 struct pk_err *err)
 {
     char limit[32];
-    if (answer == PK_REPLY_STOPPED) {
+    if (reply == PK_REPLY_STOPPED) {
         pk_fail(err, PK_E_INTERRUPTED, "interrupted while measuring the ceilings of %s", w->device);
         pk_why(err, "a signal stopped perfkit; nothing else was measured yet");
         return pk_fix(err, "run it again");
     }
-    if (answer == PK_REPLY_LATE) {
+    if (reply == PK_REPLY_LATE) {
         pk_fail(err, PK_E_TIMEOUT, "the ceilings of %s were not measured in %s%s%s", w->device,
                 pk_format_duration_exact((int64_t)w->limit_ns, limit, sizeof limit),
                 worker->missing ? ": " : "", worker->missing ? worker->missing : "");
@@ -101,12 +101,12 @@ static enum pk_code measure_in_worker(const struct wanted *w, struct repeat *out
     struct pk_slice *slice = NULL;
     *out = (struct repeat){0};
     pk_worker_client_init(&worker, &pk_native_provider);
-    const enum pk_reply answer =
-        pk_worker_client_question(&worker, "ceilings", w->one_lane ? PK_REQUEST_ONE_LANE : "measured",
-                                  w->device, w->opt, w->deadline_ns, w->stop_flag, &slice);
-    enum pk_code rc = answer == PK_REPLY_SLICE && slice->status == PK_ST_OK
+    const enum pk_reply reply =
+        pk_worker_client_request_other(&worker, "ceilings", w->one_lane ? PK_REQUEST_ONE_LANE : "measured",
+                                       w->device, w->opt, w->deadline_ns, w->stop_flag, &slice);
+    enum pk_code rc = reply == PK_REPLY_SLICE && slice->status == PK_ST_OK
                           ? pk_ceilings_of_slice(slice, &out->top, &out->curves, err)
-                          : no_ceilings(w, answer, &worker, slice, err);
+                          : no_ceilings(w, reply, &worker, slice, err);
     for (size_t f = 0; f < worker.n_facts; f++) /* the sheet is among the facts about its device */
         for (size_t i = 0; i < PK_CEILING_ROWS; i++)
             if (!strncmp(worker.facts[f].key, PK_SHEET_PREFIX, prefix) &&
@@ -169,10 +169,10 @@ enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const c
     return store_repeat(s, machine, pk_ceilings_key(device, opt, &a), &measured, err);
 }
 
-enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,
-                                   const struct pk_device_options *opt, uint64_t limit_ns,
-                                   const volatile int *stop_flag, struct pk_stored_ceilings *out,
-                                   struct pk_err *err)
+enum pk_code pk_ceilings_refresh(struct pk_store *s, const char *machine, const char *device,
+                                 const struct pk_device_options *opt, uint64_t limit_ns,
+                                 const volatile int *stop_flag, struct pk_stored_ceilings *out,
+                                 struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *key = pk_ceilings_key(device, opt, &a);
@@ -191,7 +191,7 @@ enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, cons
         if (!rc)
             rc = pk_ceilings_stored(s, machine, key, out, err);
         const uint64_t spent = pk_clock_ns() - begin; /* and one more would take spent / n */
-        const bool may = n < REPEATS_MOST && spent + spent / n <= CALIBRATE_S * PK_NS_PER_S;
+        const bool may = n < REPEATS_MOST && spent + spent / n <= REPEATS_S * PK_NS_PER_S;
         enough = n >= REPEATS && !(*out->doubtful && may);
     }
     struct pk_err unread;

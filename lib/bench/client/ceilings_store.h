@@ -14,12 +14,11 @@ struct pk_stored_ceilings {
     struct pk_ceilings top;
     bool found;         /* every rate was measured at least once */
     char doubtful[160]; /* the rates that no second repeat confirmed within 5 %: "a, b"; "" = none */
-    bool
-        late; /* of pk_ceilings_calibrate: the time limit was reached; these are the ones that the store has */
+    bool late; /* of pk_ceilings_refresh: the time limit was reached; these are the ones that the store has */
     int64_t newest_ns; /* wall clock: since when some rate was not measured again */
     enum pk_evidence
         evidence; /* of the rates of memory; PK_EVIDENCE_ONE_SIZE: from before the size was grown */
-    struct pk_ceilings sheet; /* what the vendor states, from pk_ceilings_calibrate alone; 0 = not known */
+    struct pk_ceilings sheet; /* what the vendor states, from pk_ceilings_refresh alone; 0 = not known */
 };
 enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const char *key,
                                 struct pk_stored_ceilings *out, struct pk_err *err) PK_MUST_CHECK;
@@ -37,7 +36,7 @@ enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const c
 
 /* Three repeats, the first also with one lane, and up to nine within three seconds while something is doubtful; *out is then what is
  * stored. limit_ns is for all of them; PK_E_TIMEOUT when it is reached and the store has no ceilings. */
-enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,
-                                   const struct pk_device_options *opt, uint64_t limit_ns,
-                                   const volatile int *stop_flag, struct pk_stored_ceilings *out,
-                                   struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_ceilings_refresh(struct pk_store *s, const char *machine, const char *device,
+                                 const struct pk_device_options *opt, uint64_t limit_ns,
+                                 const volatile int *stop_flag, struct pk_stored_ceilings *out,
+                                 struct pk_err *err) PK_MUST_CHECK;

@@ -1,9 +1,9 @@
-/* Checks: a worker is started for one question, and what became of it. */
+/* Checks: a worker is started for one request, and what became of it. */
 #include "bench/client/checks.h"
 
 #include "base/clock.h"
-#include "bench/worker/answers.h"
 #include "bench/worker/launch.h"
+#include "bench/worker/replies.h"
 
 #include <string.h>
 
@@ -20,20 +20,20 @@ enum pk_code pk_source_selftest(const struct pk_provider *provider, const char *
     struct pk_slice *slice = NULL;
     const uint64_t began = pk_clock_ns();
     pk_worker_client_init(&worker, provider);
-    const enum pk_reply answer = pk_worker_client_question(&worker, PK_REQUEST_SELFTEST, source, "cpu", NULL,
-                                                           deadline_ns, stop_flag, &slice);
+    const enum pk_reply reply = pk_worker_client_request_other(&worker, PK_REQUEST_SELFTEST, source, "cpu",
+                                                               NULL, deadline_ns, stop_flag, &slice);
     const double spent_s = (double)(pk_clock_ns() - began) / (double)PK_NS_PER_S;
-    if (answer == PK_REPLY_LATE)
+    if (reply == PK_REPLY_LATE)
         *out = unavailable(pk_printf(a, "its self-test did not end in %.1f s%s%s", spent_s,
                                      worker.missing ? ": " : "", worker.missing ? worker.missing : ""),
                            "end other programs that use or profile the device, and try again");
-    else if (answer == PK_REPLY_SLICE && slice->status != PK_ST_OK)
+    else if (reply == PK_REPLY_SLICE && slice->status != PK_ST_OK)
         *out = unavailable(pk_printf(a, "its self-test failed: %s", slice->message),
                            "perfkit does not use it; times are still measured");
-    else if (answer == PK_REPLY_SLICE)
+    else if (reply == PK_REPLY_SLICE)
         *out = pk_selftest_of_slice(slice, a);
     pk_worker_client_close(&worker);
-    if (answer != PK_REPLY_STOPPED)
+    if (reply != PK_REPLY_STOPPED)
         return PK_OK;
     pk_fail(err, PK_E_INTERRUPTED, "interrupted while %s was tested", source);
     pk_why(err, "a signal stopped perfkit");
@@ -55,7 +55,7 @@ enum pk_code pk_mpi_check(const volatile int *stop_flag, struct pk_arena *a, str
     enum { PATIENCE_S = 20 };
     static const char *const argv[] = {"/proc/self/exe", "worker", "--start", "2", NULL};
     static const struct pk_provider two = {"2 ranks", argv};
-    const char *launcher = pk_launched().by;
+    const char *launcher = pk_launcher_of_process().by;
     struct pk_worker_client l;
     struct pk_slice *slice;
     *out = (struct pk_mpi_found){.why = launcher ? pk_printf(a, "not tried under %s", launcher)
@@ -64,18 +64,18 @@ enum pk_code pk_mpi_check(const volatile int *stop_flag, struct pk_arena *a, str
         return PK_OK;
     pk_worker_client_init(&l, &two);
     const uint64_t began = pk_clock_ns();
-    const enum pk_reply answer = pk_worker_client_question(
+    const enum pk_reply reply = pk_worker_client_request_other(
         &l, "ranks", "two", "cpu", NULL, began + PATIENCE_S * PK_NS_PER_S, stop_flag, &slice);
     out->ns = pk_clock_ns() - began;
-    if (answer == PK_REPLY_LATE)
+    if (reply == PK_REPLY_LATE)
         out->why = pk_printf(a, "two ranks did not connect within 20 s%s%s", l.missing ? ": " : "",
                              l.missing ? l.missing : "");
-    else if (answer == PK_REPLY_SLICE && slice->status == PK_ST_OK)
+    else if (reply == PK_REPLY_SLICE && slice->status == PK_ST_OK)
         out->library = library_of(&l, a);
-    else if (answer == PK_REPLY_SLICE)
+    else if (reply == PK_REPLY_SLICE)
         out->why = pk_strdup(a, slice->message);
     pk_worker_client_close(&l);
-    if (answer != PK_REPLY_STOPPED)
+    if (reply != PK_REPLY_STOPPED)
         return PK_OK;
     pk_fail(err, PK_E_INTERRUPTED, "interrupted while two ranks were started");
     return pk_why(err, "a signal stopped perfkit");

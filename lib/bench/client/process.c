@@ -228,7 +228,7 @@ enum pk_process_event pk_process_wait(struct pk_process *p, uint64_t deadline_ns
         if (fds[2].revents)
             keep_tail(p);
         if ((fds[0].revents || over) && read_some(p, &p->in_fd, &p->in_rest, buf, cap, n))
-            return PK_PROCESS_ANSWER;
+            return PK_PROCESS_REPLY;
         if ((fds[1].revents || over) && read_some(p, &p->wire_fd, &p->wire_rest, buf, cap, n))
             return PK_PROCESS_BYTES;
         if (over)

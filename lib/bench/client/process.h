@@ -34,7 +34,7 @@ bool pk_process_receive_wire(int fd, char *byte);
 
 enum pk_process_event {
     PK_PROCESS_BYTES,    /* *n bytes of the protocol in buf */
-    PK_PROCESS_ANSWER,   /* *n bytes that it wrote to its stdin, which is a socket: spawners answer there */
+    PK_PROCESS_REPLY,    /* *n bytes that it wrote to its stdin, which is a socket: spawners reply there */
     PK_PROCESS_SENT,     /* of pk_process_send: the message was written */
     PK_PROCESS_END,      /* it ended, and what it wrote has been read */
     PK_PROCESS_DEADLINE, /* it is late */
@@ -42,7 +42,7 @@ enum pk_process_event {
 };
 
 /* Waits, asleep, until one of these is so. deadline_ns is of pk_clock_ns: whatever arrives, nothing is reported after it but the bytes that
- * were in the pipes at that moment. A deadline that has passed (0) therefore reads what is there. An answer comes before bytes of the
+ * were in the pipes at that moment. A deadline that has passed (0) therefore reads what is there. A reply comes before bytes of the
  * protocol. Signals arrive only while this sleeps, so that a stop is never missed. */
 enum pk_process_event pk_process_wait(struct pk_process *p, uint64_t deadline_ns,
                                       const volatile int *stop_flag, char *buf, size_t cap, size_t *n);

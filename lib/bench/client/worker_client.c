@@ -145,7 +145,7 @@ static const char *handle_message(struct pk_worker_client *l, const struct pk_wi
 static const char *handle_count(struct pk_worker_client *l, const struct pk_wire_msg *m, uint64_t deadline_ns,
                                 const volatile int *stop_flag)
 {
-    const char *problem = pk_attached_count(&l->attached, l->pid, m->json, &l->arena);
+    const char *problem = pk_external_counts_take(&l->external_counts, l->pid, m->json, &l->arena);
     if (!problem) /* what becomes of a process that does not take it is seen when its next message is awaited */
         pk_process_send(&l->process, json_pack("{s:s}", "type", "go"), deadline_ns, stop_flag);
     return problem;
@@ -175,15 +175,15 @@ static enum pk_reply worker_ended(struct pk_worker_client *l, struct pk_slice **
                   slice);
 }
 
-/* There is no answer. A stopped process takes no SIGTERM: nothing waits for it. */
-static enum pk_reply no_answer(struct pk_worker_client *l, enum pk_process_event how, struct pk_slice **slice)
+/* There is no reply. A stopped process takes no SIGTERM: nothing waits for it. */
+static enum pk_reply no_reply(struct pk_worker_client *l, enum pk_process_event how, struct pk_slice **slice)
 {
     if (how == PK_PROCESS_END)
         return worker_ended(l, slice);
     const char *stopped =
         how == PK_PROCESS_STOP ? NULL : pk_rank_heartbeats_stopped(&l->heartbeats, &l->arena);
     if (!stopped && how == PK_PROCESS_DEADLINE)
-        stopped = pk_machine_stopped_family(l->process.program.keeper, &l->arena);
+        stopped = pk_machine_family_stop_reason(l->process.program.keeper, &l->arena);
     l->missing = stopped ? stopped : pk_rank_heartbeats_missing(&l->heartbeats, &l->arena);
     if (l->silent && !l->missing)
         l->missing = "a rank did not answer";
@@ -201,7 +201,7 @@ static bool is_stuck(struct pk_worker_client *l, const struct watch *w)
 {
     return pk_rank_heartbeats_stuck(&l->heartbeats, l->patience_ns / LOOKS) ||
            (pk_rank_heartbeats_calls(&l->heartbeats) == w->calls &&
-            pk_machine_stopped_family(l->process.program.keeper, &l->arena));
+            pk_machine_family_stop_reason(l->process.program.keeper, &l->arena));
 }
 
 /* A look that comes late does not count: this process was stopped itself. */
@@ -226,7 +226,7 @@ static enum pk_reply protocol_violated(struct pk_worker_client *l, const char *p
         slice);
 }
 
-static enum pk_reply answer_of(struct pk_worker_client *l, struct pk_slice **slice)
+static enum pk_reply reply_of(struct pk_worker_client *l, struct pk_slice **slice)
 {
     struct pk_slice *s = *slice = pk_collected(l->collector);
     if (s->status == PK_ST_FAILED)
@@ -238,9 +238,9 @@ static enum pk_reply answer_of(struct pk_worker_client *l, struct pk_slice **sli
     return PK_REPLY_SLICE;
 }
 
-static enum pk_reply receive_answer(struct pk_worker_client *l, const struct pk_request *r,
-                                    uint64_t deadline_ns, const volatile int *stop_flag,
-                                    struct pk_slice **slice)
+static enum pk_reply receive_reply(struct pk_worker_client *l, const struct pk_request *r,
+                                   uint64_t deadline_ns, const volatile int *stop_flag,
+                                   struct pk_slice **slice)
 {
     struct pk_wire_msg m;
     char buf[64 << 10];
@@ -251,21 +251,22 @@ static enum pk_reply receive_answer(struct pk_worker_client *l, const struct pk_
         const uint64_t until_ns = w.next_ns < deadline_ns ? w.next_ns : deadline_ns;
         const enum pk_process_event event =
             pk_process_wait(&l->process, until_ns, stop_flag, buf, sizeof buf, &n);
-        if (event == PK_PROCESS_ANSWER || /* not expected, but a peer may write to its stdin */
+        if (event == PK_PROCESS_REPLY || /* not expected, but a peer may write to its stdin */
             (event == PK_PROCESS_DEADLINE && until_ns < deadline_ns && !is_silent(l, &w)))
             continue;
         if (event != PK_PROCESS_BYTES)
-            return no_answer(l, event, slice);
+            return no_reply(l, event, slice);
         bool answered = false;
         const char *problem = NULL;
         pk_wire_feed(l->reader, buf, n);
         while (!problem && !answered && pk_wire_next(l->reader, &m))
-            problem = l->greeted && r->attached && is_count(&m) ? handle_count(l, &m, deadline_ns, stop_flag)
-                                                                : handle_message(l, &m, r, &answered);
+            problem = l->greeted && r->external_counters && is_count(&m)
+                          ? handle_count(l, &m, deadline_ns, stop_flag)
+                          : handle_message(l, &m, r, &answered);
         if (problem)
             return protocol_violated(l, problem, slice);
         if (answered)
-            return answer_of(l, slice);
+            return reply_of(l, slice);
     }
 }
 
@@ -287,18 +288,18 @@ enum pk_reply pk_worker_client_request(struct pk_worker_client *l, const struct 
     const enum pk_process_event event =
         pk_process_send(&l->process, pk_request_json(&with_choices), deadline_ns, stop_flag);
     if (event != PK_PROCESS_SENT)
-        return no_answer(l, event, slice);
-    l->attached = (struct pk_attached){.plan = r->attached};
-    const enum pk_reply reply = receive_answer(l, r, deadline_ns, stop_flag, slice);
-    if (r->attached)
-        pk_attached_end(&l->attached, &l->arena, reply == PK_REPLY_SLICE ? *slice : NULL);
+        return no_reply(l, event, slice);
+    l->external_counts = (struct pk_external_counts){.plan = r->external_counters};
+    const enum pk_reply reply = receive_reply(l, r, deadline_ns, stop_flag, slice);
+    if (r->external_counters)
+        pk_external_counts_end(&l->external_counts, &l->arena, reply == PK_REPLY_SLICE ? *slice : NULL);
     return reply;
 }
 
-enum pk_reply pk_worker_client_question(struct pk_worker_client *l, const char *experiment,
-                                        const char *variant, const char *device,
-                                        const struct pk_device_options *opt, uint64_t deadline_ns,
-                                        const volatile int *stop_flag, struct pk_slice **slice)
+enum pk_reply pk_worker_client_request_other(struct pk_worker_client *l, const char *experiment,
+                                             const char *variant, const char *device,
+                                             const struct pk_device_options *opt, uint64_t deadline_ns,
+                                             const volatile int *stop_flag, struct pk_slice **slice)
 {
     PK_JSON_CLEANUP json_t *no_axes = json_object();
     struct pk_request r = {.id = 1,
@@ -306,7 +307,7 @@ enum pk_reply pk_worker_client_question(struct pk_worker_client *l, const char *
                            .variant = variant,
                            .device = device,
                            .axes = no_axes,
-                           .pass = PK_PASS_CALIBRATION,
+                           .pass = PK_PASS_OTHER,
                            .invocation = 1};
     if (opt)
         r.device_options = *opt;

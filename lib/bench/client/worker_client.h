@@ -2,7 +2,7 @@
  * keeps the choices that a worker reports, for the workers after it. */
 #pragma once
 
-#include "bench/client/attached.h"
+#include "bench/client/external_counts.h"
 #include "bench/client/process.h"
 #include "bench/worker/request.h"
 #include "comm/rank_heartbeats.h"
@@ -45,23 +45,23 @@ struct pk_worker_client {
     struct pk_process process;
     struct pk_wire_reader *reader;
     struct pk_collector *collector;
-    struct pk_arena arena; /* facts and messages since the last question */
-    struct pk_fact *facts; /* settings that came with the answer */
+    struct pk_arena arena; /* facts and messages since the last request */
+    struct pk_fact *facts; /* settings that came with the reply */
     size_t n_facts, facts_cap;
     const struct pk_metric_decl *metrics; /* see pk_worker_client_set_metrics */
     size_t n_metrics;
     struct pk_rank_heartbeats heartbeats; /* of a group of ranks; its path is in argv */
     const char *
-        missing; /* of a late answer: the process that is stopped, or the rank that did not answer; NULL = not known */
+        missing; /* of a late reply: the process that is stopped, or the rank that did not answer; NULL = not known */
     uint64_t patience_ns; /* ranks that are stopped or give no heartbeat for this long are late */
-    bool silent;          /* of a late answer: for that reason, before the deadline */
+    bool silent;          /* of a late reply: for that reason, before the deadline */
     json_t *choices;      /* the choices of its workers so far; every request contains them */
     bool started;         /* a worker, ever */
     bool greeted;
     pid_t
         pid; /* that it gave in its hello, if it is of the process that was started or its group; else that process */
-    struct pk_attached attached; /* of the request in flight */
-    bool leaving; /* it sent bye: it ends after this answer, and the next request starts another worker */
+    struct pk_external_counts external_counts; /* of the request in flight */
+    bool leaving; /* it sent bye: it ends after this reply, and the next request starts another worker */
 };
 
 enum pk_reply {
@@ -85,11 +85,11 @@ enum pk_reply pk_worker_client_request(struct pk_worker_client *l, const struct 
                                        uint64_t deadline_ns, const volatile int *stop_flag,
                                        struct pk_slice **slice);
 
-/* Asks for what is no case (worker/answers.h). opt may be NULL. */
-enum pk_reply pk_worker_client_question(struct pk_worker_client *l, const char *experiment,
-                                        const char *variant, const char *device,
-                                        const struct pk_device_options *opt, uint64_t deadline_ns,
-                                        const volatile int *stop_flag, struct pk_slice **slice);
+/* A request that is not for a case (worker/replies.h). opt may be NULL. */
+enum pk_reply pk_worker_client_request_other(struct pk_worker_client *l, const char *experiment,
+                                             const char *variant, const char *device,
+                                             const struct pk_device_options *opt, uint64_t deadline_ns,
+                                             const volatile int *stop_flag, struct pk_slice **slice);
 
 /* Tells the worker to quit, waits briefly, and ends it. */
 void pk_worker_client_quit(struct pk_worker_client *l);

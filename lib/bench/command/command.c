@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/text/units.h"
 #include "bench/client/process.h"
+#include "bench/command/case_set.h"
 #include "bench/command/counter_passes.h"
-#include "bench/command/reported.h"
 #include "bench/record/runinfo.h"
 #include "bench/worker/environment.h"
 #include "machine/bind.h"
@@ -24,7 +24,7 @@ struct pk_command {
     struct pk_process spawner;
     struct pk_cpus cpus;                                    /* where commands run */
     struct pk_wire_reader *command_reader, *spawner_reader; /* of their messages */
-    struct pk_reported_set cases;
+    struct pk_case_set cases;
     const struct pk_command_turn *turn;
     const char *problem; /* what is wrong in the messages of this run */
     bool reports_peak;   /* in this run: peak_bytes of its own case */
@@ -95,7 +95,7 @@ static void read_command(struct pk_command *r, const char *bytes, size_t n)
     while (!r->problem && pk_wire_next(r->command_reader, &m)) {
         const char *problem = own_peak(r, &m);
         if (!problem)
-            problem = pk_reported_take(&r->cases, &m);
+            problem = pk_case_set_take(&r->cases, &m);
         if (problem)
             violated(r, problem);
         else if (m.type == PK_WIRE_SETTING && !r->turn->warmup && !r->setting_rc)
@@ -111,7 +111,7 @@ static bool declared(const struct pk_slice *s, const char *metric)
     return false;
 }
 
-/* Adds the spawner's measurements to the command's own case. True when the answer is complete. */
+/* Adds the spawner's measurements to the command's own case. True when the reply is complete. */
 static bool read_spawner(struct pk_command *r)
 {
     struct pk_collector *own = r->cases.v[0].collector;
@@ -128,23 +128,23 @@ static bool read_spawner(struct pk_command *r)
         complete = pk_collect(own, &m, &problem);
         if (!problem)
             continue;
-        /* The answer is full: what the command reported is dropped, and there is room for how it ended. */
+        /* The reply is full: what the command reported is dropped, and there is room for how it ended. */
         violated(r, problem);
         complete = pk_collect(own, &m, &problem);
     }
     return complete;
 }
 
-/* Before the answer: what is still in the pipes. The command has ended, so all its messages are there; what a process that it left behind
+/* Before the reply: what is still in the pipes. The command has ended, so all its messages are there; what a process that it left behind
  * writes later is not read, and the next run has another pipe. */
-static bool read_answer(struct pk_command *r, const char *bytes, size_t n)
+static bool read_reply(struct pk_command *r, const char *bytes, size_t n)
 {
     char left[32 << 10];
     size_t n_left = 0;
     enum pk_process_event event;
     pk_wire_feed(r->spawner_reader, bytes, n);
     while ((event = pk_process_wait(&r->spawner, 0, NULL, left, sizeof left, &n_left)) == PK_PROCESS_BYTES ||
-           event == PK_PROCESS_ANSWER) {
+           event == PK_PROCESS_REPLY) {
         if (event == PK_PROCESS_BYTES)
             read_command(r, left, n_left);
         else
@@ -160,7 +160,7 @@ static const char *spawner_died(struct pk_command *r)
                      pk_process_fate(&r->spawner, r->a));
 }
 
-enum run_end { ANSWERED, BROKEN, LATE, STOPPED };
+enum run_end { REPLIED, BROKEN, LATE, STOPPED };
 
 static json_t *request_of(const struct pk_command *r)
 {
@@ -177,15 +177,15 @@ static json_t *request_of(const struct pk_command *r)
     return j;
 }
 
-/* No answer. *message: what is known of the reason. */
-static enum run_end no_answer(struct pk_command *r, enum pk_process_event how, const char **message)
+/* No reply. *message: what is known of the reason. */
+static enum run_end no_reply(struct pk_command *r, enum pk_process_event how, const char **message)
 {
     if (how == PK_PROCESS_END) {
         *message = spawner_died(r);
         return BROKEN;
     }
     const char *stopped =
-        how == PK_PROCESS_DEADLINE ? pk_machine_stopped_family(r->spawner.program.keeper, r->a) : NULL;
+        how == PK_PROCESS_DEADLINE ? pk_machine_family_stop_reason(r->spawner.program.keeper, r->a) : NULL;
     *message = stopped      ? pk_printf(r->a, ": %s", stopped)
                : r->problem ? pk_printf(r->a, ", and %s", r->problem)
                             : "";
@@ -213,15 +213,15 @@ static enum run_end run_command(struct pk_command *r, const char **message)
     }
     enum pk_process_event event = pk_process_send(&r->spawner, request_of(r), deadline, r->stop_flag);
     if (event != PK_PROCESS_SENT)
-        return no_answer(r, event, message);
+        return no_reply(r, event, message);
     for (;;) {
         event = pk_process_wait(&r->spawner, deadline, r->stop_flag, buf, sizeof buf, &n);
         if (event == PK_PROCESS_BYTES)
             read_command(r, buf, n);
-        else if (event != PK_PROCESS_ANSWER)
-            return no_answer(r, event, message);
-        else if (read_answer(r, buf, n))
-            return ANSWERED;
+        else if (event != PK_PROCESS_REPLY)
+            return no_reply(r, event, message);
+        else if (read_reply(r, buf, n))
+            return REPLIED;
     }
 }
 
@@ -252,7 +252,7 @@ static enum pk_code judge_own(struct pk_command *r, struct pk_slice *s)
     return s->status == PK_ST_OK ? PK_OK : s->status == PK_ST_FAILED ? PK_E_CHECK : PK_E_NOTHING;
 }
 
-static enum pk_code record_case(struct pk_command *r, struct pk_reported *c, struct pk_slice *s,
+static enum pk_code record_case(struct pk_command *r, struct pk_command_case *c, struct pk_slice *s,
                                 struct pk_err *err)
 {
     if (!c->id && pk_record_case(r->rec, &c->info, &c->id, err))
@@ -270,7 +270,7 @@ static enum pk_code record_case(struct pk_command *r, struct pk_reported *c, str
 
 enum pk_code pk_command_record(struct pk_command *c, struct pk_err *err)
 {
-    struct pk_reported *own = &c->cases.v[0];
+    struct pk_command_case *own = &c->cases.v[0];
     return own->id ? PK_OK : pk_record_case(c->rec, &own->info, &own->id, err);
 }
 
@@ -279,7 +279,7 @@ static enum pk_code record_run(struct pk_command *r, struct pk_slice *own, uint6
                                uint64_t elapsed_ns, bool *interrupted, struct pk_err *err)
 {
     for (size_t i = 0; i < r->cases.n; i++) {
-        struct pk_reported *c = &r->cases.v[i];
+        struct pk_command_case *c = &r->cases.v[i];
         if (i && (!c->reported || r->problem))
             continue;
         if (i && r->stop_flag && *r->stop_flag) {
@@ -314,7 +314,7 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
     char limit[32];
     const char *reason = "";
     r->turn = turn;
-    pk_reported_clear(&r->cases);
+    pk_case_set_clear(&r->cases);
     r->problem = NULL;
     r->reports_peak = false;
     PK_ARENA_CLEANUP struct pk_arena around = {0};
@@ -329,7 +329,7 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
         out->interrupted = true;
         return PK_OK;
     }
-    out->verdict = how == ANSWERED ? judge_own(r, own) : how == BROKEN ? PK_E_INTERNAL : PK_E_NOTHING;
+    out->verdict = how == REPLIED ? judge_own(r, own) : how == BROKEN ? PK_E_INTERNAL : PK_E_NOTHING;
     if (how == BROKEN)
         fail_slice(own, PK_ST_FAILED, reason);
     if (how == LATE)
@@ -369,7 +369,7 @@ struct pk_command *pk_command_open(const struct pk_command_options *o, struct pk
     *c = (struct pk_command){.o = o, .rec = rec, .ev = ev, .stop_flag = stop_flag, .a = a};
     if (!o->cpus || !pk_cpus_read(o->cpus, &c->cpus))
         c->cpus.n = pk_machine_cpus(c->cpus.v, PK_CPUS_MAX);
-    pk_reported_init(&c->cases, &own, a);
+    pk_case_set_init(&c->cases, &own, a);
     c->cases.command = o->several ? pk_command_name(o, a) : NULL;
     return c;
 }
@@ -387,5 +387,5 @@ size_t pk_command_cases(const struct pk_command *c)
 void pk_command_close(struct pk_command *c)
 {
     drop_spawner(c, KILL_GRACE_NS);
-    pk_reported_free(&c->cases);
+    pk_case_set_free(&c->cases);
 }

@@ -113,13 +113,13 @@ enum pk_code pk_command_counters(struct pk_store *s, int64_t run_id, const struc
  * hands the peak of the process image before exec on to the one after it.
  *
  * It reads measure requests that carry "command" (array of words), "prepare" (a shell line; optional) and "ignore_failure" on
- * a socket and answers each with a slice on the same socket:
+ * a socket and replies each with a slice on the same socket:
  *   wall_ns             from just before exec until the exit is known
  *   user_ns, system_ns  CPU time of the command and its waited-for children
  *   peak_bytes          resident memory of its largest process
  *   page_faults, context_switches   counted by the kernel, minor and major, voluntary and not
  * and the note "exit_status" (128 + signal when a signal ended it). When the request's pass is "counter" and it carries "counters" the
- * answer has counts instead: nothing is timed where something is counted. The command inherits the spawner's stderr and
+ * reply has counts instead: nothing is timed where something is counted. The command inherits the spawner's stderr and
  * PERFKIT_WIRE_FD, a pipe of its own for each request; its stdin and stdout are /dev/null. */
 
 /* Serves until end of input or a signal, which sets *stop_flag. What runs at that moment got the signal too, and is waited for: it may

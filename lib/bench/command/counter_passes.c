@@ -37,7 +37,7 @@ json_t *pk_counted_request(const struct pk_counters *c, size_t round)
 
 /* --- counting ------------------------------------------------------------------------------------------------------- */
 
-static void set_absent(struct pk_counting *c, struct pk_counting_plan *p, const struct pk_err *err)
+static void set_unavailable(struct pk_counting *c, struct pk_counting_plan *p, const struct pk_err *err)
 {
     p->why = pk_strdup(c->arena, *err->why ? err->why : err->what);
 }
@@ -60,7 +60,7 @@ static enum pk_code plan_one(struct pk_counting *c, const json_t *request, struc
     p->v = pk_new_n(c->arena, struct pk_reading, named.n);
     if (named.source->plan(named.source, c->env, named.events, named.n, c->arena, &p->plan, &n_plans,
                            &cause)) {
-        set_absent(c, p, &cause);
+        set_unavailable(c, p, &cause);
         struct pk_source_plan *none = pk_new(c->arena, struct pk_source_plan);
         *none = (struct pk_source_plan){.source = named.source, .events = events, .n = named.n};
         p->plan = none;
@@ -88,10 +88,10 @@ void pk_counting_open(struct pk_counting *c, pid_t pid)
             continue;
         if (p->plan->source->open_other(c->env, p->plan, (struct pk_other_process){.pid = pid}, c->arena,
                                         &p->handle, &err)) {
-            set_absent(c, p, &err);
+            set_unavailable(c, p, &err);
             p->handle = NULL;
         } else if (p->plan->source->start(p->handle, &err))
-            set_absent(c, p, &err);
+            set_unavailable(c, p, &err);
     }
 }
 
@@ -104,7 +104,7 @@ void pk_counting_end(struct pk_counting *c)
         if (!p->handle)
             continue;
         if (!p->why && (s->stop(p->handle, &again, &err) || s->read(p->handle, -1, p->v, &err)))
-            set_absent(c, p, &err);
+            set_unavailable(c, p, &err);
         pk_source_close(s, p->handle);
         p->handle = NULL;
     }
@@ -133,10 +133,10 @@ struct pk_slice pk_counted(const struct pk_counting *c, int invocation, uint64_t
         for (size_t e = 0; e < c->plans[i].plan->n; e++) {
             const struct pk_event *event = &c->plans[i].plan->events[e];
             const struct pk_reading *r = &c->plans[i].v[e];
-            const char *why = c->plans[i].why ? c->plans[i].why
-                              : !r->absent    ? NULL
-                              : r->why        ? r->why
-                                              : "it was never scheduled on a counter";
+            const char *why = c->plans[i].why   ? c->plans[i].why
+                              : !r->unavailable ? NULL
+                              : r->why          ? r->why
+                                                : "it was never scheduled on a counter";
             if (why)
                 message = why;
             else {

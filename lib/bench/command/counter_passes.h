@@ -28,7 +28,7 @@ struct pk_counting {
     size_t n;
 };
 
-/* Plans what a request asks for. What cannot be planned or opened is absent from the slice, with its reason. PK_E_USAGE for a request of
+/* Plans what a request asks for. What cannot be planned or opened is marked unavailable in the slice, with its reason. PK_E_USAGE for a request of
  * another shape. */
 enum pk_code pk_counting_plan(struct pk_counting *c, const json_t *request, struct pk_err *err) PK_MUST_CHECK;
 /* Before the process calls exec, and once it has ended. */

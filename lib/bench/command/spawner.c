@@ -1,4 +1,4 @@
-/* Spawner: fork, exec, wait4, answer. */
+/* Spawner: fork, exec, wait4, reply. */
 #include "bench/command/command.h"
 
 #include "base/clock.h"

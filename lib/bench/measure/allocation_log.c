@@ -105,7 +105,7 @@ static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iter
     return rc ? rc : iterate(s, err);
 }
 
-static void attach(void *user, struct pk_sampler *s)
+static void attach_sampler(void *user, struct pk_sampler *s)
 {
     ((struct log *)user)->s = s;
 }
@@ -224,6 +224,6 @@ const struct pk_observer *pk_allocation_log_open(struct pk_device *dev, struct p
     *l = (struct log){.dev = dev,
                       .a = a,
                       .v = pk_new_n(a, struct allocation, ENTRIES_MOST), /* room for one iteration */
-                      .observer = {.sample = sample, .attach = attach, .pack = pack, .user = l}};
+                      .observer = {.sample = sample, .attach = attach_sampler, .pack = pack, .user = l}};
     return &l->observer;
 }

@@ -59,7 +59,7 @@ static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iter
     return rc;
 }
 
-static void attach(void *user, struct pk_sampler *s)
+static void attach_sampler(void *user, struct pk_sampler *s)
 {
     struct counting *c = user;
     c->s = s;
@@ -133,7 +133,7 @@ enum pk_code pk_counts_open(const struct pk_counter_env *env, const struct pk_so
                             struct pk_err *err)
 {
     struct counting *c = pk_new(a, struct counting);
-    *c = (struct counting){.plan = plan, .arena = a, .observer = {sample, attach, pack, close, c}};
+    *c = (struct counting){.plan = plan, .arena = a, .observer = {sample, attach_sampler, pack, close, c}};
     *out = &c->observer;
     return plan->source->open(env, plan, dev, a, &c->handle, err);
 }

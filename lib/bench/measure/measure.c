@@ -16,7 +16,7 @@ struct measurement {
     struct pk_sampler sampler;
     struct pk_stopper stopper;
     const struct pk_observer *observer; /* of a counter, trace or memory pass */
-    struct pk_line_up line_up;          /* where m->comm */
+    struct pk_sample_barrier barrier;   /* where m->comm */
     uint64_t polled_ns;
     size_t polled_n;
 };
@@ -102,21 +102,22 @@ static enum pk_code open_observer(struct measurement *j, struct pk_device *dev, 
         return pk_counts_open(m->counter_env, m->counters, dev, j->a, &j->observer, err);
     if (m->pass == PK_PASS_MEMORY)
         j->observer = pk_allocation_log_open(dev, j->a);
-    return m->pass == PK_PASS_TRACE ? pk_traced_open(m->counter_env, dev, j->a, &j->observer, err) : PK_OK;
+    return m->pass == PK_PASS_TRACE ? pk_trace_observer_open(m->counter_env, dev, j->a, &j->observer, err)
+                                    : PK_OK;
 }
 
 /* A trace is of one iteration: nothing is repeated. */
-static enum pk_code calibrate_and_sample(struct measurement *j, struct pk_err *err)
+static enum pk_code take_case_samples(struct measurement *j, struct pk_err *err)
 {
     int64_t runs = 0;
-    pk_line_up(&j->line_up, &j->sampler);
+    pk_sample_barrier_attach(&j->barrier, &j->sampler);
     enum pk_code rc = j->m->pass == PK_PASS_TRACE
                           ? PK_OK
-                          : pk_sampler_calibrate(&j->sampler, j->m->unit_overhead_ns, &runs, err);
+                          : pk_sampler_choose_reps(&j->sampler, j->m->unit_overhead_ns, &runs, err);
     if (!rc) {
         if (j->observer)
             pk_sampler_observe(&j->sampler, j->observer);
-        pk_line_up(&j->line_up, &j->sampler);
+        pk_sample_barrier_attach(&j->barrier, &j->sampler);
         rc = sample_until_stop(j, err);
     }
     if (rc)
@@ -196,7 +197,7 @@ static enum pk_code sample_and_check(struct pk_ctx *ctx, struct measurement *j, 
     take_notes(j, ctx);
     pk_pool_reset_peak(pool);
     if (!rc)
-        rc = pk_alone(ctx->comm, j->m->stop.profile ? profile(j, err) : calibrate_and_sample(j, err));
+        rc = pk_alone(ctx->comm, j->m->stop.profile ? profile(j, err) : take_case_samples(j, err));
     if (!rc && ctx->c->probe->inspect)
         rc = pk_alone(ctx->comm, ctx->c->probe->inspect(ctx, true, err));
     if (rc)

@@ -1,6 +1,6 @@
 /* Measure: one case, one invocation, one pass -> one slice. Runs inside a worker; knows nothing of stores or pipes.
  *
- * Order: check points; setup; first iteration (phase first); check; calibration: how often repeatable regions are repeated
+ * Order: check points; setup; first iteration (phase first); check; the choice of how often repeatable regions are repeated
  * (repeat.h), then K, repetitions per sample (regions shorter than 20 us in all are repeated); samples until a stop
  * rule holds; teardown. All arrays are made before the first sample. Between samples: reset, emptying the caches of a cold device, resolving marks, the stop rule, and
  * every 10 ms the disturbance source.
@@ -13,7 +13,7 @@
  *
  * A captured variant (probe.h) is captured after its first iteration on a device with graphs; the check compares what a replay left.
  *
- * With stop.profile = N nothing is checked or calibrated: after the first iteration (of a captured variant: after one replay) N more are
+ * With stop.profile = N nothing is checked or repeated: after the first iteration (of a captured variant: after one replay) N more are
  * taken between the begin and the end of a profiler's range (pk_device_profiler); they are the steady samples.
  *
  * In a memory pass one iteration more is written down, allocation by allocation (steps.h).

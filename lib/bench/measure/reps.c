@@ -62,7 +62,7 @@ static enum pk_code agree_on_regions(struct pk_sampler *s, bool *short_ones, str
     return PK_OK;
 }
 
-static enum pk_code calibrate_regions(struct pk_sampler *s, int64_t *runs, struct pk_err *err)
+static enum pk_code choose_region_reps(struct pk_sampler *s, int64_t *runs, struct pk_err *err)
 {
     bool short_ones = false;
     for (size_t r = 0; r < s->n_regions; r++)
@@ -84,7 +84,7 @@ static enum pk_code calibrate_regions(struct pk_sampler *s, int64_t *runs, struc
     return PK_OK;
 }
 
-static enum pk_code calibrate_samples(struct pk_sampler *s, int64_t *runs, struct pk_err *err)
+static enum pk_code choose_sample_reps(struct pk_sampler *s, int64_t *runs, struct pk_err *err)
 {
     int64_t most = (int64_t)(s->ctx->dev->marks.cap / s->n_columns);
     if (most > PK_SAMPLE_REPS_MAX)
@@ -106,13 +106,13 @@ static enum pk_code calibrate_samples(struct pk_sampler *s, int64_t *runs, struc
     }
 }
 
-enum pk_code pk_sampler_calibrate(struct pk_sampler *s, double unit_overhead_ns, int64_t *runs,
-                                  struct pk_err *err)
+enum pk_code pk_sampler_choose_reps(struct pk_sampler *s, double unit_overhead_ns, int64_t *runs,
+                                    struct pk_err *err)
 {
     *runs = 0;
     s->unit_overhead_ns = unit_overhead_ns;
     if (s->ctx->dev->cold)
         return PK_OK;
-    enum pk_code rc = calibrate_regions(s, runs, err);
-    return rc ? rc : calibrate_samples(s, runs, err);
+    enum pk_code rc = choose_region_reps(s, runs, err);
+    return rc ? rc : choose_sample_reps(s, runs, err);
 }

@@ -263,18 +263,18 @@ void pk_sampler_observe(struct pk_sampler *s, const struct pk_observer *o)
 static enum pk_code sample_together(void *user, struct pk_sampler *s, pk_iterate_fn *iterate_once,
                                     struct pk_err *err)
 {
-    const struct pk_line_up *l = user;
+    const struct pk_sample_barrier *l = user;
     if (pk_comm_barrier(l->comm, err))
         return err->code;
     return l->inner ? l->inner->sample(l->inner->user, s, iterate_once, err) : iterate_once(s, err);
 }
 
-void pk_line_up(struct pk_line_up *l, struct pk_sampler *s)
+void pk_sample_barrier_attach(struct pk_sample_barrier *l, struct pk_sampler *s)
 {
     if (!s->ctx->comm)
         return;
-    *l = (struct pk_line_up){.observer = {.sample = sample_together, .user = l},
-                             .inner = s->observer == &l->observer ? l->inner : s->observer,
-                             .comm = s->ctx->comm};
+    *l = (struct pk_sample_barrier){.observer = {.sample = sample_together, .user = l},
+                                    .inner = s->observer == &l->observer ? l->inner : s->observer,
+                                    .comm = s->ctx->comm};
     s->observer = &l->observer;
 }

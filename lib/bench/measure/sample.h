@@ -89,12 +89,12 @@ double pk_sample_spent_ns(const struct pk_sampler *s, size_t i);
 void pk_sampler_observe(struct pk_sampler *s, const struct pk_observer *o);
 
 /* Makes ranks begin each sample together. Called again after another participant was attached. With one process it does nothing. */
-struct pk_line_up {
+struct pk_sample_barrier {
     struct pk_observer observer;
     const struct pk_observer *inner;
     struct pk_comm *comm;
 };
-void pk_line_up(struct pk_line_up *l, struct pk_sampler *s);
+void pk_sample_barrier_attach(struct pk_sample_barrier *l, struct pk_sampler *s);
 
 /* An occurrence of a repeatable region, and a sample's regions together, last at least this long. */
 #define PK_SAMPLE_MIN_NS 20000.0
@@ -104,5 +104,5 @@ enum { PK_SAMPLE_REPS_MAX = 10000, PK_REGION_REPS_MAX = 20000 };
  * through *runs how often the probe ran. The samples of a probe with a reset hook are not repeated, nor anything
  * on a cold device (the second repetition would find the first one's data in the caches), nor are regions in which
  * no time passes. unit_overhead_ns: what to subtract for one repetition of a region (repeat.h). */
-enum pk_code pk_sampler_calibrate(struct pk_sampler *s, double unit_overhead_ns, int64_t *runs,
-                                  struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_sampler_choose_reps(struct pk_sampler *s, double unit_overhead_ns, int64_t *runs,
+                                    struct pk_err *err) PK_MUST_CHECK;

@@ -35,9 +35,10 @@ enum pk_code pk_counts_open(const struct pk_counter_env *env, const struct pk_so
                             struct pk_device *dev, struct pk_arena *a, const struct pk_observer **out,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* traced.c: what became of the time, by region, family and kernel. */
-enum pk_code pk_traced_open(const struct pk_counter_env *env, struct pk_device *dev, struct pk_arena *a,
-                            const struct pk_observer **out, struct pk_err *err) PK_MUST_CHECK;
+/* trace_observer.c: what became of the time, by region, family and kernel. */
+enum pk_code pk_trace_observer_open(const struct pk_counter_env *env, struct pk_device *dev,
+                                    struct pk_arena *a, const struct pk_observer **out,
+                                    struct pk_err *err) PK_MUST_CHECK;
 
 /* allocation_log.c: every allocation of device memory in one iteration: its region, time and tag. */
 enum { PK_LOG_POINTS = 32, PK_LOG_TRACE_POINTS = 4096 };

@@ -327,7 +327,7 @@ enum pk_code pk_descriptor_read(const json_t *j, const char *who, struct pk_aren
     struct pk_own *own = pk_new(a, struct pk_own);
     struct reading r = {a, own, who, err};
     own->probe.own = own;
-    own->answers_plan = pk_json_bool(j, "plan", false);
+    own->has_plan = pk_json_bool(j, "plan", false);
     if (read_name(&r, j) || pk_descriptor_axes(&r, j) || read_variants(&r, j) || read_metrics(&r, j) ||
         read_presets(&r, j) || read_devices(&r, j) || read_sql(&r, j))
         return err->code;

@@ -19,5 +19,5 @@ enum pk_code pk_descriptor_align(struct pk_own *own, const struct pk_own *with, 
 /* Takes the `born` of axes over from an earlier descriptor of the same experiment and revision, so that its cases keep their identity, unless
  * this one says them itself. PK_E_NOT_COMPARABLE with what changed: the type or unit of an axis, its `born`, the unit or direction of a metric. Another
  * revision is another experiment. `where` says whose the earlier one is. */
-enum pk_code pk_descriptor_follow(struct pk_own *own, const struct pk_own *earlier, const char *where,
-                                  struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_descriptor_check_changes(struct pk_own *own, const struct pk_own *earlier, const char *where,
+                                         struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;

@@ -25,7 +25,7 @@ struct pk_own {
     const char *yardstick;  /* the variant that others are compared with */
     const char *headline;   /* the first metric that is a time, else the first; NULL = there is none */
     unsigned devices;       /* kinds, a bit each */
-    bool answers_plan;      /* work and predictions are asked for, case by case */
+    bool has_plan;          /* work and predictions are asked for, case by case */
     bool has_sql;           /* tables of its own; otherwise probe.sql is pk_own_tables */
     bool born[PK_AXES_MAX]; /* it says the axis's `born` itself */
     struct pk_provider provider;

@@ -13,14 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANSWER_NS     (5 * PK_NS_PER_S)   /* for what needs no measuring */
+#define REPLY_NS      (5 * PK_NS_PER_S)   /* for what needs no measuring */
 #define IDLE_NS       (5 * PK_NS_PER_S)   /* before its hello: a process that does nothing */
 #define HELLO_MOST_NS (300 * PK_NS_PER_S) /* and one that works, as when it imports a framework */
 #define PLANS_NS      (60 * PK_NS_PER_S)  /* for the plans of all cases together */
 #define LOOK_NS       (500 * PK_NS_PER_MS)
 #define GRACE_NS      (500 * PK_NS_PER_MS)
 
-enum { LINES_MOST = 4096 }; /* of one answer */
+enum { LINES_MOST = 4096 }; /* of one reply */
 
 /* What a case will take. */
 struct plan {
@@ -40,7 +40,7 @@ struct pk_own_plans {
     struct pk_index index;
     struct plan **v;
     size_t n, cap;
-    uint64_t asked_ns;       /* what the answers took */
+    uint64_t reply_ns;       /* what the replies took */
     const struct plan *last; /* the one that was asked for last, by its case */
     struct pk_case last_case;
     struct pk_err err; /* the first; nothing is asked after it */
@@ -60,13 +60,13 @@ static enum pk_code refuse(const struct pk_own *own, const char *why, struct pk_
         own->call);
 }
 
-static enum pk_code no_answer(const struct pk_own *own, enum pk_process_event how, const char *question,
-                              struct pk_err *err)
+static enum pk_code no_reply(const struct pk_own *own, enum pk_process_event how, const char *expected,
+                             struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_own_plans *p = own->plans;
     if (how == PK_PROCESS_STOP) {
-        pk_fail(err, PK_E_INTERRUPTED, "interrupted while %.200s was asked for its %s", own->call, question);
+        pk_fail(err, PK_E_INTERRUPTED, "interrupted while %.200s was asked for its %s", own->call, expected);
         pk_why(err, "a signal stopped perfkit");
         return pk_fix(err, "nothing was measured");
     }
@@ -74,9 +74,9 @@ static enum pk_code no_answer(const struct pk_own *own, enum pk_process_event ho
     const char *words = pk_strdup(&a, pk_process_last_words(&p->process, &a));
     pk_process_end(&p->process, 0);
     if (how == PK_PROCESS_END) {
-        refuse(own, pk_printf(&a, "it ended before its %s: %s", question, pk_process_fate(&p->process, &a)),
+        refuse(own, pk_printf(&a, "it ended before its %s: %s", expected, pk_process_fate(&p->process, &a)),
                err);
-        if (p->process.program.status == 0 && strcmp(question, "hello") == 0)
+        if (p->process.program.status == 0 && strcmp(expected, "hello") == 0)
             pk_fix(err,
                    "end it with perfkit.main() (Python) or perfkit_main(e, argc, argv) (C); `perfkit exec -- "
                    "%.100s` "
@@ -85,13 +85,13 @@ static enum pk_code no_answer(const struct pk_own *own, enum pk_process_event ho
         return err->code;
     }
     return refuse(
-        own, pk_printf(&a, "no %s came within 5 s%s%s", question, *words ? "; its last words: " : "", words),
+        own, pk_printf(&a, "no %s came within 5 s%s%s", expected, *words ? "; its last words: " : "", words),
         err);
 }
 
 /* --- messages -------------------------------------------------------------------------------------------------------------- */
 
-/* Takes one message of an answer. NULL, or what is wrong with it. */
+/* Takes one message of a reply. NULL, or what is wrong with it. */
 typedef const char *message_fn(struct pk_own *own, const struct pk_wire_msg *m, void *user);
 
 static bool is_type(const struct pk_wire_msg *m, const char *type)
@@ -125,7 +125,7 @@ static enum pk_process_event next_message(struct pk_own_plans *p, uint64_t deadl
         size_t n = 0;
         const enum pk_process_event event =
             pk_process_wait(&p->process, deadline_ns, p->stop_flag, buf, sizeof buf, &n);
-        if (event == PK_PROCESS_ANSWER && pk_clock_ns() < deadline_ns)
+        if (event == PK_PROCESS_REPLY && pk_clock_ns() < deadline_ns)
             continue; /* it wrote to its stdin */
         if (event != PK_PROCESS_BYTES)
             return event;
@@ -157,13 +157,13 @@ static enum pk_code await_hello(struct pk_own *own, struct pk_err *err)
         if (event == PK_PROCESS_BYTES)
             break;
         if (event != PK_PROCESS_DEADLINE)
-            return no_answer(own, event, "hello", err);
+            return no_reply(own, event, "hello", err);
         if (used > ticks + sysconf(_SC_CLK_TCK) / 20) {
             ticks = used;
             worked_ns = now;
         }
         if (now > most_ns || now > worked_ns + IDLE_NS)
-            return no_answer(own, event, "hello", err);
+            return no_reply(own, event, "hello", err);
     }
     if (m.type == PK_WIRE_GARBAGE)
         return violated(own, m.problem, err);
@@ -192,13 +192,13 @@ static enum pk_code start(struct pk_own *own, struct pk_err *err)
     return await_hello(own, err);
 }
 
-/* Sends a request and hands every message of the answer to `take`, up to its status, which is in *status. */
+/* Sends a request and hands every message of the reply to `take`, up to its status, which is in *status. */
 static enum pk_code ask(struct pk_own *own, json_t *request_stolen, message_fn *take, void *user,
                         enum pk_status *status, const char **message, struct pk_err *err)
 {
     struct pk_own_plans *p = own->plans;
-    const char *const question = pk_strdup(p->arena, pk_json_str(request_stolen, "type", ""));
-    const uint64_t deadline_ns = pk_clock_ns() + ANSWER_NS;
+    const char *const type = pk_strdup(p->arena, pk_json_str(request_stolen, "type", ""));
+    const uint64_t deadline_ns = pk_clock_ns() + REPLY_NS;
     const int64_t id = ++p->last_id;
     struct pk_wire_msg m;
     json_object_set_new(request_stolen, "id", json_integer(id));
@@ -210,7 +210,7 @@ static enum pk_code ask(struct pk_own *own, json_t *request_stolen, message_fn *
         if (m.type == PK_WIRE_GARBAGE)
             return violated(own, m.problem, err);
         if (lines > LINES_MOST || pk_clock_ns() > deadline_ns)
-            return violated(own, "its answer has no end", err);
+            return violated(own, "its reply has no end", err);
         if (m.type == PK_WIRE_STATUS && pk_json_int(m.json, "id", -1) != id)
             return violated(own, "its status answers another request", err);
         if (m.type == PK_WIRE_STATUS) {
@@ -220,12 +220,12 @@ static enum pk_code ask(struct pk_own *own, json_t *request_stolen, message_fn *
         }
         const char *wrong = m.type == PK_WIRE_SETTING ? NULL
                             : m.type != PK_WIRE_UNKNOWN
-                                ? "its answer has a message that belongs to a measurement"
+                                ? "its reply has a message that belongs to a measurement"
                                 : take(own, &m, user);
         if (wrong)
             return violated(own, wrong, err);
     }
-    return no_answer(own, event, pk_printf(p->arena, "answer to `%s`", question), err);
+    return no_reply(own, event, pk_printf(p->arena, "reply to `%s`", type), err);
 }
 
 void pk_own_quiet(struct pk_own *own)
@@ -255,20 +255,20 @@ static const char *take_experiment(struct pk_own *own, const struct pk_wire_msg 
     return NULL;
 }
 
-static enum pk_code describe(struct pk_own *asked, json_t **found, struct pk_err *err)
+static enum pk_code describe(struct pk_own *program, json_t **found, struct pk_err *err)
 {
     enum pk_status status;
     const char *message;
-    if (start(asked, err) ||
-        ask(asked, json_pack("{s:s}", "type", "describe"), take_experiment, found, &status, &message, err))
+    if (start(program, err) ||
+        ask(program, json_pack("{s:s}", "type", "describe"), take_experiment, found, &status, &message, err))
         return err->code;
     if (status != PK_ST_OK)
-        return refuse(asked, *message ? message : "it answered `describe` without ok", err);
+        return refuse(program, *message ? message : "it answered `describe` without ok", err);
     if (!*found)
-        return refuse(asked, "its answer to `describe` has no message `experiment`", err);
+        return refuse(program, "its reply to `describe` has no message `experiment`", err);
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     return strlen(pk_json_text(&a, *found, PK_JSON_COMPACT)) > PK_OWN_BYTES_MOST
-               ? refuse(asked, "the message `experiment` has more than 1 MiB", err)
+               ? refuse(program, "the message `experiment` has more than 1 MiB", err)
                : PK_OK;
 }
 
@@ -368,7 +368,7 @@ static void refuse_slow_plans(const struct pk_own *own)
 {
     struct pk_own_plans *p = own->plans;
     pk_fail(&p->err, PK_E_USAGE, "%.200s takes too long to plan its cases", own->call);
-    pk_why(&p->err, "its answers to `plan` may take 60 s together, which %s took",
+    pk_why(&p->err, "its replies to `plan` may take 60 s together, which %s took",
            pk_plural(p->n, "case", p->arena));
     pk_fix(&p->err,
            "answer `plan` from the axes alone, without making inputs; or choose fewer cases (-a, --filter)");
@@ -392,12 +392,12 @@ static void ask_plan(struct pk_own *own, const struct pk_case *c, enum pk_device
     }
     const uint64_t began_ns = pk_clock_ns();
     const enum pk_code rc = ask(own, request, take_plan, plan, &status, &message, &p->err);
-    p->asked_ns += pk_clock_ns() - began_ns;
+    p->reply_ns += pk_clock_ns() - began_ns;
     if (rc == PK_E_USAGE)
         refuse_plan(own, c, p->err.why);
     if (rc)
         return;
-    if (p->asked_ns > PLANS_NS) {
+    if (p->reply_ns > PLANS_NS) {
         pk_process_end(&p->process, 0);
         refuse_slow_plans(own);
         return;
@@ -438,9 +438,9 @@ static const struct plan *plan_of(const struct pk_case *c, enum pk_device_kind k
 {
     struct pk_own *own = c->probe->own;
     struct pk_own_plans *p = own->plans;
-    if (p->last && (!own->answers_plan || same_case(&p->last_case, c)))
+    if (p->last && (!own->has_plan || same_case(&p->last_case, c)))
         return p->last;
-    if (!own->answers_plan)
+    if (!own->has_plan)
         return p->last = new_plan(own, "");
     const char *key = pk_printf(p->arena, "%u %s", c->variant, pk_point_json(&c->at, p->arena));
     const struct wanted wanted = {p, key};
@@ -493,13 +493,13 @@ bool pk_is_program(const char *name)
     return strchr(name, '/') || pk_is_python(name);
 }
 
-static enum pk_code read_descriptor(struct pk_own *asked, struct pk_arena *a, struct pk_own **out,
+static enum pk_code read_descriptor(struct pk_own *program, struct pk_arena *a, struct pk_own **out,
                                     struct pk_err *err)
 {
     json_t *found = NULL;
-    enum pk_code rc = describe(asked, &found, err);
+    enum pk_code rc = describe(program, &found, err);
     if (!rc)
-        rc = pk_descriptor_read(found, asked->call, a, out, err);
+        rc = pk_descriptor_read(found, program->call, a, out, err);
     json_decref(found);
     return rc;
 }
@@ -508,16 +508,16 @@ enum pk_code pk_own_open(const char *call, const char *python, const volatile in
                          struct pk_arena *a, struct pk_own **out, struct pk_err *err)
 {
     struct pk_own_plans *p = pk_new(a, struct pk_own_plans);
-    struct pk_own asked = {.call = call, .plans = p}, *own = NULL;
+    struct pk_own program = {.call = call, .plans = p}, *own = NULL;
     *p = (struct pk_own_plans){.arena = a, .stop_flag = stop_flag};
-    if (pk_program_provider(call, python, a, &asked.provider, err))
+    if (pk_program_provider(call, python, a, &program.provider, err))
         return err->code;
-    if (read_descriptor(&asked, a, &own, err)) {
-        pk_own_quiet(&asked);
+    if (read_descriptor(&program, a, &own, err)) {
+        pk_own_quiet(&program);
         return err->code;
     }
     own->call = call;
-    own->provider = asked.provider;
+    own->provider = program.provider;
     own->plans = p;
     own->probe.skip = skip;
     own->probe.predict = predict;
@@ -525,7 +525,7 @@ enum pk_code pk_own_open(const char *call, const char *python, const volatile in
     own->probe.validate = validate;
     *out = own;
     const enum pk_code rc = check_sql(own, err);
-    if (rc || !own->answers_plan)
+    if (rc || !own->has_plan)
         pk_own_quiet(own);
     return rc;
 }

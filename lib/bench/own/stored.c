@@ -49,7 +49,7 @@ enum pk_code pk_own_follow_store(struct pk_store *s, const struct pk_probe *prob
     if (pk_query(s, "descriptor_of_experiment", &experiment, 1, a, &rows, err))
         return err->code;
     const struct pk_own *earlier = read_text(&rows, a);
-    return earlier ? pk_descriptor_follow(probe->own, earlier,
-                                          pk_printf(a, "run %lld", (long long)rows.cells[1].i), a, err)
+    return earlier ? pk_descriptor_check_changes(probe->own, earlier,
+                                                 pk_printf(a, "run %lld", (long long)rows.cells[1].i), a, err)
                    : PK_OK;
 }

@@ -14,6 +14,6 @@ const struct pk_probe *pk_run_probe(struct pk_store *s, int64_t run_id, const ch
 enum pk_code pk_own_record(struct pk_store *s, int64_t run_id, const struct pk_probe *probe,
                            struct pk_err *err) PK_MUST_CHECK;
 
-/* Follows the newest descriptor of the same experiment that the store has, if any (pk_descriptor_follow). */
+/* Follows the newest descriptor of the same experiment that the store has, if any (pk_descriptor_check_changes). */
 enum pk_code pk_own_follow_store(struct pk_store *s, const struct pk_probe *probe, struct pk_arena *a,
                                  struct pk_err *err) PK_MUST_CHECK;

@@ -5,16 +5,16 @@
 
 #include <math.h>
 
-struct pk_case pk_planned_case(const struct pk_planned *p)
+struct pk_case pk_planned_case_of(const struct pk_planned_case *p)
 {
     struct pk_case c = p->c;
     c.variant = p->provider ? 0 : c.variant;
     return c;
 }
 
-double pk_planned_value(const struct pk_planned *p, const struct pk_metric *m)
+double pk_planned_case_value(const struct pk_planned_case *p, const struct pk_metric *m)
 {
-    const struct pk_case c = pk_planned_case(p);
+    const struct pk_case c = pk_planned_case_of(p);
     if (p->provider && m->class != PK_CLASS_EXACT)
         return NAN;
     const int64_t v = m == &pk_peak_metric ? p->predicted_bytes
@@ -23,18 +23,18 @@ double pk_planned_value(const struct pk_planned *p, const struct pk_metric *m)
     return v < 0 || v == PK_BYTES_BEYOND ? NAN : (double)v;
 }
 
-static size_t add_predicted(const struct pk_planned *p, const struct pk_metric *m, int64_t case_id,
+static size_t add_predicted(const struct pk_planned_case *p, const struct pk_metric *m, int64_t case_id,
                             struct pk_case_work *row)
 {
-    const double v = pk_planned_value(p, m);
+    const double v = pk_planned_case_value(p, m);
     *row = (struct pk_case_work){case_id, m->name, NAN, NAN, NAN, NAN, v};
     return !isnan(v);
 }
 
-size_t pk_case_declared_work(const struct pk_planned *p, int64_t case_id, struct pk_arena *a,
+size_t pk_case_declared_work(const struct pk_planned_case *p, int64_t case_id, struct pk_arena *a,
                              struct pk_case_work **out)
 {
-    const struct pk_case c = pk_planned_case(p);
+    const struct pk_case c = pk_planned_case_of(p);
     size_t n = 0, n_metrics = 0;
     while (c.probe->metrics && c.probe->metrics[n_metrics].name)
         n_metrics++;
@@ -51,9 +51,9 @@ size_t pk_case_declared_work(const struct pk_planned *p, int64_t case_id, struct
     return n + add_predicted(p, &pk_peak_metric, case_id, &v[n]);
 }
 
-struct pk_case_info pk_planned_info(const struct pk_plan *plan, size_t i, struct pk_arena *a)
+struct pk_case_info pk_planned_case_info(const struct pk_case_plan *plan, size_t i, struct pk_arena *a)
 {
-    const struct pk_planned *p = &plan->v[i];
+    const struct pk_planned_case *p = &plan->v[i];
     return (struct pk_case_info){
         .experiment = plan->probe->name,
         .revision = (int)plan->probe->revision,

@@ -17,11 +17,11 @@ static double with_parts_ns(const struct pk_case *c, const double *own, int arou
     return around < 0 ? parts : fmax(own[around], parts);
 }
 
-void pk_plan_floors(struct pk_plan *plan, const struct pk_ceilings *top)
+void pk_case_plan_floors(struct pk_case_plan *plan, const struct pk_ceilings *top)
 {
     const bool rates = top && top->fp32_flops_per_s > 0 && top->memory_bytes_per_s > 0;
     for (size_t i = 0; i < plan->n; i++) {
-        struct pk_planned *p = &plan->v[i];
+        struct pk_planned_case *p = &plan->v[i];
         const struct pk_probe *probe = p->c.probe;
         double floors[PK_REGIONS_MAX], least[PK_REGIONS_MAX];
         bool countable = rates && !p->skip;
@@ -43,19 +43,20 @@ void pk_plan_floors(struct pk_plan *plan, const struct pk_ceilings *top)
     }
 }
 
-bool pk_plan_time_known(const struct pk_plan *plan, const struct pk_planned *p)
+bool pk_case_plan_time_known(const struct pk_case_plan *plan, const struct pk_planned_case *p)
 {
     return p->provider == 0 && !p->skip && !p->too_large && plan->kind != PK_DEVICE_NULL &&
            isfinite(p->least_ns);
 }
 
-void pk_plan_leave_out_endless(struct pk_plan *plan, int64_t samples, int64_t timeout_ns, struct pk_arena *a)
+void pk_case_plan_leave_out_endless(struct pk_case_plan *plan, int64_t samples, int64_t timeout_ns,
+                                    struct pk_arena *a)
 {
     for (size_t i = 0; i < plan->n; i++) {
-        struct pk_planned *p = &plan->v[i];
+        struct pk_planned_case *p = &plan->v[i];
         char all[32], each[32], limit[32];
         const double least_ns = p->least_ns * (double)(samples + 1);
-        if (!pk_plan_time_known(plan, p) || least_ns <= (double)timeout_ns)
+        if (!pk_case_plan_time_known(plan, p) || least_ns <= (double)timeout_ns)
             continue;
         p->skip = pk_printf(a, "would take at least %s: %lld iterations of %s or more; limit --timeout %s",
                             pk_format_ns(least_ns, all, sizeof all), (long long)samples + 1,
@@ -73,8 +74,8 @@ static const double warm_iterations = 2, check_iterations = 3;
 static const double first_touch_bytes_per_s = 1e9;
 
 /* NaN when this case was not measured yet. */
-static double stored_ns(const struct pk_rows *rows, const struct pk_plan *plan, const struct pk_planned *c,
-                        struct pk_arena *a)
+static double stored_ns(const struct pk_rows *rows, const struct pk_case_plan *plan,
+                        const struct pk_planned_case *c, struct pk_arena *a)
 {
     const char *axes = pk_point_json(&c->c.at, a);
     for (size_t i = 0; i < rows->n; i++) {
@@ -86,7 +87,7 @@ static double stored_ns(const struct pk_rows *rows, const struct pk_plan *plan, 
 }
 
 /* All processes of a case. */
-static double case_ns(const struct pk_duration_request *r, const struct pk_planned *c, double iteration)
+static double case_ns(const struct pk_duration_request *r, const struct pk_planned_case *c, double iteration)
 {
     double least = (double)r->stop->min_samples * iteration;
     double samples = fmax((double)r->stop->max_time_ns + iteration / 2, least);
@@ -97,23 +98,23 @@ static double case_ns(const struct pk_duration_request *r, const struct pk_plann
 }
 
 /* NaN when unknown, and on the null device, which has a simulated clock. */
-static double iteration_ns(const struct pk_rows *rows, const struct pk_plan *plan, const struct pk_planned *c,
-                           struct pk_arena *a, struct pk_duration *out)
+static double iteration_ns(const struct pk_rows *rows, const struct pk_case_plan *plan,
+                           const struct pk_planned_case *c, struct pk_arena *a, struct pk_duration *out)
 {
     double t = plan->kind == PK_DEVICE_NULL ? NAN : stored_ns(rows, plan, c, a);
     if (!isnan(t)) {
         out->stored++;
         return t;
     }
-    bool has_floor = pk_plan_time_known(plan, c);
+    bool has_floor = pk_case_plan_time_known(plan, c);
     ++*(has_floor ? &out->modelled : &out->unknown);
     return has_floor ? c->least_ns / usual_share_of_floor : NAN;
 }
 
-enum pk_code pk_plan_duration(struct pk_store *s, const struct pk_duration_request *r, struct pk_arena *a,
-                              struct pk_duration *out, struct pk_err *err)
+enum pk_code pk_case_plan_duration(struct pk_store *s, const struct pk_duration_request *r,
+                                   struct pk_arena *a, struct pk_duration *out, struct pk_err *err)
 {
-    const struct pk_plan *plan = r->plan;
+    const struct pk_case_plan *plan = r->plan;
     struct pk_rows rows;
     *out = (struct pk_duration){.case_ns = pk_new_n(a, double, plan->n)};
     const struct pk_probe *p = plan->probe;
@@ -132,7 +133,7 @@ enum pk_code pk_plan_duration(struct pk_store *s, const struct pk_duration_reque
         return err->code;
     out->ns = (double)r->invocations * process_ns;
     for (size_t i = 0; i < plan->n; i++) {
-        const struct pk_planned *c = &plan->v[i];
+        const struct pk_planned_case *c = &plan->v[i];
         if (c->skip || c->too_large)
             continue;
         double iteration = iteration_ns(&rows, plan, c, a, out);

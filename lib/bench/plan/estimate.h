@@ -1,7 +1,7 @@
 /* Estimate: the minimum time of planned cases, the cases that therefore cannot end in time, and the approximate time of the whole plan.
  *
  * One iteration of a case takes what the newest run on this machine measured of it, else its floor by the usual share of the ceilings.
- * The stop rule makes a slice of it: memory touched for the first time, a first iteration, calibration, samples until min_samples and
+ * The stop rule makes a slice of it: memory touched for the first time, a first iteration, the choice of repetitions, samples until min_samples and
  * max_time are over, and in the first process the checks. Early stops of cases with little noise are not predicted. */
 #pragma once
 
@@ -11,18 +11,19 @@
 
 /* Fills floor_ns and least_ns of every case that is not skipped: NaN when top is NULL or has no rates. A region counts once, by itself
  * or by its parts (probe.h). Work of tensor cores is compared with their highest rate, and costs nothing where none is known. */
-void pk_plan_floors(struct pk_plan *plan, const struct pk_ceilings *top);
+void pk_case_plan_floors(struct pk_case_plan *plan, const struct pk_ceilings *top);
 
 /* True when the case will be tried and its minimum time applies to this machine: not on the null device, whose clock is simulated, and
  * not for a peer, whose work is not declared. */
-bool pk_plan_time_known(const struct pk_plan *plan, const struct pk_planned *p);
+bool pk_case_plan_time_known(const struct pk_case_plan *plan, const struct pk_planned_case *p);
 
 /* Skips, with the reason, the cases of which the first iteration and `samples` more do not fit into timeout_ns at floor speed: a
  * worker would be ended without a result. */
-void pk_plan_leave_out_endless(struct pk_plan *plan, int64_t samples, int64_t timeout_ns, struct pk_arena *a);
+void pk_case_plan_leave_out_endless(struct pk_case_plan *plan, int64_t samples, int64_t timeout_ns,
+                                    struct pk_arena *a);
 
 struct pk_duration_request {
-    const struct pk_plan *plan;
+    const struct pk_case_plan *plan;
     const struct pk_stop *stop;
     int64_t invocations, budget_ns; /* 0 = no budget */
     bool check;
@@ -37,5 +38,6 @@ struct pk_duration {
 };
 
 /* Arrays in the arena. PK_E_IO when the store cannot be read. */
-enum pk_code pk_plan_duration(struct pk_store *s, const struct pk_duration_request *r, struct pk_arena *a,
-                              struct pk_duration *out, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_case_plan_duration(struct pk_store *s, const struct pk_duration_request *r,
+                                   struct pk_arena *a, struct pk_duration *out,
+                                   struct pk_err *err) PK_MUST_CHECK;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static bool has_value(const struct pk_plan *p, const struct pk_case *c, size_t axis, struct pk_arena *a)
+static bool has_value(const struct pk_case_plan *p, const struct pk_case *c, size_t axis, struct pk_arena *a)
 {
     const char *wanted = pk_axis_format(&c->probe->axes[axis], c->at.v[axis], a);
     for (size_t i = 0; i < p->n; i++)
@@ -16,8 +16,8 @@ static bool has_value(const struct pk_plan *p, const struct pk_case *c, size_t a
 }
 
 /* Of a case that the plan lacks, what no case of it has: "variant=bucket compute_ms=1"; all of it where each part is in some case. */
-static const char *strange_part(const struct pk_plan *p, const struct pk_request *r, const struct pk_case *c,
-                                struct pk_arena *a)
+static const char *strange_part(const struct pk_case_plan *p, const struct pk_request *r,
+                                const struct pk_case *c, struct pk_arena *a)
 {
     const char *variant = c->probe->variants[c->variant].name;
     bool strange[PK_AXES_MAX] = {0};
@@ -36,10 +36,10 @@ static const char *strange_part(const struct pk_plan *p, const struct pk_request
     return pk_printf(a, "variant=%s%s%s", variant, *axes ? " " : "", axes);
 }
 
-enum pk_code pk_plan_expects(const void *plan, const struct pk_request *r, const struct pk_case *c,
-                             struct pk_arena *a, struct pk_err *err)
+enum pk_code pk_case_plan_expects(const void *plan, const struct pk_request *r, const struct pk_case *c,
+                                  struct pk_arena *a, struct pk_err *err)
 {
-    const struct pk_plan *p = plan;
+    const struct pk_case_plan *p = plan;
     for (size_t i = 0; i < p->n; i++) {
         PK_JSON_CLEANUP json_t *axes = json_loads(pk_point_json(&p->v[i].c.at, a), 0, NULL);
         if (!strcmp(p->probe->name, r->experiment) && !strcmp(p->v[i].variant, r->variant) &&

@@ -16,7 +16,7 @@
 
 /* What a plan is made from, once names are known. */
 struct planner {
-    const struct pk_plan_request *r;
+    const struct pk_case_plan_request *r;
     const struct pk_probe *probe;
     struct pk_arena *arena;
     enum pk_device_kind kind;
@@ -75,7 +75,7 @@ static enum pk_code check_peers(struct planner *p)
     return PK_OK;
 }
 
-static enum pk_code parse_overrides(struct planner *p, struct pk_plan *out)
+static enum pk_code parse_overrides(struct planner *p, struct pk_case_plan *out)
 {
     const struct pk_axis *axes = p->probe->axes;
     out->sweeps = pk_new_n(p->arena, struct pk_axis_sweep, p->r->n_axes);
@@ -168,7 +168,7 @@ static size_t leave_out_axes(const struct planner *p, unsigned variant, struct p
 
 /* Without a limit only what cannot be counted is too large. "predicted to take 21.0 MiB, more than the device's limit; not tried; batch=140
  * would fit within 16.0 MiB": the limit stands once. */
-static void find_too_large(const struct planner *p, struct pk_planned *v)
+static void find_too_large(const struct planner *p, struct pk_planned_case *v)
 {
     const int64_t bytes = p->r->limit_bytes;
     const char *shrink = p->probe->shrink;
@@ -195,7 +195,7 @@ static void find_too_large(const struct planner *p, struct pk_planned *v)
 }
 
 /* Which axes mean something to a peer and how much memory it takes is not known; its combination is skipped where the reference variant's is. */
-static void add_case(struct planner *p, struct pk_plan *out, const struct pk_point *at, unsigned variant,
+static void add_case(struct planner *p, struct pk_case_plan *out, const struct pk_point *at, unsigned variant,
                      const char *name, int provider)
 {
     struct pk_point left = *at;
@@ -204,13 +204,14 @@ static void add_case(struct planner *p, struct pk_plan *out, const struct pk_poi
         return;
     if (lacks && is_duplicate(p, variant, &left))
         return;
-    struct pk_planned *v = &out->v[out->n++];
-    *v = (struct pk_planned){.c = {.probe = p->probe, .variant = variant, .at = left, .threads = p->threads},
-                             .variant = name,
-                             .provider = provider,
-                             .predicted_bytes = -1,
-                             .floor_ns = NAN,
-                             .least_ns = NAN};
+    struct pk_planned_case *v = &out->v[out->n++];
+    *v = (struct pk_planned_case){
+        .c = {.probe = p->probe, .variant = variant, .at = left, .threads = p->threads},
+        .variant = name,
+        .provider = provider,
+        .predicted_bytes = -1,
+        .floor_ns = NAN,
+        .least_ns = NAN};
     v->ranks = ranks_of(&v->c, provider);
     v->skip = reason_to_skip(p, &v->c, provider);
     if (v->skip)
@@ -221,13 +222,13 @@ static void add_case(struct planner *p, struct pk_plan *out, const struct pk_poi
     }
 }
 
-static bool is_case_of(const struct pk_planned *p, unsigned variant)
+static bool is_case_of(const struct pk_planned_case *p, unsigned variant)
 {
     return p->provider == 0 && p->c.variant == variant;
 }
 
 /* Does a variant that is here have nothing to be measured? */
-static bool has_no_case(const struct pk_plan *plan, unsigned variant)
+static bool has_no_case(const struct pk_case_plan *plan, unsigned variant)
 {
     for (size_t i = 0; i < plan->n; i++)
         if (is_case_of(&plan->v[i], variant) && !plan->v[i].skip)
@@ -238,7 +239,7 @@ static bool has_no_case(const struct pk_plan *plan, unsigned variant)
 /* Those that nobody named and that have no case here, of which nothing is known after the run that was not before. The plain
  * reference stays: what it skips, peers skip. Where it has no case either, it is what was asked for that cannot be, of no variant: all
  * say why. */
-static void leave_out_idle_variants(const struct planner *p, struct pk_plan *out)
+static void leave_out_idle_variants(const struct planner *p, struct pk_case_plan *out)
 {
     if (p->r->n_variants || has_no_case(out, 0))
         return;
@@ -264,7 +265,7 @@ static bool has_variant(const struct planner *p, const struct pk_preset *preset,
     return false;
 }
 
-static enum pk_code list_cases(struct planner *p, const struct pk_preset *preset, struct pk_plan *out)
+static enum pk_code list_cases(struct planner *p, const struct pk_preset *preset, struct pk_case_plan *out)
 {
     struct pk_point *points;
     size_t n;
@@ -281,7 +282,7 @@ static enum pk_code list_cases(struct planner *p, const struct pk_preset *preset
     out->n = 0;
     p->seen = (struct pk_index){0};
     p->n_seen = 0;
-    out->v = pk_new_n(p->arena, struct pk_planned, n * of_each);
+    out->v = pk_new_n(p->arena, struct pk_planned_case, n * of_each);
     for (size_t i = 0; i < n; i++) {
         for (unsigned v = 0; v < p->n_variants; v++)
             if (has_variant(p, preset, v))
@@ -306,12 +307,12 @@ static void keep_warning(void *user, const char *text)
 }
 
 /* Peers know best what they can do. */
-static enum pk_code validate(const struct planner *p, struct pk_plan *out, struct pk_err *err)
+static enum pk_code validate(const struct planner *p, struct pk_case_plan *out, struct pk_err *err)
 {
     struct warning_list list = {&out->warnings, p->arena};
     for (size_t i = 0; i < out->n; i++) {
         PK_ARENA_CLEANUP struct pk_arena a = {0};
-        const struct pk_planned *v = &out->v[i];
+        const struct pk_planned_case *v = &out->v[i];
         const char *doubt =
             v->ranks && !v->skip ? pk_launch_doubt(v->ranks, p->r->threads, p->r->cpus, &a) : NULL;
         if (doubt)
@@ -325,7 +326,7 @@ static enum pk_code validate(const struct planner *p, struct pk_plan *out, struc
 
 /* The requested preset, or the first; if that does not fit, the next one that fits and has valid cases. If there is none, the first,
  * whose cases then have the reason. */
-static enum pk_code choose_preset(struct planner *p, struct pk_plan *out)
+static enum pk_code choose_preset(struct planner *p, struct pk_case_plan *out)
 {
     const struct pk_preset *first = pk_probe_presets(p->probe);
     if (p->r->preset) {
@@ -338,7 +339,7 @@ static enum pk_code choose_preset(struct planner *p, struct pk_plan *out)
     }
     for (const struct pk_preset *preset = first; preset->name; preset++) {
         enum pk_code rc = list_cases(p, preset, out);
-        struct pk_plan tried = *out;
+        struct pk_case_plan tried = *out;
         struct pk_err ignored; /* a later preset was not chosen by the user: its invalid cases are no error */
         bool fits = true;
         for (size_t i = 0; i < out->n; i++)
@@ -349,12 +350,12 @@ static enum pk_code choose_preset(struct planner *p, struct pk_plan *out)
     return list_cases(p, first, out);
 }
 
-enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, struct pk_plan *out,
-                          struct pk_err *err)
+enum pk_code pk_case_plan_make(const struct pk_case_plan_request *r, struct pk_arena *a,
+                               struct pk_case_plan *out, struct pk_err *err)
 {
     struct planner p = {.r = r, .probe = r->probe, .arena = a, .err = err};
     unsigned ordinal, cpus[PK_CPUS_MAX];
-    *out = (struct pk_plan){.probe = r->probe, .device = r->device, .limit_bytes = r->limit_bytes};
+    *out = (struct pk_case_plan){.probe = r->probe, .device = r->device, .limit_bytes = r->limit_bytes};
     enum pk_code rc = pk_device_parse(r->device, &p.kind, &ordinal, err);
     p.threads =
         !rc && p.kind == PK_DEVICE_CPU && !r->threads ? pk_machine_cpus(cpus, PK_CPUS_MAX) : r->threads;
@@ -382,7 +383,7 @@ enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, s
     return pk_fix(err, "see the cases with --dry-run and without --filter");
 }
 
-size_t pk_plan_to_try(const struct pk_plan *plan)
+size_t pk_case_plan_to_try(const struct pk_case_plan *plan)
 {
     size_t n = 0;
     for (size_t i = 0; i < plan->n; i++)
@@ -390,12 +391,12 @@ size_t pk_plan_to_try(const struct pk_plan *plan)
     return n;
 }
 
-const char *pk_plan_case_text(const struct pk_plan *plan, size_t i, struct pk_arena *a)
+const char *pk_case_plan_case_text(const struct pk_case_plan *plan, size_t i, struct pk_arena *a)
 {
     return pk_point_text(&plan->v[i].c.at, plan->differ, a);
 }
 
-const char *pk_plan_common_text(const struct pk_plan *plan, struct pk_arena *a)
+const char *pk_case_plan_common_text(const struct pk_case_plan *plan, struct pk_arena *a)
 {
     bool agree[PK_AXES_MAX];
     for (size_t i = 0; i < PK_AXES_MAX; i++)
@@ -403,7 +404,7 @@ const char *pk_plan_common_text(const struct pk_plan *plan, struct pk_arena *a)
     return pk_point_text(&plan->v[0].c.at, agree, a);
 }
 
-const size_t *pk_plan_order(size_t n, uint64_t seed, int invocation, struct pk_arena *a)
+const size_t *pk_case_plan_order(size_t n, uint64_t seed, int invocation, struct pk_arena *a)
 {
     size_t *v = pk_new_n(a, size_t, n);
     for (size_t i = 0; i < n; i++)

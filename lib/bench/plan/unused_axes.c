@@ -43,7 +43,8 @@ static const char *what_brings(const struct pk_point *at, size_t axis, struct pk
     return NULL;
 }
 
-const char *pk_plan_unused_axis(const struct pk_plan *plan, const struct pk_axis_sweep *s, struct pk_arena *a)
+const char *pk_case_plan_unused_axis(const struct pk_case_plan *plan, const struct pk_axis_sweep *s,
+                                     struct pk_arena *a)
 {
     const char *name = plan->probe->axes[s->axis].name;
     for (size_t i = 0; i < plan->n; i++)

@@ -191,7 +191,7 @@ struct pk_counter_inputs pk_counter_inputs_case(const struct pk_counter_inputs_r
                                                 int64_t case_id)
 {
     struct pk_counter_inputs inputs = pk_counter_inputs_nothing(k->counters, k->n_places, k->arena);
-    const struct pk_case c = pk_planned_case(&k->plan->v[i]);
+    const struct pk_case c = pk_planned_case_of(&k->plan->v[i]);
     take_times(k, case_id, &inputs);
     take_samples(k, case_id, &inputs);
     take_quality(k, case_id, &inputs);
@@ -203,7 +203,7 @@ struct pk_counter_inputs pk_counter_inputs_case(const struct pk_counter_inputs_r
 }
 
 enum pk_code pk_counter_inputs_read(struct pk_counter_inputs_run *k, struct pk_store *s, int64_t run_id,
-                                    const struct pk_plan *plan, const struct pk_counters *counters,
+                                    const struct pk_case_plan *plan, const struct pk_counters *counters,
                                     struct pk_arena *a, struct pk_err *err)
 {
     const struct pk_param run = pk_param_int(":run", run_id);

@@ -225,7 +225,7 @@ enum pk_code pk_record_command_counters(struct pk_store *s, int64_t case_id,
     return pk_store_counters(s, c.rows, c.n, err);
 }
 
-enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct pk_plan *plan,
+enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct pk_case_plan *plan,
                                 const int64_t *case_ids, const struct pk_counters *counters,
                                 const struct pk_ceilings *top, struct pk_arena *a, struct pk_err *err)
 {

@@ -17,7 +17,7 @@ struct pk_counter_inputs;
  * note is empty where that is more than the difference between processes, which is not known for one process. Every case that was timed
  * has its roofline (below), by counted work where it was counted. case_ids are those of the plan's cases. Reads the store only;
  * rows that are there already are replaced. */
-enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct pk_plan *plan,
+enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct pk_case_plan *plan,
                                 const int64_t *case_ids, const struct pk_counters *counters,
                                 const struct pk_ceilings *top, struct pk_arena *a,
                                 struct pk_err *err) PK_MUST_CHECK;
@@ -54,7 +54,7 @@ struct pk_counter_inputs {
 };
 
 struct pk_counter_inputs_run {
-    const struct pk_plan *plan;
+    const struct pk_case_plan *plan;
     const struct pk_counters *counters;
     struct pk_arena *arena;
     size_t n_places; /* the probe's regions, then the iteration */
@@ -62,7 +62,7 @@ struct pk_counter_inputs_run {
 };
 
 enum pk_code pk_counter_inputs_read(struct pk_counter_inputs_run *k, struct pk_store *s, int64_t run_id,
-                                    const struct pk_plan *plan, const struct pk_counters *counters,
+                                    const struct pk_case_plan *plan, const struct pk_counters *counters,
                                     struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 
 /* Nothing but the room for it. In the arena. */

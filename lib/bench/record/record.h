@@ -21,7 +21,7 @@ enum pk_code pk_record_case(struct pk_recorder *r, const struct pk_case_info *c,
  * mean, sd, min, max and the figure its `combine` makes of them. Of the case: `median` over its invocations'
  * figures with the interval of that median; n, mean, sd, min, max, cv over all steady samples of all
  * invocations. When the store cannot be written (PK_E_IO, or PK_E_INTERRUPTED while it waited) the slice is appended as wire lines to
- * STORE.spool-RUN.jsonl, in the temporary directory when that fails too, and the answer is PK_OK:
+ * STORE.spool-RUN.jsonl, in the temporary directory when that fails too, and the result is PK_OK:
  * pk_recorder_finish tells. A slice the store finds unsound is recorded as a failed one with the reason.
  * PK_E_USAGE: this place is taken by a slice that ended ok. PK_E_IO: it could be written nowhere. */
 enum pk_code pk_record_slice(struct pk_recorder *r, int64_t case_id, const struct pk_case_info *c,

@@ -11,13 +11,13 @@
 
 #include <string.h>
 
-static void add(struct pk_offer *c, const char *name)
+static void add(struct pk_completions *c, const char *name)
 {
     pk_texts_add_new(&c->v, name, c->arena);
 }
 
 /* The first column of a query of the store. */
-static void add_rows(struct pk_offer *c, const char *query)
+static void add_rows(struct pk_completions *c, const char *query)
 {
     struct pk_rows rows;
     struct pk_err err;
@@ -31,22 +31,22 @@ static void add_rows(struct pk_offer *c, const char *query)
             add(c, rows.cells[i * rows.n_cols].s);
 }
 
-static void add_labels(struct pk_offer *c)
+static void add_labels(struct pk_completions *c)
 {
     add_rows(c, "labels_offered");
 }
 
-static void add_tables(struct pk_offer *c)
+static void add_tables(struct pk_completions *c)
 {
     pk_table_names(&c->v, NULL, c->arena);
 }
 
-static void add_baselines(struct pk_offer *c)
+static void add_baselines(struct pk_completions *c)
 {
     add_rows(c, "baseline_names");
 }
 
-static void add_runs(struct pk_offer *c)
+static void add_runs(struct pk_completions *c)
 {
     add(c, "@");
     add(c, "@~1");
@@ -55,7 +55,7 @@ static void add_runs(struct pk_offer *c)
     add_rows(c, "runs_offered");
 }
 
-static void add_metrics(struct pk_offer *c)
+static void add_metrics(struct pk_completions *c)
 {
     struct pk_metric_decl *v;
     const size_t n = c->probe ? pk_probe_metrics(c->probe, c->arena, &v) : 0;
@@ -70,14 +70,14 @@ static bool tests_perfkit(const char *counter)
     return strncmp(counter, "fake", 4) == 0;
 }
 
-static void add_sources(struct pk_offer *c)
+static void add_sources(struct pk_completions *c)
 {
     for (const struct pk_source *const *s = pk_sources; *s; s++)
         if (!tests_perfkit((*s)->name))
             add(c, (*s)->name);
 }
 
-static void add_counters(struct pk_offer *c)
+static void add_counters(struct pk_completions *c)
 {
     const struct pk_group *groups;
     const struct pk_event *events;
@@ -92,54 +92,54 @@ static void add_counters(struct pk_offer *c)
                 add(c, events[i].name);
 }
 
-static void add_experiments(struct pk_offer *c)
+static void add_experiments(struct pk_completions *c)
 {
     pk_probe_names(&c->v, c->arena);
 }
 
-static void add_peers(struct pk_offer *c)
+static void add_peers(struct pk_completions *c)
 {
     pk_peer_names(&c->v, c->arena);
 }
 
-static void add_devices(struct pk_offer *c)
+static void add_devices(struct pk_completions *c)
 {
     for (const struct pk_device_ops *const *d = pk_device_kinds; *d; d++)
         add(c, (*d)->kind);
 }
 
-static void add_variants(struct pk_offer *c)
+static void add_variants(struct pk_completions *c)
 {
     for (const struct pk_variant *v = c->probe ? c->probe->variants : NULL; v && v->name; v++)
         add(c, v->name);
 }
 
-static void add_presets(struct pk_offer *c)
+static void add_presets(struct pk_completions *c)
 {
     for (const struct pk_preset *p = c->probe ? pk_probe_presets(c->probe) : NULL; p && p->name; p++)
         add(c, p->name);
 }
 
-static void add_models(struct pk_offer *c)
+static void add_models(struct pk_completions *c)
 {
     for (const struct pk_model_shape_preset *p = pk_model_shape_presets; p->name; p++)
         add(c, p->name);
 }
 
-static void add_chips(struct pk_offer *c)
+static void add_chips(struct pk_completions *c)
 {
-    for (const struct pk_plan_chip *p = pk_plan_chips; p->name; p++)
+    for (const struct pk_parallel_chip *p = pk_parallel_chips; p->name; p++)
         add(c, p->name);
 }
 
 /* With "=", which the value follows. */
-static void add_axes_to_set(struct pk_offer *c)
+static void add_axes_to_set(struct pk_completions *c)
 {
     for (const struct pk_axis *x = c->probe ? c->probe->axes : NULL; x && x->name; x++)
         add(c, pk_printf(c->arena, "%s=", x->name));
 }
 
-static void add_axes(struct pk_offer *c)
+static void add_axes(struct pk_completions *c)
 {
     add(c, "variant");
     add(c, "command");
@@ -149,7 +149,7 @@ static void add_axes(struct pk_offer *c)
 }
 
 /* The words of the axis that an option is, or that was typed in "-a dtype="; files complete by themselves. */
-static void add_axis_words(struct pk_offer *c)
+static void add_axis_words(struct pk_completions *c)
 {
     static const char *const on_off[] = {"on", "off", NULL};
     const int at = c->probe && c->axis ? pk_axis_index(c->probe->axes, c->axis) : -1;
@@ -161,7 +161,7 @@ static void add_axis_words(struct pk_offer *c)
 }
 
 /* An export is for programs: every format but the first, table. */
-static void add_formats(struct pk_offer *c)
+static void add_formats(struct pk_completions *c)
 {
     for (size_t i = 1; i < PK_FORMATS_N; i++)
         add(c, pk_format_names[i]);
@@ -170,7 +170,7 @@ static void add_formats(struct pk_offer *c)
 /* The kinds of values and arguments, by their names in option rows and usages. */
 static const struct kind {
     const char *name;
-    void (*add)(struct pk_offer *c);
+    void (*add)(struct pk_completions *c);
 } kinds[] = {
     {"RUN", add_runs},          {"BASE", add_runs},          {"NEW", add_runs},
     {"LABEL", add_labels},      {"BASELINE", add_baselines}, {"METRIC", add_metrics},
@@ -181,7 +181,7 @@ static const struct kind {
     {"MODEL", add_models},      {"CHIP", add_chips},
 };
 
-void pk_offer_add(struct pk_offer *c, const char *kind)
+void pk_completions_add(struct pk_completions *c, const char *kind)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].name, kind) == 0)

@@ -33,11 +33,11 @@ struct too_large {
     int64_t least, most; /* predicted bytes */
 };
 
-static struct too_large too_large(const struct pk_plan *plan)
+static struct too_large too_large(const struct pk_case_plan *plan)
 {
     struct too_large t = {.least = INT64_MAX};
     for (size_t i = 0; i < plan->n; i++) {
-        const struct pk_planned *p = &plan->v[i];
+        const struct pk_planned_case *p = &plan->v[i];
         if (p->skip || !p->too_large)
             continue;
         t.n++;
@@ -51,7 +51,7 @@ void pk_run_note_too_large(const struct pk_run *r)
 {
     char least[32], most[32], limit[32];
     const struct too_large t = too_large(&r->plan);
-    if (!t.n || !pk_plan_to_try(&r->plan))
+    if (!t.n || !pk_case_plan_to_try(&r->plan))
         return;
     pk_format_bytes(t.least, least, sizeof least);
     pk_format_bytes(t.most, most, sizeof most);
@@ -85,7 +85,7 @@ struct skip_reason {
 };
 
 /* The reason that most cases are skipped for; of equally frequent ones the first. `skipped` counts all. */
-static struct skip_reason commonest(const struct pk_plan *plan, struct pk_arena *a, size_t *skipped)
+static struct skip_reason commonest(const struct pk_case_plan *plan, struct pk_arena *a, size_t *skipped)
 {
     struct skip_reason *v = pk_new_n(a, struct skip_reason, plan->n + 1), most = {0};
     size_t n = 0;
@@ -141,7 +141,7 @@ enum pk_code pk_run_nothing_measured(const struct pk_run *r, struct pk_err *err)
                       pk_probe_call(r->probe));
     }
     pk_why(err, "no case of this grid can be measured under these limits");
-    if (s->timeout && r->launched.by)
+    if (s->timeout && r->launcher.by)
         return pk_fix(err, "start every rank with the same command line, because the others wait for a rank "
                            "that does something else; or give each case more time with --timeout");
     if (s->timeout)

@@ -40,17 +40,17 @@ enum pk_code pk_run_choose_device(struct pk_run *r, struct pk_err *err)
         return err->code;
     if (kind != PK_DEVICE_CUDA)
         r->device = pk_device_kinds[kind]->kind; /* cpu:0 is cpu */
-    r->device_absent = pk_device_unavailable(kind);
+    r->device_unavailable = pk_device_unavailable(kind);
     if (own && !pk_own_runs_on(own, kind)) {
         pk_fail(err, PK_E_USAGE, "%s does not run on %s", r->probe->name, r->device);
         pk_why(err, "its program describes it for %s", has_cpu ? "cpu" : "cuda");
         return pk_fix(err, "omit --device, or describe it with more `devices`");
     }
     if (own) /* its program knows better what it can use */
-        r->device_absent = NULL;
-    if (r->device_absent && !o->dry_run && !o->peers.n) {
+        r->device_unavailable = NULL;
+    if (r->device_unavailable && !o->dry_run && !o->peers.n) {
         pk_fail(err, PK_E_UNAVAILABLE, "device '%s' cannot be used", r->device);
-        pk_why(err, "%s", r->device_absent);
+        pk_why(err, "%s", r->device_unavailable);
         return pk_fix(err, "`perfkit list devices` shows what works here");
     }
     r->device_options = (struct pk_device_options){
@@ -76,8 +76,8 @@ static enum pk_code measure_or_repeat(struct pk_run *r, struct pk_err *err)
     unlimited.limit_bytes = 0;
     if (!r->ceilings.found || r->ceilings.evidence == PK_EVIDENCE_ONE_SIZE) {
         pk_run_note(r, "measuring the ceilings of %s: the peak rates for %% of floor", r->ceilings_key);
-        return pk_ceilings_calibrate(r->store, r->info.machine, r->device, &unlimited, limit_ns, r->stop_flag,
-                                     &r->ceilings, err);
+        return pk_ceilings_refresh(r->store, r->info.machine, r->device, &unlimited, limit_ns, r->stop_flag,
+                                   &r->ceilings, err);
     }
     if (pk_ceilings_repeat(r->store, r->info.machine, r->device, &unlimited, limit_ns, r->stop_flag, err))
         return err->code;
@@ -101,7 +101,7 @@ static bool needs_ceilings(const struct pk_run *r)
 /* Without ceilings a run is poorer, not impossible: its tables then have no "% of floor". */
 enum pk_code pk_run_measure_ceilings(struct pk_run *r, struct pk_err *err)
 {
-    if (!pk_plan_to_try(&r->plan) || !needs_ceilings(r) ||
+    if (!pk_case_plan_to_try(&r->plan) || !needs_ceilings(r) ||
         !pk_ceilings_wanting(&r->ceilings, (int64_t)pk_wall_ns()))
         return PK_OK;
     enum pk_code rc = measure_or_repeat(r, err);
@@ -144,7 +144,7 @@ static enum pk_code check_bounds(struct pk_run *r, struct pk_err *err)
 enum pk_code pk_run_make_plan(struct pk_run *r, struct pk_err *err)
 {
     const struct pk_run_options *o = r->o;
-    const struct pk_plan_request request = {
+    const struct pk_case_plan_request request = {
         .probe = r->probe,
         .preset = o->preset,
         .axes = o->axes.v,
@@ -163,12 +163,12 @@ enum pk_code pk_run_make_plan(struct pk_run *r, struct pk_err *err)
     };
     enum pk_code rc = pk_own_follow_store(r->store, r->probe, r->arena, err);
     if (!rc)
-        rc = pk_plan_make(&request, r->arena, &r->plan, err);
+        rc = pk_case_plan_make(&request, r->arena, &r->plan, err);
     const char *const *settings = rc ? NULL : r->plan.preset->settings;
     struct pk_opt_table *table = r->table;
     if (!rc) {
         /* What the request implies, and warnings, unless they were shown for another plan. */
-        const struct pk_plan none = {0}, *shown = r->shown ? r->shown : &none;
+        const struct pk_case_plan none = {0}, *shown = r->shown ? r->shown : &none;
         for (size_t i = 0; i < r->plan.implied.n; i++)
             if (!pk_texts_has(&shown->implied, r->plan.implied.v[i]))
                 pk_run_note(r, "%s: implied by the given options", r->plan.implied.v[i]);
@@ -181,8 +181,8 @@ enum pk_code pk_run_make_plan(struct pk_run *r, struct pk_err *err)
     if (!rc)
         rc = check_bounds(r, err);
     for (size_t i = 0; !rc && i < r->plan.n_sweeps; i++) {
-        const char *unused = pk_plan_unused_axis(&r->plan, &r->plan.sweeps[i], r->arena);
-        if (unused && !(r->shown && pk_plan_unused_axis(r->shown, &r->plan.sweeps[i], r->arena)))
+        const char *unused = pk_case_plan_unused_axis(&r->plan, &r->plan.sweeps[i], r->arena);
+        if (unused && !(r->shown && pk_case_plan_unused_axis(r->shown, &r->plan.sweeps[i], r->arena)))
             pk_run_warn(r, "%s", unused);
     }
     return rc;
@@ -193,18 +193,18 @@ void pk_run_estimate(struct pk_run *r)
     const struct pk_run_options *o = r->o;
     const int64_t samples =
         o->budget_ns && o->min_samples > PK_SAMPLES_IN_A_BUDGET ? PK_SAMPLES_IN_A_BUDGET : o->min_samples;
-    pk_plan_floors(&r->plan, r->ceilings.found ? &r->ceilings.top : NULL);
-    pk_plan_leave_out_endless(&r->plan, samples, o->timeout_ns, r->arena);
+    pk_case_plan_floors(&r->plan, r->ceilings.found ? &r->ceilings.top : NULL);
+    pk_case_plan_leave_out_endless(&r->plan, samples, o->timeout_ns, r->arena);
 }
 
 void pk_run_warn_of_long_cases(const struct pk_run *r)
 {
     enum { LONG_S = 30 };
-    const struct pk_planned *longest = NULL;
+    const struct pk_planned_case *longest = NULL;
     char each[32];
     for (size_t i = 0; i < r->plan.n; i++) {
-        const struct pk_planned *p = &r->plan.v[i];
-        if (pk_plan_time_known(&r->plan, p) && p->least_ns >= LONG_S * 1e9 &&
+        const struct pk_planned_case *p = &r->plan.v[i];
+        if (pk_case_plan_time_known(&r->plan, p) && p->least_ns >= LONG_S * 1e9 &&
             (!longest || p->least_ns > longest->least_ns))
             longest = p;
     }
@@ -228,7 +228,7 @@ enum pk_code pk_run_duration(struct pk_run *r, struct pk_err *err)
         .check = !r->o->no_check,
         .machine = r->info.machine,
     };
-    return pk_plan_duration(r->store, &request, r->arena, &r->duration, err);
+    return pk_case_plan_duration(r->store, &request, r->arena, &r->duration, err);
 }
 
 const char *pk_run_extent(const struct pk_run *r)
@@ -236,7 +236,7 @@ const char *pk_run_extent(const struct pk_run *r)
     const struct pk_duration *e = &r->duration;
     struct pk_arena *a = r->arena;
     char about[32];
-    if (!pk_plan_to_try(&r->plan))
+    if (!pk_case_plan_to_try(&r->plan))
         return "no case can be measured";
     const char *extent = pk_printf(a, "%s x %s", pk_plural(e->stored + e->modelled + e->unknown, "case", a),
                                    pk_plural((size_t)r->o->invocations, "process", a));

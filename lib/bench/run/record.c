@@ -67,7 +67,7 @@ static void describe_cases(struct pk_run *r)
     r->cases = pk_new_n(a, struct pk_case_info, r->plan.n);
     r->case_ids = pk_new_n(a, int64_t, r->plan.n);
     for (size_t i = 0; i < r->plan.n; i++)
-        r->cases[i] = pk_planned_info(&r->plan, i, a);
+        r->cases[i] = pk_planned_case_info(&r->plan, i, a);
 }
 
 /* Warnings of the experiment about its cases, as one setting of the run: a line each. */
@@ -79,7 +79,8 @@ static enum pk_code record_warnings(struct pk_run *r, struct pk_err *err)
 }
 
 /* A program of another author is timed, and its samples can be counted when it described the experiment. */
-static enum pk_code record_uncounted(struct pk_run *r, const char *name, const char *what, struct pk_err *err)
+static enum pk_code record_unavailable_passes(struct pk_run *r, const char *name, const char *what,
+                                              struct pk_err *err)
 {
     const bool wanted[] = {r->o->counters && !pk_own_counted(r->probe, r->plan.kind), r->o->breakdown,
                            r->o->allocations};
@@ -103,9 +104,9 @@ static enum pk_code record_uncounted(struct pk_run *r, const char *name, const c
 static enum pk_code record_others(struct pk_run *r, struct pk_err *err)
 {
     enum pk_code rc =
-        r->probe->own ? record_uncounted(r, r->probe->name, "measured by its program", err) : PK_OK;
+        r->probe->own ? record_unavailable_passes(r, r->probe->name, "measured by its program", err) : PK_OK;
     for (size_t i = 0; i < r->o->peers.n && !rc; i++)
-        rc = record_uncounted(r, r->o->peers.v[i], "a peer", err);
+        rc = record_unavailable_passes(r, r->o->peers.v[i], "a peer", err);
     return rc;
 }
 
@@ -236,7 +237,7 @@ enum pk_code pk_run_resume(struct pk_run *r, struct pk_err *err)
 {
     describe_cases(r);
     pk_own_quiet(r->probe->own);
-    r->done = pk_new_n(r->arena, struct pk_done, r->plan.n);
+    r->done = pk_new_n(r->arena, struct pk_case_progress, r->plan.n);
     enum pk_code rc =
         pk_store_cases_again(r->store, r->run_id, r->cases, r->plan.n, r->arena, r->case_ids, r->done, err);
     if (!rc)

@@ -16,8 +16,8 @@ void pk_run_take_ranks(struct pk_run *r)
     bool given = false;
     for (size_t i = 0; i < r->o->axes.n; i++)
         given |= !strncmp(r->o->axes.v[i], "ranks=", strlen("ranks="));
-    if (r->launched.by && r->probe->ranks && pk_axis_index(r->probe->axes, "ranks") >= 0 && !given)
-        pk_texts_add(&r->o->axes, pk_printf(r->arena, "ranks=%u", r->launched.size), r->arena);
+    if (r->launcher.by && r->probe->ranks && pk_axis_index(r->probe->axes, "ranks") >= 0 && !given)
+        pk_texts_add(&r->o->axes, pk_printf(r->arena, "ranks=%u", r->launcher.size), r->arena);
 }
 
 bool pk_run_has_ranks(const struct pk_run *r)
@@ -31,13 +31,13 @@ bool pk_run_has_ranks(const struct pk_run *r)
 /* A rank cannot be started again: MPI ends with it. */
 static void bound_invocations(struct pk_run *r)
 {
-    if (!r->launched.by || !pk_run_has_ranks(r) || r->o->invocations == 1)
+    if (!r->launcher.by || !pk_run_has_ranks(r) || r->o->invocations == 1)
         return;
     r->o->invocations = 1;
     pk_run_note(r,
                 "%s has started the ranks once: one process each. Intervals need several processes: start it "
                 "without %s, or several times",
-                r->launched.by, r->launched.by);
+                r->launcher.by, r->launcher.by);
 }
 
 /* --- before measuring ---------------------------------------------------------------------------------------------------- */
@@ -166,10 +166,10 @@ const char *pk_run_status(const struct pk_run *r)
 enum pk_code pk_run_finish(struct pk_run *r, struct pk_err *err)
 {
     const char *status = pk_run_status(r);
-    const struct pk_setting uncounted = {0, "uncounted", r->result.uncounted};
+    const struct pk_setting unavailable = {0, "uncounted", r->result.counters_unavailable};
     enum pk_code rc = pk_record_fits(r->store, r->run_id, r->probe, r->arena, err);
-    if (!rc && *r->result.uncounted)
-        rc = pk_store_settings(r->store, r->run_id, &uncounted, 1, err);
+    if (!rc && *r->result.counters_unavailable)
+        rc = pk_store_settings(r->store, r->run_id, &unavailable, 1, err);
     if (!rc)
         rc = pk_record_counters(r->store, r->run_id, &r->plan, r->case_ids, &r->counters, &r->ceilings.top,
                                 r->arena, err);

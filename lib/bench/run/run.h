@@ -41,14 +41,15 @@ struct pk_run {
     const struct pk_probe *probe;
     struct pk_device_options device_options;
     const char *device;
-    unsigned ordinal;          /* of the device */
-    const char *device_absent; /* why it cannot be used here, when that is no error; NULL = it can be used */
+    unsigned ordinal; /* of the device */
+    const char
+        *device_unavailable; /* why it cannot be used here, when that is no error; NULL = it can be used */
     struct pk_run_info info;
     struct pk_store *store;
     struct pk_stored_ceilings ceilings;
     const char *ceilings_key;
-    struct pk_plan plan;
-    const struct pk_plan *shown; /* of another side: its messages are not repeated; NULL = none */
+    struct pk_case_plan plan;
+    const struct pk_case_plan *shown; /* of another side: its messages are not repeated; NULL = none */
     struct pk_duration duration;
     uint64_t began_ns;
     struct pk_provider
@@ -56,13 +57,13 @@ struct pk_run {
     size_t n_providers;
     struct pk_case_info *cases;
     int64_t run_id, *case_ids;
-    struct pk_done *done; /* --resume: what each case has already */
+    struct pk_case_progress *done; /* --resume: what each case has already */
     const char *store_path;
     const char *gate;            /* for a side of a gate: its record of the gate, JSON; NULL = no gate */
     struct pk_counters counters; /* what --counters asks for */
     struct pk_recorder *recorder;
     struct pk_session_result result;
-    struct pk_launched launched; /* by mpirun or srun, on every rank */
+    struct pk_launcher launcher; /* by mpirun or srun, on every rank */
 };
 
 /* --- run.c --- */
@@ -131,7 +132,7 @@ enum pk_code pk_run_record_unavailable(struct pk_store *s, int64_t run_id, const
 /* A kind is called as in the option rows and the usage of commands: RUN, BASE, NEW, LABEL, BASELINE, METRIC, COUNTER, SOURCE, EXPERIMENT,
  * PEER, DEVICE, VARIANT, PRESET, AXIS, VALUES (of an axis), FORMAT. Names of a store are a stranger's text: they may have anything in
  * them. */
-struct pk_offer {
+struct pk_completions {
     const char *db;               /* --db; NULL = where the store is by default */
     const struct pk_probe *probe; /* of variants, presets, metrics and axes; NULL = none */
     const char *axis;             /* of VALUES */
@@ -141,4 +142,4 @@ struct pk_offer {
 };
 
 /* Adds the names of a kind; none of one that is not known, and none of a store that cannot be read. */
-void pk_offer_add(struct pk_offer *n, const char *kind);
+void pk_completions_add(struct pk_completions *n, const char *kind);

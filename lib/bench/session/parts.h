@@ -11,12 +11,12 @@ struct tally {
     uint64_t elapsed_ns; /* of its last slice; 0 = unknown */
     json_t *axes;
     struct pk_case_info info;
-    const struct pk_done_pass *passes; /* that an earlier run made */
+    const struct pk_pass_progress *passes; /* that an earlier run made */
     size_t n_passes;
 };
 
 struct session {
-    const struct pk_plan *plan;
+    const struct pk_case_plan *plan;
     const struct pk_session_options *opt;
     struct pk_recorder *rec;
     const int64_t *case_ids;
@@ -30,7 +30,7 @@ struct session {
     size_t environment;           /* the link of perfkit's own worker, which reads the state of the machine */
     size_t cut_short, cut_passes; /* left out because of the budget: cases, and passes other than timing */
     size_t to_count;              /* counter, trace and memory passes that are left */
-    const char *uncounted;        /* why a counter pass was not made, or failed: the first; NULL = none */
+    const char *counters_unavailable; /* why a counter pass was not made, or failed: the first; NULL = none */
     int invocation;
     uint64_t deadline_ns; /* of the budget; UINT64_MAX = none */
     int64_t last_id;

@@ -49,7 +49,7 @@ static enum pk_code extra_pass(struct session *s, enum pk_pass pass, int number,
                                   .max_noise = 1,
                                   .warmup = 1};
         r.counters = counters;
-        r.attached = s->plan->probe->own ? counted : NULL;
+        r.external_counters = s->plan->probe->own ? counted : NULL;
         rc = pk_session_measure_slice(s, i, r, err);
     }
     if (!rc)

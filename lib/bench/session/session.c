@@ -10,7 +10,7 @@
 static enum pk_code record_planned_gaps(struct session *s, struct pk_err *err)
 {
     for (size_t i = 0; i < s->plan->n; i++) {
-        const struct pk_planned *p = &s->plan->v[i];
+        const struct pk_planned_case *p = &s->plan->v[i];
         const char *why = p->skip ? p->skip : p->too_large;
         if (why && pk_session_open_case(s, i) &&
             pk_session_record_unmeasured(s, i, PK_PASS_TIMING, s->invocation,
@@ -23,7 +23,7 @@ static enum pk_code record_planned_gaps(struct session *s, struct pk_err *err)
 static enum pk_code invocation(struct session *s, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const size_t *order = pk_plan_order(s->plan->n, s->opt->order_seed, s->invocation, &a);
+    const size_t *order = pk_case_plan_order(s->plan->n, s->opt->order_seed, s->invocation, &a);
     for (size_t k = 0; k < s->plan->n && !pk_session_stopped(s); k++) {
         size_t i = order[k];
         if (!pk_session_open_case(s, i) || s->cases[i].invocations >= s->invocation)
@@ -36,9 +36,9 @@ static enum pk_code invocation(struct session *s, struct pk_err *err)
     return PK_OK;
 }
 
-static void describe_cases(struct session *s, const struct pk_done *done)
+static void describe_cases(struct session *s, const struct pk_case_progress *done)
 {
-    const struct pk_plan *plan = s->plan;
+    const struct pk_case_plan *plan = s->plan;
     s->cases = pk_new_n(&s->arena, struct tally, plan->n);
     for (size_t i = 0; i < plan->n; i++) {
         struct tally *t = &s->cases[i];
@@ -48,14 +48,14 @@ static void describe_cases(struct session *s, const struct pk_done *done)
             t->passes = done[i].passes;
             t->n_passes = done[i].n_passes;
         }
-        t->info = pk_planned_info(plan, i, &s->arena);
+        t->info = pk_planned_case_info(plan, i, &s->arena);
         t->axes = json_loads(t->info.axes, 0, NULL);
     }
 }
 
-enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_options *opt,
+enum pk_code pk_session_run(const struct pk_case_plan *plan, const struct pk_session_options *opt,
                             const struct pk_provider *providers, size_t n_providers, struct pk_recorder *rec,
-                            int64_t run_id, const int64_t *case_ids, const struct pk_done *done,
+                            int64_t run_id, const int64_t *case_ids, const struct pk_case_progress *done,
                             const struct pk_session_events *ev, const volatile int *stop_flag,
                             struct pk_session_result *out, struct pk_err *err)
 {
@@ -84,7 +84,8 @@ enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_
         ++*(s.cases[i].invocations ? of_status[s.cases[i].last] : &out->not_reached);
         out->unfinished += pk_session_open_case(&s, i);
     }
-    snprintf(out->uncounted, sizeof out->uncounted, "%s", s.uncounted ? s.uncounted : "");
+    snprintf(out->counters_unavailable, sizeof out->counters_unavailable, "%s",
+             s.counters_unavailable ? s.counters_unavailable : "");
     out->interrupted = pk_session_stopped(&s) && (out->unfinished || s.to_count);
     pk_session_quit_workers(&s, true);
     for (size_t p = 0; p < s.n_links; p++)

@@ -9,7 +9,7 @@
  * worker is ended.
  *
  * Counter passes, and a trace pass, come when every timing pass is over: for each fresh workers measure perfkit's own cases that ended ok
- * once more, with few samples, and programs that described the experiment are counted from outside (client/attached.h). Counter pass k is the slice of invocation k + 1 and pass "counter". One that fails is a warning and leaves its
+ * once more, with few samples, and programs that described the experiment are counted from outside (client/external_counts.h). Counter pass k is the slice of invocation k + 1 and pass "counter". One that fails is a warning and leaves its
  * case as it is; one that a budget has no room for is recorded as skipped, a warning says so, and a resumed run makes it. */
 #pragma once
 
@@ -42,8 +42,8 @@ struct pk_session_options {
 
 /* Events for progress and warnings; called only between slices. Any may be NULL. */
 struct pk_session_events {
-    void (*slice)(void *user, const struct pk_planned *p, const struct pk_slice *s, size_t done, size_t total,
-                  int64_t left_ns);
+    void (*slice)(void *user, const struct pk_planned_case *p, const struct pk_slice *s, size_t done,
+                  size_t total, int64_t left_ns);
     void (*warning)(void *user, const char *text);
     void *user;
 };
@@ -55,15 +55,15 @@ struct pk_session_result {
     size_t unfinished; /* cases that wait for more invocations; 0 unless interrupted */
     bool
         interrupted; /* *stop_flag was set while something was unfinished; the slice in flight is not recorded */
-    char uncounted[512]; /* why a counter pass was not made, or failed: the first; "" = none */
+    char counters_unavailable[512]; /* why a counter pass was not made, or failed: the first; "" = none */
 };
 
 /* case_ids[i] is the store's id of plan->v[i]. `done[i]` = what is already recorded of case i (--resume),
  * NULL = nothing. Stops
  * at once, cleanly, when *stop_flag becomes non-zero (set by a handler of signals): PK_OK with
  * out->interrupted. Errors are the recorder's. */
-enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_options *opt,
+enum pk_code pk_session_run(const struct pk_case_plan *plan, const struct pk_session_options *opt,
                             const struct pk_provider *providers, size_t n_providers, struct pk_recorder *rec,
-                            int64_t run_id, const int64_t *case_ids, const struct pk_done *done,
+                            int64_t run_id, const int64_t *case_ids, const struct pk_case_progress *done,
                             const struct pk_session_events *ev, const volatile int *stop_flag,
                             struct pk_session_result *out, struct pk_err *err) PK_MUST_CHECK;

@@ -58,7 +58,7 @@ static enum pk_code record(struct session *s, size_t i, struct pk_slice *slice, 
 enum pk_code pk_session_record_unmeasured(struct session *s, size_t i, enum pk_pass pass, int invocation,
                                           enum pk_status status, const char *message, struct pk_err *err)
 {
-    const struct pk_planned *p = &s->plan->v[i];
+    const struct pk_planned_case *p = &s->plan->v[i];
     const char *shrink = p->would_fit ? p->c.probe->shrink : NULL;
     const struct pk_note largest = {
         "largest", shrink ? pk_printf(&s->arena, "{\"%s\":%lld,\"limit_bytes\":%lld}", shrink,
@@ -77,8 +77,8 @@ enum pk_code pk_session_record_unmeasured(struct session *s, size_t i, enum pk_p
 /* A case that cannot be counted stays as it was timed. */
 static enum pk_code record_missing_counters(struct session *s, enum pk_pass pass, const char *why)
 {
-    if (pass == PK_PASS_COUNTER && !s->uncounted)
-        s->uncounted = pk_strdup(&s->arena, why);
+    if (pass == PK_PASS_COUNTER && !s->counters_unavailable)
+        s->counters_unavailable = pk_strdup(&s->arena, why);
     pk_session_warn_once(s, pk_printf(&s->arena, "not %s: %s",
                                       pass == PK_PASS_TRACE    ? "traced"
                                       : pass == PK_PASS_MEMORY ? "written down"
@@ -132,7 +132,7 @@ static struct pk_stop stop_rule(const struct session *s)
 
 struct pk_request pk_session_request(const struct session *s, size_t i)
 {
-    const struct pk_planned *p = &s->plan->v[i];
+    const struct pk_planned_case *p = &s->plan->v[i];
     return (struct pk_request){
         .experiment = s->plan->probe->name,
         .variant = p->variant,

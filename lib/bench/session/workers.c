@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/text/words.h"
-#include "bench/worker/answers.h"
 #include "bench/worker/launch.h"
+#include "bench/worker/replies.h"
 #include "device/choices.h"
 
 #include <string.h>
@@ -22,16 +22,16 @@ static const struct pk_provider *provider_of(const struct pk_provider *native, u
     struct pk_provider *p = pk_new(a, struct pk_provider);
     argv[n++] = native->argv[0];
     argv[n++] = "worker";
-    argv[n++] = pk_launched().by ? "--join" : "--start";
-    if (!pk_launched().by)
+    argv[n++] = pk_launcher_of_process().by ? "--join" : "--start";
+    if (!pk_launcher_of_process().by)
         argv[n++] = pk_printf(a, "%u", ranks);
     if (path) {
         argv[n++] = "--heartbeats";
         argv[n++] = path;
     }
     *p = (struct pk_provider){.name = pk_plural(ranks, "rank", a), .argv = argv};
-    if (pk_launched().by)
-        p->once = pk_printf(a, "%s starts ranks once", pk_launched().by);
+    if (pk_launcher_of_process().by)
+        p->once = pk_printf(a, "%s starts ranks once", pk_launcher_of_process().by);
     return p;
 }
 
@@ -68,7 +68,7 @@ void pk_session_open_links(struct session *s, const struct pk_provider *provider
         if (ranks && !find_ranks(s, ranks)) {
             struct pk_rank_heartbeats heartbeats;
             struct pk_worker_client *l = &s->links[s->n_links];
-            pk_rank_heartbeats_make(&heartbeats, ranks, pk_launched().by ? (int)getpid() : 0,
+            pk_rank_heartbeats_make(&heartbeats, ranks, pk_launcher_of_process().by ? (int)getpid() : 0,
                                     pk_heartbeat_patience(s->opt->timeout_ns));
             s->ranks_of[s->n_links] = ranks;
             open_link(s, provider_of(&providers[0], ranks, &heartbeats, &s->arena), metrics, n_metrics);
@@ -79,13 +79,13 @@ void pk_session_open_links(struct session *s, const struct pk_provider *provider
 
 struct pk_worker_client *pk_session_link(struct session *s, size_t i)
 {
-    const struct pk_planned *p = &s->plan->v[i];
+    const struct pk_planned_case *p = &s->plan->v[i];
     return p->ranks ? find_ranks(s, p->ranks) : &s->links[p->provider];
 }
 
 void pk_session_quit_workers(struct session *s, bool all)
 {
-    const size_t n = all || !pk_launched().by ? s->n_links : s->n_providers;
+    const size_t n = all || !pk_launcher_of_process().by ? s->n_links : s->n_providers;
     for (size_t k = 0; k < n && !pk_session_stopped(s); k++)
         pk_worker_client_quit(&s->links[k]);
 }
@@ -146,7 +146,7 @@ static enum pk_code record_environment_facts(struct session *s, const struct pk_
                                                                   : pk_session_record_facts(s, own, err);
 }
 
-/* The answer of our own worker; NULL when there is none. */
+/* The reply of our own worker; NULL when there is none. */
 static const struct pk_slice *read_environment(struct session *s, size_t i, const char *when)
 {
     struct pk_slice *slice;
@@ -155,9 +155,9 @@ static const struct pk_slice *read_environment(struct session *s, size_t i, cons
     if (!pk_session_by_other(s, i) || s->plan->kind == PK_DEVICE_NULL)
         return NULL;
     const int64_t limit_ns = s->opt->timeout_ns < PATIENCE_NS ? s->opt->timeout_ns : PATIENCE_NS;
-    if (pk_worker_client_question(own, PK_REQUEST_ENVIRONMENT, when, s->plan->device, &s->opt->device,
-                                  pk_clock_ns() + (uint64_t)limit_ns, s->stop_flag,
-                                  &slice) != PK_REPLY_SLICE ||
+    if (pk_worker_client_request_other(own, PK_REQUEST_ENVIRONMENT, when, s->plan->device, &s->opt->device,
+                                       pk_clock_ns() + (uint64_t)limit_ns, s->stop_flag,
+                                       &slice) != PK_REPLY_SLICE ||
         slice->status != PK_ST_OK || record_environment_facts(s, own, &err))
         return NULL;
     return slice;

@@ -39,7 +39,7 @@ enum pk_code pk_run_notes(struct pk_store *s, const char *query, const char *exp
     struct pk_rows rows;
     const struct pk_param params[] = {pk_param_int(":run", run_id), pk_param_text(":experiment", experiment),
                                       pk_param_int(":kept", strcmp(pk_store_file(s), ":memory:") != 0),
-                                      pk_param_int(":brief", pk_out_answer_first(out))};
+                                      pk_param_int(":brief", pk_out_headline_first(out))};
     if (pk_query(s, query, PK_PARAMS(params), &a, &rows, err))
         return err->code;
     for (size_t i = 0; i < rows.n; i++)

@@ -4,7 +4,7 @@
 #include "opt/opt.h"
 #include "store/store.h"
 
-/* answer.c: a line that identifies the run, its time and device; then on a screen, unless tables were chosen, the findings, the headline table,
+/* run_tables.c: a line that identifies the run, its time and device; then on a screen, unless tables were chosen, the findings, the headline table,
  * the tables that options of the run asked for, at most three lines of doubts and the names of all other tables with what they are about; else the tables of
  * its experiment, in the order of its probe; for cases without a probe (exec, a peer's own, an experiment this build does not have) the
  * built-in ones. */

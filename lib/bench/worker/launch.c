@@ -32,15 +32,15 @@ static bool number(const char *name, unsigned *out)
     return text && *text && !*end && n <= INT_MAX;
 }
 
-struct pk_launched pk_launched(void)
+struct pk_launcher pk_launcher_of_process(void)
 {
-    struct pk_launched l = {0};
+    struct pk_launcher l = {0};
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
         if (number(launchers[i].size, &l.size) && number(launchers[i].rank, &l.rank) && l.rank < l.size) {
             l.by = launchers[i].by;
             return l;
         }
-    return (struct pk_launched){0};
+    return (struct pk_launcher){0};
 }
 
 static bool in_path(const char *program, struct pk_arena *a)
@@ -60,7 +60,7 @@ static unsigned our_cpus(void)
 
 const char *pk_launch_refused(unsigned ranks, struct pk_arena *a)
 {
-    const struct pk_launched l = pk_launched();
+    const struct pk_launcher l = pk_launcher_of_process();
     const char *reason = pk_comm_unavailable(PK_COMM_MPI), *enable = pk_feature("mpi")->enable;
     if (reason)
         return pk_printf(a, "ranks over MPI: %s%s%s", reason, enable ? ": " : "", enable ? enable : "");
@@ -83,7 +83,7 @@ const char *pk_launch_doubt(unsigned ranks, unsigned threads, const char *cpus, 
 {
     struct pk_cpus listed;
     const unsigned n = cpus && pk_cpus_read(cpus, &listed) ? listed.n : our_cpus();
-    if (pk_launched().by || (uint64_t)ranks * (threads ? threads : 1) <= n)
+    if (pk_launcher_of_process().by || (uint64_t)ranks * (threads ? threads : 1) <= n)
         return NULL;
     return pk_printf(a,
                      "%u ranks%s share %s (mpiexec oversubscribes): their times do not represent a machine "

@@ -7,12 +7,12 @@
 
 enum { PK_RANKS_PER_CPU = 16 };
 
-struct pk_launched {
+struct pk_launcher {
     const char *by; /* "mpirun"; NULL = no launcher: this process is alone */
     unsigned rank, size;
 };
 /* From the environment variables that launchers of Open MPI, MPICH and its derivatives, and Slurm set. */
-struct pk_launched pk_launched(void);
+struct pk_launcher pk_launcher_of_process(void);
 
 /* Why this number of ranks cannot measure here; NULL = it can, as far as is known before they are started. In the arena. */
 const char *pk_launch_refused(unsigned ranks, struct pk_arena *a);

@@ -1,4 +1,4 @@
-/* Rank group: who is where, what rank 0 says, and what the others answer. */
+/* Rank group: who is where, what rank 0 says, and what the others reply. */
 #include "bench/worker/rank_group.h"
 
 #include "base/clock.h"
@@ -69,20 +69,20 @@ unsigned pk_rank_group_turn(const struct pk_rank_group *r)
 
 /* --- open and close ---------------------------------------------------------------------------------------------------- */
 
-static enum pk_code prepare_answers(struct pk_rank_group *r, struct pk_err *err)
+static enum pk_code prepare_replies(struct pk_rank_group *r, struct pk_err *err)
 {
     const unsigned n = r->comm.processes;
-    r->answers_fd = -1;
+    r->replies_fd = -1;
     if (r->comm.rank == 0) {
         r->collectors = pk_new_n(&r->arena, struct pk_collector *, n);
         for (unsigned i = 1; i < n; i++)
             r->collectors[i] = pk_collector_new();
         return PK_OK;
     }
-    r->answers_fd = memfd_create("answers", MFD_CLOEXEC);
-    if (r->answers_fd >= 0)
+    r->replies_fd = memfd_create("replies", MFD_CLOEXEC);
+    if (r->replies_fd >= 0)
         return PK_OK;
-    pk_fail(err, PK_E_IO, "cannot store the answer of rank %u", r->comm.rank);
+    pk_fail(err, PK_E_IO, "cannot store the reply of rank %u", r->comm.rank);
     pk_why_errno(err, errno);
     return pk_fix(err, "raise the limit of open files (ulimit -n)");
 }
@@ -90,7 +90,7 @@ static enum pk_code prepare_answers(struct pk_rank_group *r, struct pk_err *err)
 /* Rank 0 comes when its parent has a case, which is as long as it takes; it waits for none of those that were there before it. */
 static enum pk_code connect_ranks(struct pk_rank_group *r, struct pk_device *dev, struct pk_err *err)
 {
-    const struct pk_launched l = pk_launched();
+    const struct pk_launcher l = pk_launcher_of_process();
     const struct pk_comm_options o = {
         .ranks = l.size, .timeout_ns = l.rank ? DAY_NS : MINUTE_NS, .heartbeats = &r->heartbeats};
     enum pk_code rc = pk_comm_open(&r->comm, PK_COMM_MPI, dev, &o, err);
@@ -115,7 +115,7 @@ static enum pk_code join_heartbeats(struct pk_rank_group *r, const char *path, s
 enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, const char *heartbeats,
                                 uint64_t patience_ns, struct pk_err *err)
 {
-    *r = (struct pk_rank_group){.answers_fd = -1, .heartbeats.patience_ns = patience_ns};
+    *r = (struct pk_rank_group){.replies_fd = -1, .heartbeats.patience_ns = patience_ns};
     if (patience_ns)
         r->heartbeats.launcher = (int)getppid();
     enum pk_code rc = connect_ranks(r, dev, err);
@@ -127,7 +127,7 @@ enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, 
     gethostname(host, sizeof host - 1);
     own.n = pk_machine_cpus(own.v, PK_CPUS_MAX);
     if (!gather_all(r, pk_printf(&r->arena, "%s %s", host, pk_cpus_text(&own, &r->arena)), &r->given, err) &&
-        !join_heartbeats(r, heartbeats, err) && !prepare_answers(r, err))
+        !join_heartbeats(r, heartbeats, err) && !prepare_replies(r, err))
         return PK_OK;
     r->comm.broken = true;
     pk_rank_group_close(r);
@@ -138,15 +138,15 @@ void pk_rank_group_close(struct pk_rank_group *r)
 {
     for (unsigned i = 1; r->collectors && i < r->comm.processes; i++)
         pk_collector_free(r->collectors[i]);
-    if (r->answers_fd >= 0)
-        close(r->answers_fd);
+    if (r->replies_fd >= 0)
+        close(r->replies_fd);
     pk_comm_close(&r->comm);
     pk_rank_heartbeats_close(&r->heartbeats);
     pk_arena_free(&r->arena);
-    *r = (struct pk_rank_group){.answers_fd = -1};
+    *r = (struct pk_rank_group){.replies_fd = -1};
 }
 
-/* --- questions ------------------------------------------------------------------------------------------------------------ */
+/* --- requests ------------------------------------------------------------------------------------------------------------ */
 
 enum pk_code pk_rank_group_receive(struct pk_rank_group *r, const char *mine, struct pk_arena *a,
                                    const char **text, struct pk_err *err)
@@ -163,19 +163,19 @@ enum pk_code pk_rank_group_receive(struct pk_rank_group *r, const char *mine, st
     return pk_comm_bcast(&r->comm, copy, bytes, err);
 }
 
-/* --- answers -------------------------------------------------------------------------------------------------------------- */
+/* --- replies -------------------------------------------------------------------------------------------------------------- */
 
 /* What was written to the descriptor since the last call. */
-static const char *take_answers(const struct pk_rank_group *r, struct pk_arena *a)
+static const char *take_replies(const struct pk_rank_group *r, struct pk_arena *a)
 {
-    const off_t bytes = lseek(r->answers_fd, 0, SEEK_END);
+    const off_t bytes = lseek(r->replies_fd, 0, SEEK_END);
     char *text = pk_alloc(a, (size_t)bytes + 1);
     size_t n = 0;
     for (ssize_t got; n < (size_t)bytes; n += (size_t)got)
-        if ((got = pread(r->answers_fd, text + n, (size_t)bytes - n, (off_t)n)) <= 0)
+        if ((got = pread(r->replies_fd, text + n, (size_t)bytes - n, (off_t)n)) <= 0)
             break;
     text[n] = 0;
-    if (ftruncate(r->answers_fd, 0) || lseek(r->answers_fd, 0, SEEK_SET))
+    if (ftruncate(r->replies_fd, 0) || lseek(r->replies_fd, 0, SEEK_SET))
         text[0] = 0;
     return text;
 }
@@ -227,7 +227,7 @@ static void add_times(struct pk_slice *slice, const struct pk_slice *theirs, uns
 enum pk_code pk_rank_group_collect(struct pk_rank_group *r, struct pk_arena *a, struct pk_slice *slice,
                                    struct pk_err *err)
 {
-    const char *mine = r->comm.rank ? take_answers(r, a) : "";
+    const char *mine = r->comm.rank ? take_replies(r, a) : "";
     const char **all = pk_new_n(a, const char *, r->comm.processes);
     size_t note_bytes = 0;
     if (pk_comm_gather(&r->comm, mine, a, all, err))
@@ -254,7 +254,7 @@ enum pk_code pk_rank_group_collect(struct pk_rank_group *r, struct pk_arena *a, 
         } else {
             slice->status = theirs ? theirs->status : PK_ST_FAILED;
             slice->message =
-                pk_printf(a, "rank %u: %s", i, theirs ? theirs->message : "its answer cannot be read");
+                pk_printf(a, "rank %u: %s", i, theirs ? theirs->message : "its reply cannot be read");
             slice->n_metrics = slice->n_series = 0;
         }
     }

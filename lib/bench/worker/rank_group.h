@@ -1,5 +1,5 @@
-/* Rank group: workers that measure together. Rank 0 receives the parent's requests and answers them; the others receive them from rank 0
- * and answer through it. */
+/* Rank group: workers that measure together. Rank 0 receives the parent's requests and replies to them; the others receive them from rank 0
+ * and reply through it. */
 #pragma once
 
 #include "comm/comm.h"
@@ -13,7 +13,7 @@ struct pk_rank_group {
     const char *bind;   /* the requested list of CPUs; NULL = none */
     bool no_bind;
     struct pk_rank_heartbeats heartbeats; /* the page of the parent, which reads it */
-    int answers_fd;                       /* rank 0: -1. Others: where they write their results for rank 0 */
+    int replies_fd;                       /* rank 0: -1. Others: where they write their results for rank 0 */
     struct pk_collector **collectors;     /* [size], on rank 0 */
 };
 
@@ -36,7 +36,7 @@ void pk_rank_group_share(const struct pk_rank_group *r, unsigned rank, struct pk
 unsigned pk_rank_group_turn(const struct pk_rank_group *r);
 
 /* The results of all ranks in one slice. Rank 0: adds the others' samples to *slice, with their ranks, and the note "ranks": {"size": 2,
- * "hosts": ["n1", "n1"], "cpus": ["0", "1"]}; a rank that failed fails the slice. Others: send what they have written to answers_fd.
+ * "hosts": ["n1", "n1"], "cpus": ["0", "1"]}; a rank that failed fails the slice. Others: send what they have written to replies_fd.
  * Arrays in the arena or r's, until the next call. */
 enum pk_code pk_rank_group_collect(struct pk_rank_group *r, struct pk_arena *a, struct pk_slice *slice,
                                    struct pk_err *err) PK_MUST_CHECK;

@@ -5,7 +5,7 @@
 #include "json/json.h"
 
 struct pk_request {
-    int64_t id; /* echoed by the answer's status */
+    int64_t id; /* echoed by the reply's status */
     const char *experiment, *variant, *device;
     const json_t *axes; /* object; every present axis */
     enum pk_pass pass;
@@ -16,8 +16,8 @@ struct pk_request {
     struct pk_device_options device_options;
     const json_t *counters; /* of a counter pass: {"source": NAME, "events": [NAMES]}; NULL = none */
     const struct pk_source_plan
-        *attached;         /* the same, where the parent counts the program from outside; not sent */
-    const json_t *choices; /* object of strings: choices of this run (device/choices.h); NULL = none */
+        *external_counters; /* the same, where the parent counts the program from outside; not sent */
+    const json_t *choices;  /* object of strings: choices of this run (device/choices.h); NULL = none */
 };
 
 /* {"source": NAME, "events": [NAMES]}. New. */

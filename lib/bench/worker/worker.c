@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "bench/repeat.h"
-#include "bench/worker/answers.h"
 #include "bench/worker/environment.h"
 #include "bench/worker/rank_group.h"
+#include "bench/worker/replies.h"
 #include "bench/worker/request.h"
 #include "build_config.h"
 #include "comm/comm.h"
@@ -142,8 +142,8 @@ static enum pk_code find_case(const struct pk_request *r, struct pk_arena *a, st
     return pk_fail(err, PK_E_USAGE, "experiment %s has no variant '%s'", r->experiment, r->variant);
 }
 
-static enum pk_code answer_failed(struct worker *w, const struct pk_request *r, const struct pk_err *cause,
-                                  struct pk_err *err)
+static enum pk_code reply_failed(struct worker *w, const struct pk_request *r, const struct pk_err *cause,
+                                 struct pk_err *err)
 {
     if (!is_first(w)) /* all of them know, and one says it */
         return PK_OK;
@@ -157,7 +157,7 @@ static enum pk_code answer_failed(struct worker *w, const struct pk_request *r, 
     return pk_wire_slice(w->wire_fd, r->id, &s, err);
 }
 
-/* The answer to a request besides cases. */
+/* The reply to a request besides cases. */
 static enum pk_code other_slice(struct worker *w, const struct pk_request *r, struct pk_arena *a,
                                 struct pk_slice *out, struct pk_err *err)
 {
@@ -189,18 +189,18 @@ static enum pk_code other_slice(struct worker *w, const struct pk_request *r, st
 }
 
 /* Of a worker that is no rank. */
-static enum pk_code answer_other(struct worker *w, const struct pk_request *r, struct pk_err *err)
+static enum pk_code reply_other(struct worker *w, const struct pk_request *r, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_err cause;
     struct pk_slice slice;
     if (other_slice(w, r, &a, &slice, &cause))
-        return answer_failed(w, r, &cause, err);
+        return reply_failed(w, r, &cause, err);
     return pk_wire_slice(w->wire_fd, r->id, &slice, err);
 }
 
 /* Besides cases, ranks answer only the request whether they respond. */
-static enum pk_code answer_together(struct worker *w, const struct pk_request *r, struct pk_err *err)
+static enum pk_code reply_together(struct worker *w, const struct pk_request *r, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_slice slice = pk_number_slice("read", 1, &a);
@@ -249,15 +249,15 @@ static enum pk_code send_slice(struct worker *w, const struct pk_request *r, str
     return rc || !is_first(w) ? rc : pk_wire_slice(w->wire_fd, r->id, slice, err);
 }
 
-static enum pk_code answer(struct worker *w, const struct pk_request *r, struct pk_err *err)
+static enum pk_code reply(struct worker *w, const struct pk_request *r, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_case c = {0};
     struct pk_err cause;
     struct pk_slice slice;
     const struct pk_source_plan *plan;
-    if (r->pass == PK_PASS_CALIBRATION)
-        return w->io->join ? answer_together(w, r, err) : answer_other(w, r, err);
+    if (r->pass == PK_PASS_OTHER)
+        return w->io->join ? reply_together(w, r, err) : reply_other(w, r, err);
     enum pk_code rc = open_device(w, r, &cause);
     if (!rc)
         rc = find_case(r, &a, &c, &cause);
@@ -265,7 +265,7 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
         rc = w->io->expects ? w->io->expects(w->io->user, r, &c, &a, &cause) : PK_OK;
     if (pk_agree(w->io->join ? &w->group.comm : NULL, rc ? rc : find_counters(w, r, &a, &plan, &cause),
                  &cause))
-        return answer_failed(w, r, &cause, err);
+        return reply_failed(w, r, &cause, err);
     c.threads = w->dev.kind == PK_DEVICE_CPU ? pk_cpu_threads(&w->dev) : 0;
     const struct pk_measure m = {
         .c = &c,
@@ -363,7 +363,7 @@ static enum pk_code serve(struct worker *w, struct pk_wire_reader *reader, struc
         if (rc || !request)
             break;
         pk_request_read(request, &r);
-        rc = answer(w, &r, err);
+        rc = reply(w, &r, err);
         more = !*w->device || !pk_device_broken(&w->dev);
     }
     return rc;
@@ -396,7 +396,7 @@ enum pk_code pk_worker_serve(const struct pk_worker_io *io, struct pk_err *err)
         return err->code;
     w.started.group_ns = io->join ? pk_clock_ns() - began_ns : 0;
     if (!is_first(&w))
-        w.wire_fd = w.group.answers_fd;
+        w.wire_fd = w.group.replies_fd;
     struct pk_wire_reader *reader = pk_wire_reader_new();
     enum pk_code rc = serve(&w, reader, err);
     pk_wire_reader_free(reader);

@@ -1,4 +1,4 @@
-/* Worker: the process that measures. `perfkit worker` reads measure requests on stdin and answers on
+/* Worker: the process that measures. `perfkit worker` reads measure requests on stdin and replies on
  * PERFKIT_WIRE_FD. */
 #pragma once
 
@@ -9,7 +9,7 @@ typedef enum pk_code pk_expects_fn(const void *user, const struct pk_request *r,
                                    struct pk_arena *a, struct pk_err *err);
 
 struct pk_worker_io {
-    int in_fd, wire_fd;     /* requests and answers: of rank 0 alone, where there are ranks */
+    int in_fd, wire_fd;     /* requests and replies: of rank 0 alone, where there are ranks */
     bool join;              /* be one of the ranks that a launcher has started */
     const char *heartbeats; /* of rank 0: see pk_rank_group_open */
     pk_expects_fn *expects; /* of a rank that was started with the whole command; NULL = any case */

@@ -115,7 +115,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
 {
     struct handle *h = pk_new(a, struct handle);
     const struct pk_cupti *c;
-    if (pk_plan_needs_gpu(p, dev, err))
+    if (pk_source_plan_needs_gpu(p, dev, err))
         return err->code;
     h->plan = p;
     h->planned = p->state;
@@ -217,11 +217,11 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
                          ? "CUPTI returned NaN, as on a MIG instance for units that it shares"
                      : !adds && h->n_ranges[span] > 1 ? "a share over several pieces cannot be computed"
                                                       : NULL;
-        out[e] = (struct pk_reading){.absent = out[e].why != NULL, .why = out[e].why};
-        out[e].is_real = !adds && !out[e].absent;
-        if (!out[e].absent && adds)
+        out[e] = (struct pk_reading){.unavailable = out[e].why != NULL, .why = out[e].why};
+        out[e].is_real = !adds && !out[e].unavailable;
+        if (!out[e].unavailable && adds)
             out[e].integer = llround(sum);
-        else if (!out[e].absent)
+        else if (!out[e].unavailable)
             out[e].real = sum;
     }
     return PK_OK;

@@ -47,7 +47,7 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
                          const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
 {
     const struct pk_cupti *c;
-    if (pk_plan_table(s, env, names, n, a, plans, n_plans, err) ||
+    if (pk_source_plan_table(s, env, names, n, a, plans, n_plans, err) ||
         (!env->chip && pk_cupti_possible(env, false, a, &c, err)))
         return err->code;
     return PK_OK;
@@ -63,7 +63,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
                           struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
 {
     struct handle *h = pk_new(a, struct handle);
-    if (pk_plan_needs_gpu(p, dev, err))
+    if (pk_source_plan_needs_gpu(p, dev, err))
         return err->code;
     *h = (struct handle){.plan = p, .index = p->state, .dev = dev};
     const enum pk_code rc = pk_tracing_open(env, dev, PK_TRACE_DEFAULT, a, &h->tracing, err);

@@ -141,7 +141,7 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
         const size_t event = h->index[e];
         const uint64_t enabled_ns = event == SCALED ? (uint64_t)c->now_ns : 0;
         out[e] = (struct pk_reading){.integer = values[event],
-                                     .absent = event == ABSENT || !h->used[span],
+                                     .unavailable = event == ABSENT || !h->used[span],
                                      .is_real = event == REAL,
                                      .real = event == REAL ? 0.005 : 0,
                                      .enabled_ns = enabled_ns,

@@ -96,7 +96,7 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
             found[k].quality = PK_QUALITY_APPROXIMATE;
             found[k].note = "since the process began";
         }
-    pk_plan_one(s, found, n, index, a, plans, n_plans);
+    pk_source_plan_one(s, found, n, index, a, plans, n_plans);
     return PK_OK;
 }
 
@@ -133,7 +133,7 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
     const struct handle *h = handle;
     for (size_t e = 0; e < h->plan->n; e++) {
         const int64_t v = h->v[h->index[e]];
-        out[e] = (struct pk_reading){.absent = region >= 0 || v < 0,
+        out[e] = (struct pk_reading){.unavailable = region >= 0 || v < 0,
                                      .why = region >= 0 ? "a peak is that of the whole iteration" : NULL,
                                      .integer = v};
     }

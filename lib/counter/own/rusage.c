@@ -130,7 +130,7 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
     const struct handle *h = handle;
     const unsigned span = region < 0 ? WHOLE : (unsigned)region;
     for (size_t e = 0; e < h->plan->n; e++)
-        out[e] = (struct pk_reading){.absent = !h->used[span], .integer = h->sums[span].v[h->index[e]]};
+        out[e] = (struct pk_reading){.unavailable = !h->used[span], .integer = h->sums[span].v[h->index[e]]};
     return PK_OK;
 }
 
@@ -142,7 +142,7 @@ const struct pk_source pk_source_rusage = {
     .selftest = selftest,
     .events = events,
     .n_events = EVENTS,
-    .plan = pk_plan_table,
+    .plan = pk_source_plan_table,
     .ours = "for a command, exec measures user_ns, system_ns, page_faults and context_switches in every run",
     .open = open_,
     .start = start,

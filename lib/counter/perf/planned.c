@@ -60,7 +60,7 @@ static bool stood_still(const struct pk_event *e, const struct pk_reading *sum)
 {
     static const char *const always[] = {"cycles", "instructions", "branches", "loads"};
     const uint64_t long_ns = 10000;
-    if (sum->absent || sum->is_real || sum->integer || sum->running_ns < long_ns)
+    if (sum->unavailable || sum->is_real || sum->integer || sum->running_ns < long_ns)
         return false;
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         if (!strcmp(e->name, always[i]))
@@ -75,7 +75,7 @@ static struct pk_reading event_of(const struct open_plan *h, int region, size_t 
     for (size_t k = from; k < to; k++) {
         struct pk_perf_count c;
         *error = pk_perf_reader_read(h->reader, region, k, &c);
-        sum.absent |= c.absent;
+        sum.unavailable |= c.unavailable;
         sum.integer += (int64_t)h->perf->factors[k] * c.value;
         sum.real += h->perf->factors[k] * (double)c.value;
         sum.enabled_ns = c.enabled_ns;
@@ -83,7 +83,7 @@ static struct pk_reading event_of(const struct open_plan *h, int region, size_t 
     }
     const struct pk_perf_group *g = &h->perf->group;
     if (sum.enabled_ns < h->perf->least_ns * (g->n_cpus ? g->n_cpus : 1) * (g->n_types ? g->n_types : 1)) {
-        sum.absent = true;
+        sum.unavailable = true;
         sum.why = "it was counted for less than 100 ms, in steps of 1 ms";
     }
     return sum;
@@ -96,7 +96,7 @@ enum pk_code pk_perf_planned_read(void *handle, int region, struct pk_reading *o
     for (size_t e = 0, from = 0; e < h->plan->n; from = h->perf->ends[e++]) {
         out[e] = event_of(h, region, from, h->perf->ends[e], &error);
         if (stood_still(&h->plan->events[e], &out[e])) {
-            out[e].absent = true;
+            out[e].unavailable = true;
             out[e].why = "the counter did not change";
         }
     }
@@ -142,7 +142,7 @@ bool pk_perf_count_work(const struct pk_counter_env *env, const struct pk_perf_g
     work(user);
     pk_perf_reader_stop(r);
     for (size_t i = 0; i < g->n; i++)
-        ok &= !pk_perf_reader_read(r, -1, i, &counts[i]) && !counts[i].absent;
+        ok &= !pk_perf_reader_read(r, -1, i, &counts[i]) && !counts[i].unavailable;
     pk_perf_reader_close(r);
     return ok;
 }

@@ -12,7 +12,7 @@ struct pk_perf_plan {
     bool real;             /* events are real numbers (joules, bytes of scaled counters), not integers */
     enum pk_perf_scope scope;
     uint64_t
-        least_ns; /* counts over a shorter time are absent, because the counter moves in steps; 0 = no limit */
+        least_ns; /* counts over a shorter time are unavailable, because the counter moves in steps; 0 = no limit */
 };
 
 enum pk_code pk_perf_planned_open(const struct pk_counter_env *env, const struct pk_source_plan *p,

@@ -295,14 +295,14 @@ void pk_perf_reader_mark(struct pk_perf_reader *r, unsigned region, bool end)
 int pk_perf_reader_read(const struct pk_perf_reader *r, int region, size_t i, struct pk_perf_count *out)
 {
     const unsigned span = region < 0 ? WHOLE : (unsigned)region;
-    *out = (struct pk_perf_count){.absent = !r->used[span]};
+    *out = (struct pk_perf_count){.unavailable = !r->used[span]};
     for (size_t g = 0; r->used[span] && g < r->n_groups; g++) {
         const struct opened *o = &r->groups[g];
         const uint64_t *sum = o->sums + span * r->words;
         out->raw += sum[FIRST + i];
         out->enabled_ns += sum[ENABLED];
         out->running_ns += sum[RUNNING];
-        out->absent |= sum[ENABLED] && !sum[RUNNING];
+        out->unavailable |= sum[ENABLED] && !sum[RUNNING];
         if (sum[RUNNING] && sum[RUNNING] >= sum[ENABLED])
             out->value += (int64_t)sum[FIRST + i];
         else if (sum[RUNNING]) /* the product does not fit 64 bits */
@@ -311,7 +311,7 @@ int pk_perf_reader_read(const struct pk_perf_reader *r, int region, size_t i, st
     if (r->group->part && out->enabled_ns) {
         out->value = (int64_t)out->raw;
         out->enabled_ns = out->running_ns;
-        out->absent = false;
+        out->unavailable = false;
     }
     return r->error;
 }

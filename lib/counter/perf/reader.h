@@ -75,7 +75,7 @@ struct pk_perf_count {
     uint64_t raw;
     int64_t value;                   /* raw, scaled to the whole time */
     uint64_t enabled_ns, running_ns; /* summed over the groups */
-    bool absent;                     /* never scheduled in some group: unknown, not 0 */
+    bool unavailable;                /* never scheduled in some group: unknown, not 0 */
 };
 
 struct pk_perf_reader;

@@ -167,7 +167,7 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
     const bool later = pk_perf_inherits(env, a);
     for (size_t k = 0; k < n && !later; k++)
         pk_perf_note_threads(&requested[k], a);
-    pk_plan_one(&pk_source_sw_events, requested, n, p, a, plans, n_plans);
+    pk_source_plan_one(&pk_source_sw_events, requested, n, p, a, plans, n_plans);
     return PK_OK;
 }
 

@@ -176,7 +176,7 @@ static enum pk_code plan(const struct pk_source *source, const struct pk_counter
     }
     for (size_t k = 0; k < n; k++)
         events[k].native = pk_printf(a, "%s/%s/", s->units, s->native[index[k]]);
-    pk_plan_one(source, events, n, p, a, plans, n_plans);
+    pk_source_plan_one(source, events, n, p, a, plans, n_plans);
     return PK_OK;
 }
 

@@ -37,7 +37,7 @@ static struct set set_by(const struct pk_gate_plan *side, struct pk_arena *a)
 }
 
 /* Whether cases that have the axis differ in it; those of a negative one in their variant. */
-static bool several_values(const struct pk_plan *p, int axis)
+static bool several_values(const struct pk_case_plan *p, int axis)
 {
     const struct pk_point *first = NULL;
     for (size_t i = 0; i < p->n; i++) {
@@ -68,7 +68,7 @@ static enum pk_code check_part(const struct pk_gate_plan *side, const struct pk_
 
 /* --- partners --------------------------------------------------------------------------------------------------------- */
 
-static bool has_axis(const struct pk_plan *p, size_t axis)
+static bool has_axis(const struct pk_case_plan *p, size_t axis)
 {
     for (size_t i = 0; i < p->n; i++)
         if (pk_point_has(&p->v[i].c.at, axis))
@@ -76,13 +76,13 @@ static bool has_axis(const struct pk_plan *p, size_t axis)
     return false;
 }
 
-static const char *key_of(const struct set *s, const struct pk_planned *p, struct pk_arena *a)
+static const char *key_of(const struct set *s, const struct pk_planned_case *p, struct pk_arena *a)
 {
     return pk_printf(a, "%s\x1f%s", s->variant ? p->variant : "", pk_point_text(&p->c.at, s->axis, a));
 }
 
 /* Axes that base does not have are at their born values, which its cases stand for. */
-static bool has_born_rest(const struct pk_planned *p, size_t n_base, struct pk_arena *a)
+static bool has_born_rest(const struct pk_planned_case *p, size_t n_base, struct pk_arena *a)
 {
     struct pk_point rest = p->c.at;
     for (size_t i = 0; i < n_base; i++)
@@ -90,7 +90,7 @@ static bool has_born_rest(const struct pk_planned *p, size_t n_base, struct pk_a
     return !*pk_point_text(&rest, NULL, a);
 }
 
-static const char *variants_of(const struct pk_plan *p, struct pk_arena *a)
+static const char *variants_of(const struct pk_case_plan *p, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
     for (size_t i = 0; i < p->n; i++)
@@ -103,9 +103,9 @@ static const char *variants_of(const struct pk_plan *p, struct pk_arena *a)
 /* Leaves the cases that both sides have, in one order. */
 static enum pk_code match(sides side, struct pk_arena *a, const char **warning, struct pk_err *err)
 {
-    struct pk_plan *base = side[PK_BASE].plan, *new_ = side[PK_NEW].plan;
-    struct pk_planned *b = pk_new_n(a, struct pk_planned, base->n + 1),
-                      *w = pk_new_n(a, struct pk_planned, base->n + 1);
+    struct pk_case_plan *base = side[PK_BASE].plan, *new_ = side[PK_NEW].plan;
+    struct pk_planned_case *b = pk_new_n(a, struct pk_planned_case, base->n + 1),
+                           *w = pk_new_n(a, struct pk_planned_case, base->n + 1);
     /* The axes that distinguish the cases of a side. An axis that does not apply to a whole side distinguishes nothing. */
     struct set apart = {.variant = !set_by(&side[PK_BASE], a).variant && !set_by(&side[PK_NEW], a).variant};
     const size_t n_axes = pk_axes_count(base->probe->axes);
@@ -144,7 +144,8 @@ static enum pk_code match(sides side, struct pk_arena *a, const char **warning, 
 
 /* Both have the axis, and differ in it. One that means nothing to a variant is absent from its cases. Two programs may list the choices of an
  * axis in two orders: texts are compared. */
-static bool differ(const struct pk_planned *x, const struct pk_planned *y, size_t axis, struct pk_arena *a)
+static bool differ(const struct pk_planned_case *x, const struct pk_planned_case *y, size_t axis,
+                   struct pk_arena *a)
 {
     const struct pk_point *p = &x->c.at, *q = &y->c.at;
     return pk_point_has(p, axis) && pk_point_has(q, axis) &&
@@ -156,9 +157,9 @@ static bool differ(const struct pk_planned *x, const struct pk_planned *y, size_
 /* What a case is called on both sides: without what a side says, and what follows from that. */
 static struct pk_case_info common_name(sides side, size_t i, struct pk_arena *a)
 {
-    const struct pk_plan *base = side[PK_BASE].plan, *new_ = side[PK_NEW].plan;
+    const struct pk_case_plan *base = side[PK_BASE].plan, *new_ = side[PK_NEW].plan;
     const struct set by_base = set_by(&side[PK_BASE], a), by_new = set_by(&side[PK_NEW], a);
-    struct pk_case_info b = pk_planned_info(base, i, a), info = pk_planned_info(new_, i, a);
+    struct pk_case_info b = pk_planned_case_info(base, i, a), info = pk_planned_case_info(new_, i, a);
     PK_JSON_CLEANUP json_t *axes = json_loads(info.axes, 0, NULL);
     for (size_t k = 0; k < new_->v[i].c.at.n; k++)
         if (by_base.axis[k] || by_new.axis[k] || differ(&base->v[i], &new_->v[i], k, a))
@@ -185,7 +186,7 @@ enum pk_code pk_gate_match_cases(sides side, struct pk_gate_samples *l, size_t p
         size_t at = pk_gate_samples_case(l, part, &info);
         pk_assert(at == first + i); /* b's cases differ in what one of its settings says nothing of */
         for (int k = 0; k < PK_SIDES; k++) {
-            const struct pk_case_info own = pk_planned_info(side[k].plan, i, a);
+            const struct pk_case_info own = pk_planned_case_info(side[k].plan, i, a);
             l->cases[at].identity[k] = pk_printf(a, "%s %s", own.variant, own.identity);
         }
     }
@@ -195,8 +196,8 @@ enum pk_code pk_gate_match_cases(sides side, struct pk_gate_samples *l, size_t p
 bool pk_gate_same_cases(sides side, struct pk_arena *a)
 {
     for (size_t i = 0; i < side[PK_BASE].plan->n; i++) {
-        const struct pk_case_info x = pk_planned_info(side[PK_BASE].plan, i, a),
-                                  y = pk_planned_info(side[PK_NEW].plan, i, a);
+        const struct pk_case_info x = pk_planned_case_info(side[PK_BASE].plan, i, a),
+                                  y = pk_planned_case_info(side[PK_NEW].plan, i, a);
         if (strcmp(x.variant, y.variant) || strcmp(x.device, y.device) || strcmp(x.axes, y.axes))
             return false;
     }
@@ -206,7 +207,7 @@ bool pk_gate_same_cases(sides side, struct pk_arena *a)
 /* --- expected rows: figures without numbers, and the criteria that must fit them ------------------------- */
 
 /* The times of a region that does not occur in a case are not reported. A gauge may be: whether it is set shows when it runs. */
-static size_t add_case(const struct pk_planned *p, const struct pk_case_info *shown, struct pk_arena *a,
+static size_t add_case(const struct pk_planned_case *p, const struct pk_case_info *shown, struct pk_arena *a,
                        struct pk_figures *v)
 {
     struct pk_metric_decl *m;
@@ -220,7 +221,7 @@ static size_t add_case(const struct pk_planned *p, const struct pk_case_info *sh
     return n;
 }
 
-void pk_expected_of_plan(const struct pk_plan *plan, const struct pk_gate_samples *l, size_t first,
+void pk_expected_of_plan(const struct pk_case_plan *plan, const struct pk_gate_samples *l, size_t first,
                          const struct pk_compare_options *what, struct pk_arena *a,
                          struct pk_expected_rows *out)
 {

@@ -29,7 +29,7 @@ struct gate_run {
 
 static bool stopped(const struct gate_run *g)
 {
-    return *g->parts[0].arms[PK_BASE].stop_flag != 0;
+    return *g->parts[0].runners[PK_BASE].stop_flag != 0;
 }
 
 /* --- deciding ------------------------------------------------------------------------------------------------------ */
@@ -127,8 +127,8 @@ static enum pk_code measure_part(struct gate_run *g, size_t part, bool warmup, c
     const struct pk_gate_turn turn = {(int)g->out->pairs + (warmup ? 1 : 1 + WARMUP_PAIRS), warmup, wanted};
     uint64_t began = pk_clock_ns();
     for (int i = 0; i < PK_SIDES && !stopped(g); i++) {
-        struct pk_arm *arm = &g->parts[part].arms[i ? PK_SIDES - 1 - first : first];
-        if (arm->kind->process(arm, &turn, err))
+        struct pk_side_runner *runner = &g->parts[part].runners[i ? PK_SIDES - 1 - first : first];
+        if (runner->kind->process(runner, &turn, err))
             return err->code;
     }
     spend(&g->spent[part], pk_clock_ns() - began, warmup);
@@ -235,9 +235,9 @@ static enum pk_code check_criteria(struct gate_run *g, struct pk_err *err)
             continue;
         struct pk_compared *rows = pk_new_n(&a, struct pk_compared, pk_gate_samples_most(g->samples));
         struct pk_comparison lacking = {0};
-        pk_gate_samples_unmatched(g->samples, i, &p->what, p->commands,
-                                  (const char *const[]){p->arms[PK_BASE].option, p->arms[PK_NEW].option}, &a,
-                                  &lacking);
+        pk_gate_samples_unmatched(
+            g->samples, i, &p->what, p->commands,
+            (const char *const[]){p->runners[PK_BASE].option, p->runners[PK_NEW].option}, &a, &lacking);
         sides[n] = measured(g, i, &a);
         parts[n] = (struct pk_expected_rows){.place = p->name ? pk_printf(&a, "[%s]", p->name) : NULL,
                                              .side = &sides[n],
@@ -294,7 +294,7 @@ static void find_unmatched(const struct gate_run *g, struct pk_arena *a, struct 
     size_t cap = 0;
     for (size_t part = 0; part < g->n_parts; part++) {
         const struct pk_gate_part *p = &g->parts[part];
-        const char *const names[PK_SIDES] = {p->arms[PK_BASE].option, p->arms[PK_NEW].option};
+        const char *const names[PK_SIDES] = {p->runners[PK_BASE].option, p->runners[PK_NEW].option};
         struct pk_comparison c = {0};
         pk_gate_samples_unmatched(g->samples, part, &p->what, p->commands, names, a, &c);
         for (size_t i = 0; i < c.n_unmatched; i++) {
@@ -339,7 +339,7 @@ enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_g
     enum pk_code rc = measure(&g, err);
     for (size_t i = 0; i < n_parts; i++)
         for (int s = 0; s < PK_SIDES; s++)
-            parts[i].arms[s].kind->end(&parts[i].arms[s]);
+            parts[i].runners[s].kind->end(&parts[i].runners[s]);
     if (rc == PK_E_NOT_COMPARABLE)
         find_unmatched(&g, a, &out->comparison);
     if (rc && !pk_first_unmatched(&out->comparison, false))

@@ -22,16 +22,17 @@ struct pk_gate_turn {
     const bool *wanted;
 };
 
-/* One side: how to have one process measure. */
-struct pk_arm;
-struct pk_arm_kind {
+/* Side runner: has one process after the other measure a side. */
+struct pk_side_runner;
+struct pk_side_runner_kind {
     /* One new process measures the wanted cases of its part; the slice of each case is added to the samples and to the store. Ends
      * early, with PK_OK, when the stop flag is set. Errors are the recorder's. */
-    enum pk_code (*process)(struct pk_arm *arm, const struct pk_gate_turn *turn, struct pk_err *err);
-    void (*end)(struct pk_arm *arm);
+    enum pk_code (*process)(struct pk_side_runner *runner, const struct pk_gate_turn *turn,
+                            struct pk_err *err);
+    void (*end)(struct pk_side_runner *runner);
 };
-struct pk_arm {
-    const struct pk_arm_kind *kind;
+struct pk_side_runner {
+    const struct pk_side_runner_kind *kind;
     struct pk_gate_samples *samples;
     size_t part;
     int side;
@@ -48,7 +49,7 @@ struct pk_gate_events {
 
 struct pk_gate_part {
     const char *name; /* of the suite's entry; NULL = no suite */
-    struct pk_arm arms[PK_SIDES];
+    struct pk_side_runner runners[PK_SIDES];
     struct pk_compare_options what;
     bool commands;               /* not cases of an experiment */
     struct pk_criteria criteria; /* of its rows */
@@ -73,9 +74,9 @@ struct pk_gate_result {
     struct pk_errs wrong;  /* errors of the options: the last one is returned */
 };
 
-/* All arms are ended. PK_E_USAGE for a metric that neither side has, or that has no direction, and for a threshold that matches no row,
+/* All sides are ended. PK_E_USAGE for a metric that neither side has, or that has no direction, and for a threshold that matches no row,
  * if all cases of a part ended ok. PK_E_NOT_COMPARABLE, here or in out->refused, when the sides report a requested metric in different
- * units or directions, or without a value. Otherwise the errors of the arms. */
+ * units or directions, or without a value. Otherwise the errors of the sides. */
 enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_gate_samples *samples,
                          const struct pk_gate_options *o, const struct pk_gate_events *ev, struct pk_arena *a,
                          struct pk_gate_result *out, struct pk_err *err) PK_MUST_CHECK;
@@ -103,7 +104,7 @@ enum pk_code pk_gate_ended(const struct pk_ended_gate *g, struct pk_err *err) PK
 struct pk_gate_plan {
     const char *option;   /* "a" */
     const char *settings; /* "dtype=bf16 variant=flash", which its cases have; NULL = it is a build */
-    struct pk_plan *plan;
+    struct pk_case_plan *plan;
 };
 
 /* Keeps only the cases that both sides have, in the same order in both plans, and adds them to the samples. *warning: a sentence when
@@ -117,7 +118,7 @@ bool pk_gate_same_cases(const struct pk_gate_plan side[PK_SIDES], struct pk_aren
 
 /* Sets all but `place` and the thresholds of *out. Case i of the plan, which is that of either side, is the samples' case first + i. *what is
  * borrowed. */
-void pk_expected_of_plan(const struct pk_plan *plan, const struct pk_gate_samples *l, size_t first,
+void pk_expected_of_plan(const struct pk_case_plan *plan, const struct pk_gate_samples *l, size_t first,
                          const struct pk_compare_options *what, struct pk_arena *a,
                          struct pk_expected_rows *out);
 
@@ -164,5 +165,5 @@ struct pk_verdict_row pk_verdict_row(const struct pk_compared *r, const struct p
 /* The judged rows of a part, as pk_store_verdicts takes them. plans: of both sides, whose case i is the samples' case first + i; NULL for
  * commands. Returns how many. */
 size_t pk_gate_verdicts(const struct pk_comparison *c, const struct pk_gate_samples *l, size_t part,
-                        const struct pk_plan *const plans[PK_SIDES], size_t first, const struct pk_rule *rule,
-                        struct pk_arena *a, struct pk_verdict_row **rows);
+                        const struct pk_case_plan *const plans[PK_SIDES], size_t first,
+                        const struct pk_rule *rule, struct pk_arena *a, struct pk_verdict_row **rows);

@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-static const struct pk_arm *side_of(const struct pk_ended_gate *g, const struct pk_gate_case *c, int side)
+static const struct pk_side_runner *side_of(const struct pk_ended_gate *g, const struct pk_gate_case *c,
+                                            int side)
 {
-    return &g->parts[c->part].arms[side];
+    return &g->parts[c->part].runners[side];
 }
 
 /* "[flash] " of a suite. */
@@ -71,7 +72,7 @@ static const struct pk_gate_case *failure(const struct pk_ended_gate *g, int *si
 static enum pk_code failed(const struct pk_ended_gate *g, const struct pk_gate_case *c, int side,
                            struct pk_err *err)
 {
-    const struct pk_arm *s = side_of(g, c, side);
+    const struct pk_side_runner *s = side_of(g, c, side);
     pk_fail(err, PK_E_CHECK, "%s%s (--%s %s) ended '%s' in %s", entry_text(g, c),
             side == PK_BASE ? "the base" : "the judged side", s->option, s->text,
             pk_status_name(c->last[side]),

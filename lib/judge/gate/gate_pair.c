@@ -123,8 +123,8 @@ struct pk_verdict_row pk_verdict_row(const struct pk_compared *r, const struct p
 }
 
 size_t pk_gate_verdicts(const struct pk_comparison *c, const struct pk_gate_samples *l, size_t part,
-                        const struct pk_plan *const plans[PK_SIDES], size_t first, const struct pk_rule *rule,
-                        struct pk_arena *a, struct pk_verdict_row **rows)
+                        const struct pk_case_plan *const plans[PK_SIDES], size_t first,
+                        const struct pk_rule *rule, struct pk_arena *a, struct pk_verdict_row **rows)
 {
     struct pk_verdict_row *v = *rows = pk_new_n(a, struct pk_verdict_row, c->n + 1);
     size_t n = 0;
@@ -136,7 +136,7 @@ size_t pk_gate_verdicts(const struct pk_comparison *c, const struct pk_gate_samp
         v[n] = pk_verdict_row(r, rule, a);
         for (int s = 0; s < PK_SIDES; s++) { /* cases of an experiment are shown without what a side sets */
             const struct pk_case_info info =
-                plans[s] ? pk_planned_info(plans[s], at - first, a) : l->cases[at].info;
+                plans[s] ? pk_planned_case_info(plans[s], at - first, a) : l->cases[at].info;
             v[n].variant[s] = info.variant;
             v[n].device[s] = info.device;
             v[n].axes[s] = info.axes;

@@ -51,7 +51,7 @@ enum pk_code pk_gate_samples_check(const struct pk_gate_samples *l, size_t part,
                                    const struct pk_compare_options *o, struct pk_err *err) PK_MUST_CHECK;
 
 /* What base has and new lacks in a part, and what new alone has, of cases that are not closed, into the fields of *out for it. A sentence
- * names the sides as the arms do. */
+ * names the sides by their options. */
 void pk_gate_samples_unmatched(const struct pk_gate_samples *l, size_t part,
                                const struct pk_compare_options *o, bool commands,
                                const char *const names[PK_SIDES], struct pk_arena *a,

@@ -1,4 +1,4 @@
-/* History: runs sorted into setups, series gathered from them, their steps, their order, and what they did in words. */
+/* History: runs sorted into setups, series gathered from them, their change points, their order, and what they did in words. */
 #include "judge/history/history.h"
 
 #include "base/index.h"
@@ -149,26 +149,26 @@ static void finish_series(struct series_builder *g, double min_effect, struct pk
             g->points[i].change = v[i] / v[i - 1] - 1;
     }
     s->points = g->points;
-    s->n_steps = pk_find_steps(v, s->n, min_effect, s->exact, a, &s->steps);
-    size_t from = s->n_steps ? s->steps[s->n_steps - 1].at : 0;
-    s->creep = s->exact ? 0 : pk_find_creep(v + from, s->n - from, min_effect);
+    s->n_change_points = pk_find_change_points(v, s->n, min_effect, s->exact, a, &s->change_points);
+    size_t from = s->n_change_points ? s->change_points[s->n_change_points - 1].at : 0;
+    s->trend = s->exact ? 0 : pk_find_trend(v + from, s->n - from, min_effect);
 }
 
 /* --- order ---------------------------------------------------------------------------------------------------------- */
 
 struct ranked {
     struct pk_history_series s;
-    double step, creep;
+    double change, trend;
     size_t order;
 };
 
 static int by_importance(const void *x, const void *y)
 {
     const struct ranked *a = x, *b = y;
-    if (a->step != b->step)
-        return a->step < b->step ? 1 : -1;
-    if (a->creep != b->creep)
-        return a->creep < b->creep ? 1 : -1;
+    if (a->change != b->change)
+        return a->change < b->change ? 1 : -1;
+    if (a->trend != b->trend)
+        return a->trend < b->trend ? 1 : -1;
     return (a->order > b->order) - (a->order < b->order);
 }
 
@@ -177,11 +177,11 @@ static void sort(struct pk_history_series *v, size_t n, struct pk_arena *a)
     struct ranked *r = pk_new_n(a, struct ranked, n + 1);
     for (size_t i = 0; i < n; i++) {
         double largest = 0;
-        for (size_t k = 0; k < v[i].n_steps; k++) {
-            const double change = v[i].steps[k].change;
+        for (size_t k = 0; k < v[i].n_change_points; k++) {
+            const double change = v[i].change_points[k].change;
             largest = fmax(largest, isnan(change) ? INFINITY : fabs(log1p(change)));
         }
-        r[i] = (struct ranked){v[i], largest, fabs(v[i].creep), i};
+        r[i] = (struct ranked){v[i], largest, fabs(v[i].trend), i};
     }
     qsort(r, n, sizeof *r, by_importance);
     for (size_t i = 0; i < n; i++)
@@ -272,15 +272,16 @@ static const struct pk_run_facts *run_at(const struct pk_history_series *s, cons
 }
 
 /* "+7.2 %, worse", or the two levels where a change has no ratio. */
-static void put_change(struct pk_buf *b, const struct pk_history_series *s, const struct pk_step *step)
+static void put_change(struct pk_buf *b, const struct pk_history_series *s,
+                       const struct pk_change_point *change_point)
 {
-    if (isnan(step->change)) {
-        pk_buf_printf(b, "%.6g to %.6g", step->before, step->after);
+    if (isnan(change_point->change)) {
+        pk_buf_printf(b, "%.6g to %.6g", change_point->before, change_point->after);
         return;
     }
     char percent[32];
-    double gain = pk_speedup(s->newest->direction, 1 + step->change);
-    pk_buf_printf(b, "%s %%%s", pk_format_percent(step->change, percent, sizeof percent),
+    double gain = pk_speedup(s->newest->direction, 1 + change_point->change);
+    pk_buf_printf(b, "%s %%%s", pk_format_percent(change_point->change, percent, sizeof percent),
                   isnan(gain) ? ""
                   : gain > 1  ? ", better"
                               : ", worse");
@@ -288,19 +289,21 @@ static void put_change(struct pk_buf *b, const struct pk_history_series *s, cons
 
 bool pk_history_too_short(const struct pk_history_series *s)
 {
-    return !s->n_steps && s->creep == 0 && !s->exact && s->n < PK_STEPS_RUNS;
+    return !s->n_change_points && s->trend == 0 && !s->exact && s->n < PK_CHANGE_POINT_RUNS;
 }
 
-static const char *without_steps(const struct pk_history_series *s, double min_effect, struct pk_arena *a)
+static const char *without_change_points(const struct pk_history_series *s, double min_effect,
+                                         struct pk_arena *a)
 {
     char percent[32];
-    if (s->creep != 0)
+    if (s->trend != 0)
         return pk_printf(a, "no change point, but a trend: %s %% over %zu runs",
-                         pk_format_percent(s->creep, percent, sizeof percent), s->n);
+                         pk_format_percent(s->trend, percent, sizeof percent), s->n);
     if (s->exact)
         return pk_printf(a, "no change in %zu runs", s->n);
     if (pk_history_too_short(s))
-        return pk_printf(a, "%zu runs: too few to find a change point, which needs %d", s->n, PK_STEPS_RUNS);
+        return pk_printf(a, "%zu runs: too few to find a change point, which needs %d", s->n,
+                         PK_CHANGE_POINT_RUNS);
     return pk_printf(a, "no change point of %g %% or more in %zu runs", 100 * min_effect, s->n);
 }
 
@@ -309,21 +312,21 @@ const char *pk_history_words(const struct pk_history_series *s, const struct pk_
 {
     struct pk_buf b = {.arena = a};
     char percent[32];
-    if (!s->n_steps)
-        return without_steps(s, min_effect, a);
-    for (size_t i = 0; i < s->n_steps; i++) {
-        const struct pk_step *step = &s->steps[i];
-        const struct pk_run_facts *run = run_at(s, runs, step->at);
+    if (!s->n_change_points)
+        return without_change_points(s, min_effect, a);
+    for (size_t i = 0; i < s->n_change_points; i++) {
+        const struct pk_change_point *change_point = &s->change_points[i];
+        const struct pk_run_facts *run = run_at(s, runs, change_point->at);
         pk_buf_printf(&b, "%srun %" PRId64, i ? "; " : "", run->run_id);
         if (run->git_commit)
             pk_buf_printf(&b, " (commit %s)", run->git_commit);
         pk_buf_str(&b, ": ");
-        put_change(&b, s, step);
-        if (step->until < s->n)
-            pk_buf_printf(&b, ", until run %" PRId64, run_at(s, runs, step->until - 1)->run_id);
-        else if (s->creep != 0)
+        put_change(&b, s, change_point);
+        if (change_point->until < s->n)
+            pk_buf_printf(&b, ", until run %" PRId64, run_at(s, runs, change_point->until - 1)->run_id);
+        else if (s->trend != 0)
             pk_buf_printf(&b, ", since then a trend, %s %%",
-                          pk_format_percent(s->creep, percent, sizeof percent));
+                          pk_format_percent(s->trend, percent, sizeof percent));
         else
             pk_buf_str(&b, ", since then stable");
     }

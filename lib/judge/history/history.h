@@ -5,7 +5,7 @@
 #pragma once
 
 #include "judge/criteria/criteria.h"
-#include "judge/history/steps.h"
+#include "judge/history/change_points.h"
 #include "out/out.h"
 
 struct pk_history_run {
@@ -37,10 +37,10 @@ struct pk_history_series {
     size_t setup;      /* number */
     const struct pk_history_point *points;
     size_t n;
-    const struct pk_step *steps; /* at, until: indices of points */
-    size_t n_steps;
-    bool exact;   /* equal work gives the equal figure: every change is a step */
-    double creep; /* of its last level, as pk_find_creep says */
+    const struct pk_change_point *change_points; /* at, until: indices of points */
+    size_t n_change_points;
+    bool exact;   /* equal work gives the equal figure: every change is a change point */
+    double trend; /* of its last level, as pk_find_trend says */
 };
 
 struct pk_history_options {
@@ -54,7 +54,7 @@ struct pk_history {
     size_t n_setups;
     const char *common; /* axes in which all cases agree; "" = none */
     struct pk_history_series *
-        v; /* of two points or more: the largest step first, then series with a trend, then in the order of the cases */
+        v; /* of two points or more: the largest change point first, then series with a trend, then in the order of the cases */
     size_t n, left_out; /* left_out: series of one point */
 };
 
@@ -68,11 +68,11 @@ enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const 
                              const struct pk_history_options *o, struct pk_arena *a, struct pk_history *out,
                              struct pk_err *err) PK_MUST_CHECK;
 
-/* The steps in words: "run 14 (commit abc123): +7.2 %, since then stable"; or that there are none, or why none could be detected. */
+/* The change points in words: "run 14 (commit abc123): +7.2 %, since then stable"; or that there are none, or why none could be detected. */
 const char *pk_history_words(const struct pk_history_series *s, const struct pk_history_run *runs,
                              double min_effect, struct pk_arena *a);
 
-/* Too few runs to find a step. */
+/* Too few runs to find a change point. */
 bool pk_history_too_short(const struct pk_history_series *s);
 
 /* --- tables.c --- */

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { RUN, VALUE, LOW, HIGH, SERIES, LEVEL, STEP, COLUMNS, SERIES_MOST = 6 };
+enum { RUN, VALUE, LOW, HIGH, SERIES, LEVEL, CHANGE_POINT, COLUMNS, SERIES_MOST = 6 };
 
 static const char *const names[COLUMNS] = {"run", "value", "low", "high", "series", "level", "step"};
 
@@ -21,34 +21,34 @@ static bool is_beside(const struct pk_history_series *first, const struct pk_his
 /* The median of the level that a point belongs to; NaN where there are no levels. */
 static double level_at(const struct pk_history_series *s, size_t point)
 {
-    double level = s->n_steps ? s->steps[0].before : NAN;
-    for (size_t i = 0; i < s->n_steps; i++)
-        level = point >= s->steps[i].at ? s->steps[i].after : level;
+    double level = s->n_change_points ? s->change_points[0].before : NAN;
+    for (size_t i = 0; i < s->n_change_points; i++)
+        level = point >= s->change_points[i].at ? s->change_points[i].after : level;
     return level;
 }
 
 /* The change at a point; 0 where there is none, or it has no ratio. */
-static double step_at(const struct pk_history_series *s, size_t run)
+static double change_point_at(const struct pk_history_series *s, size_t run)
 {
-    for (size_t i = 0; i < s->n_steps; i++)
-        if (s->points[s->steps[i].at].run == run && isfinite(s->steps[i].change))
-            return s->steps[i].change;
+    for (size_t i = 0; i < s->n_change_points; i++)
+        if (s->points[s->change_points[i].at].run == run && isfinite(s->change_points[i].change))
+            return s->change_points[i].change;
     return 0;
 }
 
 /* What stands at a run, of all series that change there, with the first of them; NULL = nothing. */
-static const char *step_text(const struct pk_history *h, const struct pk_history_series *s, size_t run,
-                             struct pk_arena *a)
+static const char *change_text(const struct pk_history *h, const struct pk_history_series *s, size_t run,
+                               struct pk_arena *a)
 {
     size_t n = 0;
     for (size_t i = 0; i < h->n; i++) {
-        if (!is_beside(&h->v[0], &h->v[i]) || step_at(&h->v[i], run) == 0)
+        if (!is_beside(&h->v[0], &h->v[i]) || change_point_at(&h->v[i], run) == 0)
             continue;
         if (!n++ && &h->v[i] != s)
             return NULL;
     }
-    return n > 1 ? pk_printf(a, "%zu cases, %+.1f %% …", n, 100 * step_at(s, run))
-           : n   ? pk_printf(a, "%+.1f %%", 100 * step_at(s, run))
+    return n > 1 ? pk_printf(a, "%zu cases, %+.1f %% …", n, 100 * change_point_at(s, run))
+           : n   ? pk_printf(a, "%+.1f %%", 100 * change_point_at(s, run))
                  : NULL;
 }
 
@@ -79,13 +79,13 @@ static void add_points(struct pk_chart *c, struct pk_cell *cells, const struct p
         if (p->run != run)
             continue;
         struct pk_cell *to = add_row(c, cells, &view->runs[p->run], name, a);
-        const char *step = step_text(h, s, p->run, a);
+        const char *change_point = change_text(h, s, p->run, a);
         to[VALUE] = pk_cell_real(p->f->median);
         to[LOW] = pk_cell_real(p->f->median * (1 - p->uncertainty));
         to[HIGH] = pk_cell_real(p->f->median * (1 + p->uncertainty));
         to[LEVEL] = pk_cell_real(level_at(s, i));
-        if (step)
-            to[STEP] = pk_cell_text(step);
+        if (change_point)
+            to[CHANGE_POINT] = pk_cell_text(change_point);
     }
 }
 
@@ -93,11 +93,11 @@ static void add_points(struct pk_chart *c, struct pk_cell *cells, const struct p
 static void add_thresholds(struct pk_chart *c, struct pk_cell *cells, const struct pk_history_series *s,
                            const struct pk_history_view *view, struct pk_arena *a)
 {
-    for (int side = -1; side <= 1 && s->n_steps; side += 2)
-        for (size_t i = s->steps[s->n_steps - 1].at; i < s->n; i++)
+    for (int side = -1; side <= 1 && s->n_change_points; side += 2)
+        for (size_t i = s->change_points[s->n_change_points - 1].at; i < s->n; i++)
             add_row(c, cells, &view->runs[s->points[i].run],
                     pk_printf(a, "threshold, %+g %%", 100 * side * view->min_effect), a)[LEVEL] =
-                pk_cell_real(s->steps[s->n_steps - 1].after * (1 + side * view->min_effect));
+                pk_cell_real(s->change_points[s->n_change_points - 1].after * (1 + side * view->min_effect));
 }
 
 static struct pk_column *columns_of(const struct pk_figures *f, struct pk_arena *a)
@@ -106,7 +106,7 @@ static struct pk_column *columns_of(const struct pk_figures *f, struct pk_arena 
     v[RUN] = (struct pk_column){.key = "run", .heading = "Run", .left = true};
     v[VALUE] = (struct pk_column){.key = "value", .heading = f->metric};
     v[SERIES] = (struct pk_column){.key = "series", .heading = "Case", .left = true};
-    v[STEP] = (struct pk_column){.key = "step", .heading = "Change point", .left = true};
+    v[CHANGE_POINT] = (struct pk_column){.key = "step", .heading = "Change point", .left = true};
     pk_value_column(&v[VALUE], f->unit, f->median, a);
     v[LOW] = v[HIGH] = v[LEVEL] = v[VALUE];
     v[LOW].heading = "From", v[HIGH].heading = "To", v[LEVEL].heading = "Level";
@@ -148,7 +148,7 @@ enum pk_code pk_history_chart(const struct pk_history *h, const struct pk_histor
         for (size_t i = 0; i < n_drawn; i++)
             add_points(c, cells, h, drawn[i], run, view, a);
     for (size_t i = 0; i < n_drawn; i++)
-        if (drawn[i]->n_steps)
+        if (drawn[i]->n_change_points)
             c->notes[c->n_notes++] = pk_printf(a, "%s: %s.", name_of(drawn[i], a),
                                                pk_history_words(drawn[i], view->runs, view->min_effect, a));
     add_thresholds(c, cells, &h->v[0], view, a);

@@ -84,7 +84,7 @@ static void series_row(struct pk_out *out, const struct pk_history_series *s,
     pk_put_int(row, "runs", (int64_t)s->n);
     pk_put_int(row, "first_run", run_id(view, s, 0));
     pk_put_int(row, "last_run", run_id(view, s, s->n - 1));
-    pk_put_int(row, "steps", (int64_t)s->n_steps);
+    pk_put_int(row, "steps", (int64_t)s->n_change_points);
     pk_put_real(row, "change", shown_change(first > 0 ? f->median / first - 1 : NAN, view));
     if (!view->screen || !pk_history_too_short(s))
         pk_put_nonempty(row, "words", pk_history_words(s, view->runs, view->min_effect, a));
@@ -121,7 +121,7 @@ static void series_table(struct pk_out *out, const struct pk_history *h, const s
     const char *title = pk_printf(a, "%s over its runs", view->experiment);
     if (*h->common)
         title = pk_printf(a, "%s, all with %s", title, h->common);
-    pk_out_detail(out, h->n == 1); /* whose runs are the answer */
+    pk_out_detail(out, h->n == 1); /* whose runs are the headline */
     pk_out_table(out, "series", title, cols, view->people ? n : n - 1);
     size_t shown = view->people && !view->all && h->n > MOST_SERIES ? MOST_SERIES : h->n;
     if (h->n > 1)
@@ -133,10 +133,10 @@ static void series_table(struct pk_out *out, const struct pk_history *h, const s
         pk_out_note(out, pk_printf(a, "%s more; --all shows them, --filter and --metric choose.",
                                    pk_plural(h->n - shown, "case", a)));
     if (view->screen && n_short)
-        pk_out_note(out,
-                    pk_printf(a, "Too few runs to find a change point, which needs %d: %s%s.", PK_STEPS_RUNS,
-                              n_short == h->n ? "all cases" : pk_plural(n_short, "case", a),
-                              n_short == h->n ? "" : pk_printf(a, " of %zu", h->n)));
+        pk_out_note(out, pk_printf(a, "Too few runs to find a change point, which needs %d: %s%s.",
+                                   PK_CHANGE_POINT_RUNS,
+                                   n_short == h->n ? "all cases" : pk_plural(n_short, "case", a),
+                                   n_short == h->n ? "" : pk_printf(a, " of %zu", h->n)));
     setup_notes(out, h, view, a);
 }
 
@@ -161,11 +161,11 @@ static const struct pk_column run_columns[] = {
     {.key = "plot", .heading = "Plot", .left = true, .optional = 4},    /* last: for people alone */
 };
 
-static const struct pk_step *step_at(const struct pk_history_series *s, size_t point)
+static const struct pk_change_point *change_point_at(const struct pk_history_series *s, size_t point)
 {
-    for (size_t i = 0; i < s->n_steps; i++)
-        if (s->steps[i].at == point)
-            return &s->steps[i];
+    for (size_t i = 0; i < s->n_change_points; i++)
+        if (s->change_points[i].at == point)
+            return &s->change_points[i];
     return NULL;
 }
 
@@ -174,7 +174,7 @@ static void run_row(struct pk_out *out, const struct pk_history_series *s, size_
 {
     const struct pk_history_point *p = &s->points[i];
     const struct pk_run_facts *run = &view->runs[p->run].facts;
-    const struct pk_step *step = step_at(s, i);
+    const struct pk_change_point *change_point = change_point_at(s, i);
     struct pk_row *row = pk_row_begin(out);
     pk_put_nonempty(row, "variant", p->f->variant);
     pk_put_nonempty(row, "case", s->place);
@@ -188,8 +188,8 @@ static void run_row(struct pk_out *out, const struct pk_history_series *s, size_
     pk_put_real(row, "median", p->f->median);
     pk_put_real(row, "uncertainty", p->uncertainty);
     pk_put_real(row, "change", shown_change(p->change, view));
-    pk_put_real(row, "step", shown_change(step ? step->change : NAN, view));
-    pk_put_real(row, "step_p", step ? step->p : NAN);
+    pk_put_real(row, "step", shown_change(change_point ? change_point->change : NAN, view));
+    pk_put_real(row, "step_p", change_point ? change_point->p : NAN);
     if (view->gates)
         pk_put_nonempty(row, "verdict", p->verdict);
     if (view->people)
@@ -240,7 +240,7 @@ static const char *changed_cases(const struct pk_history *h, struct pk_arena *a)
 {
     size_t changed = 0;
     for (size_t i = 0; i < h->n; i++)
-        changed += h->v[i].n_steps > 0 || fabs(h->v[i].creep) > 0;
+        changed += h->v[i].n_change_points > 0 || fabs(h->v[i].trend) > 0;
     return pk_printf(a, "%zu of %s changed lastingly.", changed, pk_plural(h->n, "case", a));
 }
 
@@ -263,7 +263,7 @@ void pk_history_print(struct pk_out *out, const struct pk_history *h, const stru
     pk_out_detail(out, true);
     pk_out_note(out, "Bars start at zero, the plots of all cases do not. ± is that of the median over the "
                      "processes of a run. Change is "
-                     "against the previous run; Step is a change point.");
+                     "against the previous run.");
     if (i < h->n)
         pk_out_note(out, pk_printf(a, "Run by run: %zu of %zu; --all shows the others.", i, h->n));
 }

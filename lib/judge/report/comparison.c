@@ -299,8 +299,8 @@ enum { FAILURE_LINES = 8 };
 static const char *const interval_notes[] = {
     [PK_DESIGN_GATE] =
         "New / base is the geometric mean over pairs of processes that ran in turns, disturbed pairs left "
-        "out; MDE (minimum detectable effect) is the smallest regression that would have been found 8 times "
-        "in 10.",
+        "out; MDE (minimum detectable effect) is the smallest regression that would have been found 19 times "
+        "in 20.",
     [PK_DESIGN_PAIRS] = "New / base is the geometric mean over rounds, in which each command ran once.",
     [PK_DESIGN_WITHIN] =
         "New / base is the ratio of the medians, as `perfkit run` has it; its interval follows from the ends "

@@ -89,7 +89,7 @@ static const char *git(const char *folder, const char *keys, const char *const *
 static int is_dirty(const char *folder, struct pk_arena *a)
 {
     static const char *const filters[] = {
-        "-c",     "filter.none.clean=", /* so that there is an answer, unless git could not read all */
+        "-c",     "filter.none.clean=", /* so that there is an output, unless git could not read all */
         "config", "--name-only",        "--get-regexp", "^filter\\..*\\.(clean|process|required)$", NULL};
     static const char *const status[] = {
         "status", "--porcelain", "--untracked-files=no", "--no-renames", "--ignore-submodules=dirty", NULL};

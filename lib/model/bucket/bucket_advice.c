@@ -1,4 +1,4 @@
-/* Bucket advice: the model's answers, each tried in simulation. */
+/* Bucket advice: the model's choices, each tried in simulation. */
 #include "model/bucket/bucket_advice.h"
 
 #include "comm/comm.h"
@@ -10,7 +10,7 @@
 enum { CAPS = 41 };
 
 struct advisor {
-    const struct pk_bucket_question *q;
+    const struct pk_bucket_inputs *q;
     struct pk_arena *a;
     struct pk_bucket_advice *out;
     const size_t *elements;
@@ -27,7 +27,7 @@ static size_t cap_of(const struct advisor *v, double bytes)
     return (size_t)fmax(floor(bytes / (double)element_bytes(v)), 1);
 }
 
-static struct pk_bucket_rates rates_of(const struct pk_bucket_question *q)
+static struct pk_bucket_rates rates_of(const struct pk_bucket_inputs *q)
 {
     const double s = (double)(q->gradients->elements * pk_dtype_bytes(q->type));
     const double bytes_ns = pk_comm_link_ns(&q->link, q->ranks, s) - (double)q->link.latency_ns;
@@ -86,7 +86,7 @@ static enum pk_code choose(const struct advisor *v, double bytes, struct pk_buck
     return rc;
 }
 
-enum pk_code pk_bucket_advise(const struct pk_bucket_question *q, struct pk_arena *a,
+enum pk_code pk_bucket_advise(const struct pk_bucket_inputs *q, struct pk_arena *a,
                               struct pk_bucket_advice *out, struct pk_err *err)
 {
     struct advisor v = {.q = q, .a = a, .out = out};

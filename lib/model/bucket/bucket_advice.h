@@ -9,7 +9,7 @@
 #include "opt/opt.h"
 #include "out/out.h"
 
-struct pk_bucket_question {
+struct pk_bucket_inputs {
     const struct pk_gradients *gradients;
     enum pk_dtype type;
     uint64_t backward_ns; /* > 0 */
@@ -42,22 +42,22 @@ struct pk_bucket_advice {
 };
 
 /* Everything in the arena. Returns the error when the virtual link cannot be opened. */
-enum pk_code pk_bucket_advise(const struct pk_bucket_question *q, struct pk_arena *a,
+enum pk_code pk_bucket_advise(const struct pk_bucket_inputs *q, struct pk_arena *a,
                               struct pk_bucket_advice *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* Tables bucket and terms of n questions, with `explained` also explain: every value with its formula. Texts in `a`. */
-void pk_bucket_print(struct pk_out *out, const struct pk_bucket_question *q, const struct pk_bucket_advice *v,
+/* Tables bucket and terms of n inputs, with `explained` also explain: every value with its formula. Texts in `a`. */
+void pk_bucket_print(struct pk_out *out, const struct pk_bucket_inputs *q, const struct pk_bucket_advice *v,
                      size_t n, bool explained, struct pk_arena *a);
 
 /* --- options: bucket_options.c --- */
 
-struct pk_plan_bucket_options {
+struct pk_bucket_options {
     const char *tensors, *dtype, *ranks;
     int64_t backward_ns, hop_ns;
 };
 
-extern const struct pk_opt pk_plan_bucket_rows[];
+extern const struct pk_opt pk_bucket_option_rows[];
 
 /* The numbers of ranks. */
-enum pk_code pk_bucket_ranks(const struct pk_plan_bucket_options *o, struct pk_arena *a,
-                             struct pk_sweep *ranks, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_bucket_ranks(const struct pk_bucket_options *o, struct pk_arena *a, struct pk_sweep *ranks,
+                             struct pk_err *err) PK_MUST_CHECK;

@@ -5,11 +5,11 @@
 
 enum { RANKS_MAX = 1 << 20 };
 
-#define O(member) offsetof(struct pk_plan_bucket_options, member)
+#define O(member) offsetof(struct pk_bucket_options, member)
 
 static const char *const dtypes[] = {"fp32", "bf16", NULL};
 
-const struct pk_opt pk_plan_bucket_rows[] = {
+const struct pk_opt pk_bucket_option_rows[] = {
     {"tensors", .type = PK_OPT_TEXT, .offset = O(tensors), .arg = "FILE",
      .group = "plan bucket: what is averaged",
      .help = "file with your own model: a name and a number of elements per line"},
@@ -28,8 +28,8 @@ const struct pk_opt pk_plan_bucket_rows[] = {
 static const struct pk_axis ranks_axis = {"ranks",  .type = PK_AXIS_INT, .unit = "ranks",
                                           .min = 2, .max = RANKS_MAX,    .def = "2"};
 
-enum pk_code pk_bucket_ranks(const struct pk_plan_bucket_options *o, struct pk_arena *a,
-                             struct pk_sweep *ranks, struct pk_err *err)
+enum pk_code pk_bucket_ranks(const struct pk_bucket_options *o, struct pk_arena *a, struct pk_sweep *ranks,
+                             struct pk_err *err)
 {
     if (!pk_axis_parse(&ranks_axis, o->ranks, a, ranks, err)) /* "2,8,64", "2:64:*2" */
         return PK_OK;

@@ -46,7 +46,7 @@ static void put_finite(struct pk_row *row, const char *key, double f)
     pk_put_real(row, key, isfinite(f) ? f : NAN);
 }
 
-static void print_choices(struct pk_out *out, const struct pk_bucket_question *q,
+static void print_choices(struct pk_out *out, const struct pk_bucket_inputs *q,
                           const struct pk_bucket_advice *v)
 {
     static const char *const names[PK_BUCKET_CHOICES] = {
@@ -71,7 +71,7 @@ static void print_choices(struct pk_out *out, const struct pk_bucket_question *q
     }
 }
 
-static void print_terms(struct pk_out *out, const struct pk_bucket_question *q,
+static void print_terms(struct pk_out *out, const struct pk_bucket_inputs *q,
                         const struct pk_bucket_advice *v)
 {
     struct pk_row *row = pk_row_begin(out);
@@ -98,7 +98,7 @@ struct explained {
 };
 enum { EXPLAINED = 11 };
 
-static void explained_rows(const struct pk_bucket_question *q, const struct pk_bucket_advice *v,
+static void explained_rows(const struct pk_bucket_inputs *q, const struct pk_bucket_advice *v,
                            struct explained rows[EXPLAINED])
 {
     const struct pk_bucket_rates *r = &v->rates;
@@ -133,7 +133,7 @@ static const double *find_explained(const void *values, const char *name, size_t
     return NULL;
 }
 
-static void explain(struct pk_out *out, const struct pk_bucket_question *q, const struct pk_bucket_advice *v,
+static void explain(struct pk_out *out, const struct pk_bucket_inputs *q, const struct pk_bucket_advice *v,
                     struct pk_arena *a)
 {
     struct explained rows[EXPLAINED];
@@ -151,7 +151,7 @@ static void explain(struct pk_out *out, const struct pk_bucket_question *q, cons
     }
 }
 
-void pk_bucket_print(struct pk_out *out, const struct pk_bucket_question *q, const struct pk_bucket_advice *v,
+void pk_bucket_print(struct pk_out *out, const struct pk_bucket_inputs *q, const struct pk_bucket_advice *v,
                      size_t n, bool explained, struct pk_arena *a)
 {
     pk_out_table(out, "bucket", "Best bucket size", PK_COLUMNS(advice_columns));

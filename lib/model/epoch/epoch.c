@@ -200,7 +200,7 @@ static enum pk_code micro_step(struct pk_epoch *e, size_t k, struct pk_err *err)
 
 /* --- an epoch --- */
 
-static enum pk_code wait(struct pk_epoch *e, size_t k, struct pk_err *err)
+static enum pk_code wait_for_device(struct pk_epoch *e, size_t k, struct pk_err *err)
 {
     enum pk_code rc = pk_comm_settle(e->comm, err);
     return !rc && pk_lanes_queue(e->dev) ? pk_device_sync(e->dev, err) : rc;
@@ -211,7 +211,7 @@ static enum pk_code training(struct pk_epoch *e, size_t k, struct pk_err *err)
     enum pk_code rc = PK_OK;
     for (k = 0; !rc && k < e->micro_steps; k++)
         rc = micro_step(e, k, err);
-    return rc ? rc : marked(e, PK_EPOCH_WAIT, wait, k, err);
+    return rc ? rc : marked(e, PK_EPOCH_WAIT, wait_for_device, k, err);
 }
 
 /* Its parts are not marked. */
@@ -230,7 +230,7 @@ static enum pk_code validation(struct pk_epoch *e, size_t k, struct pk_err *err)
     return rc;
 }
 
-static enum pk_code both(struct pk_epoch *e, size_t k, struct pk_err *err)
+static enum pk_code training_and_validation(struct pk_epoch *e, size_t k, struct pk_err *err)
 {
     enum pk_code rc = marked(e, PK_EPOCH_TRAINING, training, 0, err);
     return rc || !e->validations ? rc : marked(e, PK_EPOCH_VALIDATION, validation, e->micro_steps, err);
@@ -252,7 +252,7 @@ enum pk_code pk_epoch_run(struct pk_epoch *e, struct pk_err *err)
     e->marked = true;
     pk_loader_begin(e->loader);
     enum pk_code rc = pk_lanes_anchor(e->dev, err);
-    return left(e, rc ? rc : marked(e, PK_EPOCH, both, 0, err));
+    return left(e, rc ? rc : marked(e, PK_EPOCH, training_and_validation, 0, err));
 }
 
 /* Micro-batch k, while no epoch runs. */

@@ -5,23 +5,24 @@
 
 /* --- arithmetic against transfers --- */
 
-static double group_ns(const struct pk_plan_values *v, enum pk_plan_group g, enum pk_plan_scope scope)
+static double group_ns(const struct pk_parallel_values *v, enum pk_parallel_group g,
+                       enum pk_parallel_scope scope)
 {
-    const double step[PK_PLAN_GROUPS] = {
-#define STEP_NS(name, GROUP, ...) [PK_PLAN_##GROUP] = v->name,
-        PK_PLAN_SUMS(STEP_NS)};
+    const double step[PK_PARALLEL_GROUPS] = {
+#define STEP_NS(name, GROUP, ...) [PK_PARALLEL_##GROUP] = v->name,
+        PK_PARALLEL_SUMS(STEP_NS)};
     return scope == PK_SCOPE_FORWARD ? v->forward[g] : step[g];
 }
 
 /* Every term of time is a constant and a part proportional to the batch: t(b) = c + d b. Arithmetic has no constant. */
-static double threshold_batch(const struct pk_plan_values *v, enum pk_plan_scope scope)
+static double threshold_batch(const struct pk_parallel_values *v, enum pk_parallel_scope scope)
 {
-    struct pk_plan_values none = *v;
+    struct pk_parallel_values none = *v;
     none.batch = 0;
-    pk_plan_evaluate(&none);
-    const double math = group_ns(v, PK_PLAN_MATH, scope) / v->batch;
+    pk_parallel_evaluate(&none);
+    const double math = group_ns(v, PK_PARALLEL_MATH, scope) / v->batch;
     double c = 0, d = 0, most = 0;
-    for (enum pk_plan_group g = PK_PLAN_FSDP; g < PK_PLAN_GROUPS; g++) {
+    for (enum pk_parallel_group g = PK_PARALLEL_FSDP; g < PK_PARALLEL_GROUPS; g++) {
         const double ci = group_ns(&none, g, scope), di = (group_ns(v, g, scope) - ci) / v->batch;
         c += ci, d += di;
         if (ci + di > 0)
@@ -32,17 +33,17 @@ static double threshold_batch(const struct pk_plan_values *v, enum pk_plan_scope
     return math > d ? c / (math - d) : INFINITY;
 }
 
-struct pk_balance pk_plan_balance(const struct pk_plan_values *v, enum pk_plan_scope scope)
+struct pk_balance pk_parallel_balance(const struct pk_parallel_values *v, enum pk_parallel_scope scope)
 {
-    struct pk_balance b = {.math_ns = group_ns(v, PK_PLAN_MATH, scope)};
-    enum pk_plan_group longest = PK_PLAN_FSDP;
-    for (enum pk_plan_group g = PK_PLAN_FIRST_TIME; g < PK_PLAN_GROUPS; g++)
+    struct pk_balance b = {.math_ns = group_ns(v, PK_PARALLEL_MATH, scope)};
+    enum pk_parallel_group longest = PK_PARALLEL_FSDP;
+    for (enum pk_parallel_group g = PK_PARALLEL_FIRST_TIME; g < PK_PARALLEL_GROUPS; g++)
         b.axis_ns[g] = group_ns(v, g, scope);
-    for (enum pk_plan_group g = PK_PLAN_FSDP; g < PK_PLAN_GROUPS; g++) {
+    for (enum pk_parallel_group g = PK_PARALLEL_FSDP; g < PK_PARALLEL_GROUPS; g++) {
         b.transfers_ns = v->sum_axes ? b.transfers_ns + b.axis_ns[g] : fmax(b.transfers_ns, b.axis_ns[g]);
         longest = b.axis_ns[g] > b.axis_ns[longest] ? g : longest;
     }
-    b.binds = b.transfers_ns > b.math_ns ? longest : PK_PLAN_MATH;
+    b.binds = b.transfers_ns > b.math_ns ? longest : PK_PARALLEL_MATH;
     const double batch = threshold_batch(v, scope);
     b.batch_tokens = batch * v->seq;
     b.shard_tokens = b.batch_tokens / (v->dp * v->fsdp);
@@ -55,24 +56,24 @@ struct pk_balance pk_plan_balance(const struct pk_plan_values *v, enum pk_plan_s
 /* So many shards that what they divide is nothing. */
 #define ENDLESS 0x1p50
 
-static double memory_with(const struct pk_plan_setup *s, const struct pk_mesh *m, double tokens,
+static double memory_with(const struct pk_parallel_setup *s, const struct pk_mesh *m, double tokens,
                           double shards)
 {
-    struct pk_plan_values v;
+    struct pk_parallel_values v;
     double most = 0;
-    pk_plan_fill(s, m, &v);
+    pk_parallel_fill(s, m, &v);
     v.fsdp = shards;
     v.batch = tokens * v.micro * v.dp * shards / v.seq;
     for (int last = 0; last < 2; last++) {
         v.first_stage = m->pp == 1 || !last, v.last_stage = m->pp == 1 || last;
-        pk_plan_evaluate(&v);
+        pk_parallel_evaluate(&v);
         most = fmax(most, v.memory_bytes);
     }
     return most;
 }
 
 /* Memory falls with the number of shards, but for the gathered units, which one shard does not have. */
-struct pk_needed pk_plan_needed(const struct pk_plan_setup *s, const struct pk_mesh *m, double tokens)
+struct pk_needed pk_parallel_needed(const struct pk_parallel_setup *s, const struct pk_mesh *m, double tokens)
 {
     const double others = (double)m->dp * m->tp * m->cp * m->pp;
     double low = 1, high = 1;
@@ -88,7 +89,7 @@ struct pk_needed pk_plan_needed(const struct pk_plan_setup *s, const struct pk_m
     return (struct pk_needed){tokens, high, high * others, memory_with(s, m, tokens, high)};
 }
 
-double pk_plan_most_tokens(const struct pk_plan_setup *s, const struct pk_mesh *m)
+double pk_parallel_most_tokens(const struct pk_parallel_setup *s, const struct pk_mesh *m)
 {
     double low = 0, high = 1;
     while (high < ENDLESS && memory_with(s, m, high, ENDLESS) <= s->memory_bytes)

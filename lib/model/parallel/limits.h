@@ -5,20 +5,20 @@
 
 /* --- arithmetic against transfers --- */
 
-enum pk_plan_scope { PK_SCOPE_FORWARD, PK_SCOPE_STEP, PK_PLAN_SCOPES };
+enum pk_parallel_scope { PK_SCOPE_FORWARD, PK_SCOPE_STEP, PK_PARALLEL_SCOPES };
 
 struct pk_balance {
-    double math_ns, axis_ns[PK_PLAN_GROUPS]; /* by group; only those of time are set */
-    double transfers_ns;                     /* their sum, or the longest */
-    enum pk_plan_group
-        binds; /* PK_PLAN_MATH, or the axis whose transfers take longest when they take longer */
+    double math_ns, axis_ns[PK_PARALLEL_GROUPS]; /* by group; only those of time are set */
+    double transfers_ns;                         /* their sum, or the longest */
+    enum pk_parallel_group
+        binds; /* PK_PARALLEL_MATH, or the axis whose transfers take longest when they take longer */
     /* Tokens of a step from which on arithmetic takes at least as long as transfers: of a data shard, of a chip, of all. Infinite where
      * transfers grow faster than arithmetic, 0 where there are none. */
     double shard_tokens, chip_tokens, batch_tokens;
 };
 
 /* From evaluated values: the same mesh at the rates that they hold. */
-struct pk_balance pk_plan_balance(const struct pk_plan_values *v, enum pk_plan_scope scope);
+struct pk_balance pk_parallel_balance(const struct pk_parallel_values *v, enum pk_parallel_scope scope);
 
 /* --- chips that a number of tokens needs --- */
 
@@ -30,7 +30,8 @@ struct pk_needed {
 };
 
 /* The other axes are m's; its fsdp is not used. */
-struct pk_needed pk_plan_needed(const struct pk_plan_setup *s, const struct pk_mesh *m, double tokens);
+struct pk_needed pk_parallel_needed(const struct pk_parallel_setup *s, const struct pk_mesh *m,
+                                    double tokens);
 
 /* The most tokens of a micro-batch on a data shard for which any number of shards suffices; 0 when not even one token does. */
-double pk_plan_most_tokens(const struct pk_plan_setup *s, const struct pk_mesh *m);
+double pk_parallel_most_tokens(const struct pk_parallel_setup *s, const struct pk_mesh *m);

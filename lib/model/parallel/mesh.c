@@ -55,7 +55,7 @@ struct check {
     int64_t first, second; /* for the text */
 };
 
-const char *pk_mesh_problem(const struct pk_plan_setup *s, const struct pk_mesh *m, struct pk_arena *a)
+const char *pk_mesh_problem(const struct pk_parallel_setup *s, const struct pk_mesh *m, struct pk_arena *a)
 {
     const struct pk_model_shape *h = &s->shape;
     const int64_t shards = (int64_t)m->dp * m->fsdp, stage = (h->layers + m->pp - 1) / m->pp;
@@ -89,7 +89,8 @@ const char *pk_mesh_problem(const struct pk_plan_setup *s, const struct pk_mesh 
     return NULL;
 }
 
-void pk_plan_fill(const struct pk_plan_setup *s, const struct pk_mesh *m, struct pk_plan_values *v)
+void pk_parallel_fill(const struct pk_parallel_setup *s, const struct pk_mesh *m,
+                      struct pk_parallel_values *v)
 {
     const struct pk_model_shape *h = &s->shape;
     const struct pk_precision *p = s->precision;
@@ -112,34 +113,34 @@ void pk_plan_fill(const struct pk_plan_setup *s, const struct pk_mesh *m, struct
     v->first_stage = m->pp == 1, v->last_stage = 1;
 }
 
-void pk_plan_mesh(const struct pk_plan_setup *s, const struct pk_mesh *m, struct pk_plan_values *time,
-                  struct pk_plan_values *memory)
+void pk_parallel_mesh(const struct pk_parallel_setup *s, const struct pk_mesh *m,
+                      struct pk_parallel_values *time, struct pk_parallel_values *memory)
 {
-    pk_plan_fill(s, m, time);
-    pk_plan_evaluate(time);
+    pk_parallel_fill(s, m, time);
+    pk_parallel_evaluate(time);
     *memory = *time;
     if (m->pp == 1)
         return;
     memory->first_stage = 1, memory->last_stage = 0;
-    pk_plan_evaluate(memory);
+    pk_parallel_evaluate(memory);
     if (memory->memory_bytes < time->memory_bytes)
         *memory = *time;
 }
 
-bool pk_plan_corner_repeats(const struct pk_plan_setup *s, unsigned corner)
+bool pk_parallel_corner_repeats(const struct pk_parallel_setup *s, unsigned corner)
 {
-    for (unsigned r = 0; r < PK_PLAN_RATES; r++)
+    for (unsigned r = 0; r < PK_PARALLEL_RATES; r++)
         if (corner >> r & 1 && s->rate[r].ci.lo == s->rate[r].ci.hi)
             return true;
     return false;
 }
 
-void pk_plan_corner(const struct pk_plan_setup *s, const struct pk_mesh *m, unsigned corner,
-                    struct pk_plan_values *v)
+void pk_parallel_corner(const struct pk_parallel_setup *s, const struct pk_mesh *m, unsigned corner,
+                        struct pk_parallel_values *v)
 {
-    struct pk_plan_setup at = *s;
-    for (unsigned r = 0; r < PK_PLAN_RATES; r++)
+    struct pk_parallel_setup at = *s;
+    for (unsigned r = 0; r < PK_PARALLEL_RATES; r++)
         at.rate[r].value = corner >> r & 1 ? at.rate[r].ci.hi : at.rate[r].ci.lo;
-    pk_plan_fill(&at, m, v);
-    pk_plan_evaluate(v);
+    pk_parallel_fill(&at, m, v);
+    pk_parallel_evaluate(v);
 }

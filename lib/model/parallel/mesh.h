@@ -8,15 +8,17 @@
 #include "opt/axis.h"
 #include "stats/stats.h"
 
-enum { PK_PLAN_CHIPS_MAX = 16384 };
+enum { PK_PARALLEL_CHIPS_MAX = 16384 };
 
 /* name (the option and the column), type, least, most, meaning */
 #define PK_MESH_AXES(row)                                                                                    \
-    row(dp, INT, 1, PK_PLAN_CHIPS_MAX, "replicas: each has all states (data parallel; HSDP with fsdp)")      \
-        row(fsdp, INT, 1, PK_PLAN_CHIPS_MAX, "data shards that divide the states as --zero says") row(       \
-            tp, INT, 1, PK_PLAN_CHIPS_MAX, "chips that divide each matrix (tensor parallel)")                \
-            row(cp, INT, 1, PK_PLAN_CHIPS_MAX, "chips that divide each sequence (context parallel)") row(    \
-                pp, INT, 1, PK_PLAN_CHIPS_MAX, "stages that divide the blocks (pipeline parallel)")          \
+    row(dp, INT, 1, PK_PARALLEL_CHIPS_MAX, "replicas: each has all states (data parallel; HSDP with fsdp)")  \
+        row(fsdp, INT, 1, PK_PARALLEL_CHIPS_MAX, "data shards that divide the states as --zero says")        \
+            row(tp, INT, 1, PK_PARALLEL_CHIPS_MAX, "chips that divide each matrix (tensor parallel)") row(   \
+                cp, INT, 1, PK_PARALLEL_CHIPS_MAX,                                                           \
+                "chips that divide each sequence (context parallel)") row(pp, INT, 1, PK_PARALLEL_CHIPS_MAX, \
+                                                                          "stages that divide the blocks "   \
+                                                                          "(pipeline parallel)")             \
                 row(micro, INT, 1, 1 << 20, "micro-batches of a step") row(                                  \
                     interleave, INT, 1, 1024, "parts of a stage in an interleaved pipeline; 1: plain 1F1B")  \
                     row(zero, INT, 0, 3,                                                                     \
@@ -56,15 +58,21 @@ struct pk_precision {
 extern const struct pk_precision pk_precisions[]; /* ends where name is NULL */
 
 /* A rate with its 95 % interval (equal to the value where none is known) and its source. */
-enum pk_plan_rate_key { PK_RATE_COMPUTE, PK_RATE_LINK, PK_RATE_NETWORK, PK_RATE_LAUNCH, PK_PLAN_RATES };
-struct pk_plan_rate {
+enum pk_parallel_rate_key {
+    PK_RATE_COMPUTE,
+    PK_RATE_LINK,
+    PK_RATE_NETWORK,
+    PK_RATE_LAUNCH,
+    PK_PARALLEL_RATES
+};
+struct pk_parallel_rate {
     double value;
     struct pk_interval ci;
     const char *source; /* NULL: not given */
 };
 
 /* What is planned, but for the mesh. */
-struct pk_plan_setup {
+struct pk_parallel_setup {
     struct pk_model_shape shape;
     const struct pk_precision *precision;
     int64_t batch, seq; /* sequences of a step, tokens of one */
@@ -74,24 +82,25 @@ struct pk_plan_setup {
     double memory_bytes; /* limit of a chip */
     int64_t node;
     int64_t links[PK_MESH_PRODUCT_AXES];
-    struct pk_plan_rate rate[PK_PLAN_RATES];
+    struct pk_parallel_rate rate[PK_PARALLEL_RATES];
 };
 
 /* The reason why a mesh does not suit the model and the batch: "tp=3 does not divide heads=32"; NULL when it does. In `a`, which may be
  * NULL: then any text. */
-const char *pk_mesh_problem(const struct pk_plan_setup *s, const struct pk_mesh *m, struct pk_arena *a);
+const char *pk_mesh_problem(const struct pk_parallel_setup *s, const struct pk_mesh *m, struct pk_arena *a);
 
-/* The inputs of the last stage; pk_plan_evaluate computes the rest. */
-void pk_plan_fill(const struct pk_plan_setup *s, const struct pk_mesh *m, struct pk_plan_values *v);
+/* The inputs of the last stage; pk_parallel_evaluate computes the rest. */
+void pk_parallel_fill(const struct pk_parallel_setup *s, const struct pk_mesh *m,
+                      struct pk_parallel_values *v);
 
 /* Evaluates the last stage to `time` and the stage that needs more memory to `memory` (the same values with one stage). */
-void pk_plan_mesh(const struct pk_plan_setup *s, const struct pk_mesh *m, struct pk_plan_values *time,
-                  struct pk_plan_values *memory);
+void pk_parallel_mesh(const struct pk_parallel_setup *s, const struct pk_mesh *m,
+                      struct pk_parallel_values *time, struct pk_parallel_values *memory);
 
 /* The corners of the rates' intervals: each rate at one of its ends, by a bit of the corner's number. Times and thresholds are monotonic
  * in each rate, so that the corners hold their extremes. Evaluates the last stage there. */
-enum { PK_PLAN_CORNERS = 1 << PK_PLAN_RATES };
-void pk_plan_corner(const struct pk_plan_setup *s, const struct pk_mesh *m, unsigned corner,
-                    struct pk_plan_values *v);
+enum { PK_PARALLEL_CORNERS = 1 << PK_PARALLEL_RATES };
+void pk_parallel_corner(const struct pk_parallel_setup *s, const struct pk_mesh *m, unsigned corner,
+                        struct pk_parallel_values *v);
 /* Whether a corner is one with a smaller number again, because the interval of a rate is a point. */
-bool pk_plan_corner_repeats(const struct pk_plan_setup *s, unsigned corner);
+bool pk_parallel_corner_repeats(const struct pk_parallel_setup *s, unsigned corner);

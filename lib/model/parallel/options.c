@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define O(member) offsetof(struct pk_plan_parallel_options, member)
+#define O(member) offsetof(struct pk_parallel_options, member)
 
 static const char *const precisions[] = {"mixed", "bf16", "bf16-fp32-grads", "fp32", NULL};
 static const char *const forms[] = {"ring", "book", NULL};
@@ -21,8 +21,8 @@ static const char *const attentions[] = {"flash", "matrix", NULL};
      .arg = "VALUES", .choices = OFFERED_##kind, .commas = true,                                             \
      .help = meaning},
 
-const struct pk_opt pk_plan_parallel_rows[] = {
-    {"chips", .type = PK_OPT_INT, .offset = O(chips), .arg = "N", .max = PK_PLAN_CHIPS_MAX, .def = "0",
+const struct pk_opt pk_parallel_option_rows[] = {
+    {"chips", .type = PK_OPT_INT, .offset = O(chips), .arg = "N", .max = PK_PARALLEL_CHIPS_MAX, .def = "0",
      .group = "plan parallel: the mesh",
      .help =
          "search all meshes of this number of chips; 0: the axes that are given, the others being 1; without "
@@ -37,7 +37,7 @@ const struct pk_opt pk_plan_parallel_rows[] = {
      .help = "arithmetic of a chip per second: 4e14"},
     {"network", .type = PK_OPT_TEXT, .offset = O(network), .arg = "BYTES", .commas = true,
      .help = "bandwidth of a chip to other nodes per second"},
-    {"node", .type = PK_OPT_INT, .offset = O(node), .arg = "N", .max = PK_PLAN_CHIPS_MAX, .def = "0",
+    {"node", .type = PK_OPT_INT, .offset = O(node), .arg = "N", .max = PK_PARALLEL_CHIPS_MAX, .def = "0",
      .help = "chips of a node; axes are placed in the order tp, cp, fsdp, dp, pp; 0: of --chip"},
     {"links", .type = PK_OPT_LIST, .offset = O(links), .arg = "AXIS=N", .commas = true,
      .help = "links of a chip along dp, fsdp, tp, cp or pp: fsdp=2; 1 for axes not given"},
@@ -68,27 +68,27 @@ const struct pk_opt pk_plan_parallel_rows[] = {
     {0},
 };
 
-enum pk_code pk_plan_setup_read(const struct pk_plan_parallel_options *p, const struct pk_model_shape *shape,
-                                struct pk_arena *a, struct pk_plan_setup *s, struct pk_err *err)
+enum pk_code pk_parallel_setup_read(const struct pk_parallel_options *p, const struct pk_model_shape *shape,
+                                    struct pk_arena *a, struct pk_parallel_setup *s, struct pk_err *err)
 {
-    *s = (struct pk_plan_setup){.shape = *shape,
-                                .precision = pk_precisions,
-                                .batch = p->batch,
-                                .seq = p->seq,
-                                .book = !strcmp(p->form, "book"),
-                                .sum_axes = strcmp(p->overlap, "max") != 0,
-                                .hidden = strcmp(p->overlap, "none") != 0,
-                                .scores = !strcmp(p->attention, "matrix"),
-                                .prefetch = p->prefetch,
-                                .sharded_share = p->sharded_share};
+    *s = (struct pk_parallel_setup){.shape = *shape,
+                                    .precision = pk_precisions,
+                                    .batch = p->batch,
+                                    .seq = p->seq,
+                                    .book = !strcmp(p->form, "book"),
+                                    .sum_axes = strcmp(p->overlap, "max") != 0,
+                                    .hidden = strcmp(p->overlap, "none") != 0,
+                                    .scores = !strcmp(p->attention, "matrix"),
+                                    .prefetch = p->prefetch,
+                                    .sharded_share = p->sharded_share};
     while (strcmp(s->precision->name, p->precision) != 0)
         s->precision++;
-    if (pk_plan_chip_rates(p->chip, s, a, err) || pk_plan_memory_typed(p->memory, s, err))
+    if (pk_parallel_chip_rates(p->chip, s, a, err) || pk_parallel_memory_typed(p->memory, s, err))
         return err->code;
     for (size_t i = 0; i < PK_MESH_PRODUCT_AXES; i++)
         s->links[i] = 1;
     for (size_t i = 0; i < p->links.n; i++)
-        if (pk_plan_links_typed(p->links.v[i], s, a, err))
+        if (pk_parallel_links_typed(p->links.v[i], s, a, err))
             return err->code;
     s->node = p->node ? p->node : s->node;
     return PK_OK;
@@ -102,7 +102,7 @@ static enum pk_code bad_axis(const struct pk_axis *row, const char *text, struct
     return pk_fix(err, "--%s %s, or several values with commas between them", row->name, row->def);
 }
 
-enum pk_code pk_mesh_request_read(const struct pk_plan_parallel_options *p, struct pk_arena *a,
+enum pk_code pk_mesh_request_read(const struct pk_parallel_options *p, struct pk_arena *a,
                                   struct pk_mesh_request *r, struct pk_sweep *tokens, struct pk_err *err)
 {
     static const struct pk_axis tokens_axis = {"tokens", .type = PK_AXIS_INT, .unit = "tokens",

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Dense bf16 products. Links: one direction of NVLink, all links of a chip together; the report's sum of both directions of an axis. */
-const struct pk_plan_chip pk_plan_chips[] = {
+const struct pk_parallel_chip pk_parallel_chips[] = {
     {"h100-sxm", "data sheet of NVIDIA H100 SXM, NVLink 4, ConnectX-7", 989.4e12, 80e9, 450e9, 50e9, 8},
     {"h200-sxm", "data sheet of NVIDIA H200 SXM, NVLink 4, ConnectX-7", 989.4e12, 141e9, 450e9, 50e9, 8},
     {"a100-80gb", "data sheet of NVIDIA A100 80GB SXM, NVLink 3, ConnectX-6", 312e12, 80e9, 300e9, 25e9, 8},
@@ -17,24 +17,24 @@ const struct pk_plan_chip pk_plan_chips[] = {
     {0},
 };
 
-const struct pk_plan_rate_row pk_plan_rate_rows[PK_PLAN_RATES] = {
+const struct pk_parallel_rate_row pk_parallel_rate_rows[PK_PARALLEL_RATES] = {
     [PK_RATE_COMPUTE] = {"compute", "FLOP/s", "4.6e14"},
     [PK_RATE_LINK] = {"bandwidth", "bytes/s", "450GB"},
     [PK_RATE_NETWORK] = {"network", "bytes/s", "50GB"},
     [PK_RATE_LAUNCH] = {"launch", "ns", "20us"},
 };
 
-static struct pk_plan_rate exactly(double value, const char *source)
+static struct pk_parallel_rate exactly(double value, const char *source)
 {
-    return (struct pk_plan_rate){value, {value, value}, source};
+    return (struct pk_parallel_rate){value, {value, value}, source};
 }
 
-enum pk_code pk_plan_chip_rates(const char *name, struct pk_plan_setup *s, struct pk_arena *a,
-                                struct pk_err *err)
+enum pk_code pk_parallel_chip_rates(const char *name, struct pk_parallel_setup *s, struct pk_arena *a,
+                                    struct pk_err *err)
 {
-    const char *names[sizeof pk_plan_chips / sizeof *pk_plan_chips];
+    const char *names[sizeof pk_parallel_chips / sizeof *pk_parallel_chips];
     size_t n = 0;
-    for (const struct pk_plan_chip *c = pk_plan_chips; c->name; c++) {
+    for (const struct pk_parallel_chip *c = pk_parallel_chips; c->name; c++) {
         names[n++] = c->name;
         if (strcmp(c->name, name) != 0)
             continue;
@@ -43,7 +43,7 @@ enum pk_code pk_plan_chip_rates(const char *name, struct pk_plan_setup *s, struc
         s->rate[PK_RATE_NETWORK] = exactly(c->network_bytes_per_s, c->source);
         s->rate[PK_RATE_LAUNCH] = exactly(0, "not modelled unless it is given");
         s->memory_bytes = c->memory_bytes;
-        s->node = c->node ? c->node : PK_PLAN_CHIPS_MAX;
+        s->node = c->node ? c->node : PK_PARALLEL_CHIPS_MAX;
         return PK_OK;
     }
     pk_fail(err, PK_E_USAGE, "there is no data sheet of chip '%.100s'", name);
@@ -52,7 +52,8 @@ enum pk_code pk_plan_chip_rates(const char *name, struct pk_plan_setup *s, struc
 }
 
 /* One number of a typed rate. */
-static enum pk_code read_number(enum pk_plan_rate_key key, const char *text, double *out, struct pk_err *err)
+static enum pk_code read_number(enum pk_parallel_rate_key key, const char *text, double *out,
+                                struct pk_err *err)
 {
     int64_t whole = 0;
     if (key == PK_RATE_COMPUTE)
@@ -63,10 +64,10 @@ static enum pk_code read_number(enum pk_plan_rate_key key, const char *text, dou
     return PK_OK;
 }
 
-enum pk_code pk_plan_rate_typed(enum pk_plan_rate_key key, const char *text, struct pk_plan_setup *s,
-                                struct pk_arena *a, struct pk_err *err)
+enum pk_code pk_parallel_rate_typed(enum pk_parallel_rate_key key, const char *text,
+                                    struct pk_parallel_setup *s, struct pk_arena *a, struct pk_err *err)
 {
-    const struct pk_plan_rate_row *row = &pk_plan_rate_rows[key];
+    const struct pk_parallel_rate_row *row = &pk_parallel_rate_rows[key];
     const double least = key == PK_RATE_LAUNCH ? 0 : 1, most = 1e30;
     double v[3];
     size_t n = 0;
@@ -78,7 +79,7 @@ enum pk_code pk_plan_rate_typed(enum pk_plan_rate_key key, const char *text, str
     if (n == 1)
         v[1] = v[2] = v[0];
     if (!text && n != 2 && v[0] >= least && v[1] >= least && v[1] <= v[0] && v[0] <= v[2] && v[2] <= most) {
-        s->rate[key] = (struct pk_plan_rate){v[0], {v[1], v[2]}, "typed in"};
+        s->rate[key] = (struct pk_parallel_rate){v[0], {v[1], v[2]}, "typed in"};
         return PK_OK;
     }
     pk_fail(err, PK_E_USAGE, "--%s: a value, or a value with its lowest and highest, is expected",
@@ -89,7 +90,7 @@ enum pk_code pk_plan_rate_typed(enum pk_plan_rate_key key, const char *text, str
                   row->example);
 }
 
-enum pk_code pk_plan_memory_typed(const char *text, struct pk_plan_setup *s, struct pk_err *err)
+enum pk_code pk_parallel_memory_typed(const char *text, struct pk_parallel_setup *s, struct pk_err *err)
 {
     int64_t bytes;
     if (!text)
@@ -105,8 +106,8 @@ enum pk_code pk_plan_memory_typed(const char *text, struct pk_plan_setup *s, str
     return PK_OK;
 }
 
-enum pk_code pk_plan_links_typed(const char *text, struct pk_plan_setup *s, struct pk_arena *a,
-                                 struct pk_err *err)
+enum pk_code pk_parallel_links_typed(const char *text, struct pk_parallel_setup *s, struct pk_arena *a,
+                                     struct pk_err *err)
 {
     struct pk_axis_sweep links;
     struct pk_err ignored; /* of all axes, and of -a */
@@ -117,7 +118,7 @@ enum pk_code pk_plan_links_typed(const char *text, struct pk_plan_setup *s, stru
     }
     pk_fail(err, PK_E_USAGE, "--links %.100s", text);
     pk_why(err, "an axis of chips (dp, fsdp, tp, cp, pp) has one number of links, from 1 to %d",
-           PK_PLAN_CHIPS_MAX);
+           PK_PARALLEL_CHIPS_MAX);
     return pk_fix(err, "--links fsdp=2,tp=1");
 }
 
@@ -125,7 +126,7 @@ enum pk_code pk_plan_links_typed(const char *text, struct pk_plan_setup *s, stru
 
 /* True when the run has the rate. */
 static enum pk_code query_rate(struct pk_store *store, const char *query, int64_t run_id, struct pk_arena *a,
-                               struct pk_plan_rate *out, bool *found, struct pk_err *err)
+                               struct pk_parallel_rate *out, bool *found, struct pk_err *err)
 {
     enum { VALUE, LOW, HIGH, SOURCE };
     const struct pk_param run = pk_param_int(":run", run_id);
@@ -136,7 +137,7 @@ static enum pk_code query_rate(struct pk_store *store, const char *query, int64_
     if (!(value >= 0) || !isfinite(value))
         return PK_OK;
     const double low = pk_cell_number(&r.cells[LOW]), high = pk_cell_number(&r.cells[HIGH]);
-    *out = (struct pk_plan_rate){
+    *out = (struct pk_parallel_rate){
         value, {fmax(fmin(low, value), 0), fmax(high, value)}, pk_cell_string(&r.cells[SOURCE])};
     *found = true;
     return PK_OK;
@@ -149,8 +150,8 @@ static enum pk_code nothing(int64_t run_id, const char *what, const char *fix, s
     return pk_fix(err, "%s", fix);
 }
 
-enum pk_code pk_plan_rates_of_run(struct pk_store *store, int64_t run_id, struct pk_plan_setup *s,
-                                  struct pk_arena *a, struct pk_err *err)
+enum pk_code pk_parallel_rates_of_run(struct pk_store *store, int64_t run_id, struct pk_parallel_setup *s,
+                                      struct pk_arena *a, struct pk_err *err)
 {
     bool found = false, link = false;
     if (query_rate(store, "plan_launch", run_id, a, &s->rate[PK_RATE_LAUNCH], &found, err) ||
@@ -167,8 +168,8 @@ enum pk_code pk_plan_rates_of_run(struct pk_store *store, int64_t run_id, struct
                          "perfkit run mixed-precision --mode step", err);
 }
 
-enum pk_code pk_plan_rates_of_machine(struct pk_store *store, int64_t run_id, struct pk_plan_setup *s,
-                                      struct pk_arena *a, struct pk_err *err)
+enum pk_code pk_parallel_rates_of_machine(struct pk_store *store, int64_t run_id, struct pk_parallel_setup *s,
+                                          struct pk_arena *a, struct pk_err *err)
 {
     bool found = false;
     if (query_rate(store, "plan_ceiling", run_id, a, &s->rate[PK_RATE_COMPUTE], &found, err))

@@ -11,11 +11,11 @@
 /* What the tables of one mesh are made of. */
 struct view {
     struct pk_out *out;
-    const struct pk_plan_report *r;
-    const struct pk_plan_setup *s;
+    const struct pk_parallel_report *r;
+    const struct pk_parallel_setup *s;
     struct pk_arena *a;
     const struct pk_mesh *best;
-    struct pk_plan_values time, memory, corner[PK_PLAN_CORNERS];
+    struct pk_parallel_values time, memory, corner[PK_PARALLEL_CORNERS];
 };
 
 #define GB(name, title)                                                                                      \
@@ -36,23 +36,23 @@ struct view {
     }
 
 /* Of a value of the rows, or of what a function makes of the values, at the corners of the rates. */
-typedef double number_fn(const struct pk_plan_values *v, const void *arg);
+typedef double number_fn(const struct pk_parallel_values *v, const void *arg);
 static struct pk_interval over_corners(const struct view *w, number_fn *fn, const void *arg)
 {
     struct pk_interval i = {INFINITY, -INFINITY};
-    for (unsigned c = 0; c < PK_PLAN_CORNERS; c++) {
+    for (unsigned c = 0; c < PK_PARALLEL_CORNERS; c++) {
         const double x = fn(&w->corner[c], arg);
         i.lo = fmin(i.lo, x), i.hi = fmax(i.hi, x);
     }
     return i;
 }
 
-static double row_value(const struct pk_plan_values *v, const void *row)
+static double row_value(const struct pk_parallel_values *v, const void *row)
 {
-    return pk_plan_value(v, row);
+    return pk_parallel_value(v, row);
 }
 
-/* Infinite answers are empty cells. */
+/* Infinite results are empty cells. */
 static void put_finite(struct pk_row *row, const char *key, double f)
 {
     pk_put_real(row, key, isfinite(f) ? f : NAN);
@@ -70,8 +70,8 @@ static void print_model(const struct view *w)
         {.key = "token_bytes", .heading = "Activations of a token (MB)", .scale = 1e6, .decimals = 3},
         {.key = "chips_for_states", .heading = "Chips for states alone", .decimals = 2}};
     const struct pk_mesh one = {1, 1, 1, 1, 1, 1, 1, 3, 0, 0};
-    struct pk_plan_values v, memory;
-    pk_plan_mesh(w->s, &one, &v, &memory);
+    struct pk_parallel_values v, memory;
+    pk_parallel_mesh(w->s, &one, &v, &memory);
     const double states = v.weights + v.gradients + v.optimizer;
     pk_out_table(w->out, "model", "The model on one chip, nothing divided or recomputed",
                  PK_COLUMNS(columns));
@@ -97,20 +97,20 @@ static void print_rates(const struct view *w)
                                                TEXT("unit", "Unit"),
                                                TEXT("source", "Source")};
     pk_out_table(w->out, "rates", "What a chip can do", PK_COLUMNS(columns));
-    for (unsigned i = 0; i < PK_PLAN_RATES; i++) {
-        const struct pk_plan_rate *rate = &w->s->rate[i];
+    for (unsigned i = 0; i < PK_PARALLEL_RATES; i++) {
+        const struct pk_parallel_rate *rate = &w->s->rate[i];
         struct pk_row *row = pk_row_begin(w->out);
-        pk_put_text(row, "rate", pk_plan_rate_rows[i].option);
+        pk_put_text(row, "rate", pk_parallel_rate_rows[i].option);
         pk_put_real(row, "value", rate->value);
         pk_put_real(row, "low", rate->ci.lo);
         pk_put_real(row, "high", rate->ci.hi);
-        pk_put_text(row, "unit", pk_plan_rate_rows[i].unit);
+        pk_put_text(row, "unit", pk_parallel_rate_rows[i].unit);
         pk_put_text(row, "source", rate->source);
         pk_row_end(row);
     }
     pk_out_note(
         w->out,
-        "Low and high of every answer: its least and greatest value when each rate is at one of its ends.");
+        "Low and high of every result: its least and greatest value when each rate is at one of its ends.");
 }
 
 static void print_memory(const struct view *w)
@@ -127,7 +127,7 @@ static void print_memory(const struct view *w)
         {.key = "memory_gib", .heading = "Sum (GiB)", .decimals = 2, .optional = 1},
         GB("limit_bytes", "Limit"),
         {.key = "fits", .heading = "Fits", .left = true}};
-    const struct pk_plan_values *v = &w->memory;
+    const struct pk_parallel_values *v = &w->memory;
     pk_out_table(w->out, "memory", "Memory of a chip", PK_COLUMNS(columns));
     struct pk_row *row = pk_row_begin(w->out);
     pk_put_text(row, "mesh", pk_mesh_text(w->best, w->a));
@@ -154,16 +154,16 @@ static void print_memory_terms(const struct view *w)
                                                TEXT("sharded", "Who is sharded, and what is assumed"),
                                                TEXT("formula", "Formula")};
     pk_out_table(w->out, "memory_terms", "Terms of memory", PK_COLUMNS(columns));
-    for (const struct pk_plan_row *t = pk_plan_rows; t->name; t++) {
-        const double bytes = pk_plan_value(&w->memory, t);
-        if (t->kind != PK_PLAN_TERM || t->group >= PK_PLAN_FIRST_TIME || bytes == 0)
+    for (const struct pk_parallel_row *t = pk_parallel_rows; t->name; t++) {
+        const double bytes = pk_parallel_value(&w->memory, t);
+        if (t->kind != PK_PARALLEL_TERM || t->group >= PK_PARALLEL_FIRST_TIME || bytes == 0)
             continue;
         struct pk_row *row = pk_row_begin(w->out);
         pk_put_text(row, "term", t->name);
         pk_put_real(row, "bytes", bytes);
         pk_put_real(row, "gib", bytes / 0x1p30);
         pk_put_text(row, "sharded", t->meaning);
-        pk_put_text(row, "formula", pk_plan_formula(t, NULL, w->a));
+        pk_put_text(row, "formula", pk_parallel_formula(t, NULL, w->a));
         pk_row_end(row);
     }
     pk_out_note(w->out, "Terms that are 0 here are left out; --explain has them, and every number.");
@@ -180,25 +180,25 @@ static void print_time_terms(const struct view *w)
                                                MS("high_ns", "High"),     TEXT("sharded", "What is assumed"),
                                                TEXT("formula", "Formula")};
     pk_out_table(w->out, "time_terms", "Terms of the time of a step", PK_COLUMNS(columns));
-    for (const struct pk_plan_row *t = pk_plan_rows; t->name; t++) {
-        const double ns = pk_plan_value(&w->time, t);
-        if (t->kind != PK_PLAN_TERM || t->group < PK_PLAN_FIRST_TIME || ns == 0)
+    for (const struct pk_parallel_row *t = pk_parallel_rows; t->name; t++) {
+        const double ns = pk_parallel_value(&w->time, t);
+        if (t->kind != PK_PARALLEL_TERM || t->group < PK_PARALLEL_FIRST_TIME || ns == 0)
             continue;
         const struct pk_interval i = over_corners(w, row_value, t);
         struct pk_row *row = pk_row_begin(w->out);
         pk_put_text(row, "term", t->name);
-        pk_put_text(row, "pass", t->pass == PK_PLAN_FORWARD ? "forward" : "backward");
+        pk_put_text(row, "pass", t->pass == PK_PARALLEL_FORWARD ? "forward" : "backward");
         pk_put_real(row, "time_ns", ns);
         pk_put_real(row, "low_ns", i.lo);
         pk_put_real(row, "high_ns", i.hi);
         pk_put_text(row, "sharded", t->meaning);
-        pk_put_text(row, "formula", pk_plan_formula(t, NULL, w->a));
+        pk_put_text(row, "formula", pk_parallel_formula(t, NULL, w->a));
         pk_row_end(row);
     }
 }
 
-static void explain_row(const struct view *w, const struct pk_plan_values *v, const struct pk_plan_row *t,
-                        const char *stage)
+static void explain_row(const struct view *w, const struct pk_parallel_values *v,
+                        const struct pk_parallel_row *t, const char *stage)
 {
     static const char *const kinds[] = {"input", "derived", "term", "sum", "total"};
     const struct pk_interval i = over_corners(w, row_value, t);
@@ -207,12 +207,12 @@ static void explain_row(const struct view *w, const struct pk_plan_values *v, co
     pk_put_text(row, "stage", stage);
     pk_put_text(row, "kind", kinds[t->kind]);
     pk_put_text(row, "name", t->name);
-    put_finite(row, "value", pk_plan_value(v, t));
-    put_finite(row, "low", memory ? pk_plan_value(v, t) : i.lo);
-    put_finite(row, "high", memory ? pk_plan_value(v, t) : i.hi);
+    put_finite(row, "value", pk_parallel_value(v, t));
+    put_finite(row, "low", memory ? pk_parallel_value(v, t) : i.lo);
+    put_finite(row, "high", memory ? pk_parallel_value(v, t) : i.hi);
     pk_put_text(row, "unit", t->unit);
-    pk_put_nonempty(row, "formula", pk_plan_formula(t, NULL, w->a));
-    pk_put_nonempty(row, "numbers", pk_plan_formula(t, v, w->a));
+    pk_put_nonempty(row, "formula", pk_parallel_formula(t, NULL, w->a));
+    pk_put_nonempty(row, "numbers", pk_parallel_formula(t, v, w->a));
     pk_put_text(row, "meaning", t->meaning);
     pk_row_end(row);
 }
@@ -232,11 +232,11 @@ static void explain(const struct view *w)
         {.key = "meaning", .heading = "What it is, and what is assumed", .left = true, .optional = 1}};
     const bool other = w->memory.first_stage != w->time.first_stage;
     pk_out_table(w->out, "explain", "Every value, from top to bottom", PK_COLUMNS(columns));
-    for (const struct pk_plan_row *t = pk_plan_rows; t->name; t++)
+    for (const struct pk_parallel_row *t = pk_parallel_rows; t->name; t++)
         explain_row(w, &w->time, t, w->best->pp == 1 ? "the only one" : "last");
-    for (const struct pk_plan_row *t = pk_plan_rows; other && t->name; t++)
-        if (t->kind == PK_PLAN_TERM || t->kind == PK_PLAN_SUM ? t->group < PK_PLAN_FIRST_TIME
-                                                              : t->kind != PK_PLAN_TOTAL)
+    for (const struct pk_parallel_row *t = pk_parallel_rows; other && t->name; t++)
+        if (t->kind == PK_PARALLEL_TERM || t->kind == PK_PARALLEL_SUM ? t->group < PK_PARALLEL_FIRST_TIME
+                                                                      : t->kind != PK_PARALLEL_TOTAL)
             explain_row(w, &w->memory, t, "first");
     if (other)
         pk_out_note(w->out, "Time is of the last stage. The first stage needs more memory: its rows follow.");
@@ -244,26 +244,26 @@ static void explain(const struct view *w)
 
 /* --- time --- */
 
-static double shard_tokens(const struct pk_plan_values *v, const void *scope)
+static double shard_tokens(const struct pk_parallel_values *v, const void *scope)
 {
-    return pk_plan_balance(v, *(const enum pk_plan_scope *)scope).shard_tokens;
+    return pk_parallel_balance(v, *(const enum pk_parallel_scope *)scope).shard_tokens;
 }
 
-static void put_balance(const struct view *w, const char *what, enum pk_plan_scope scope, double parts)
+static void put_balance(const struct view *w, const char *what, enum pk_parallel_scope scope, double parts)
 {
-    static const char *const binds[PK_PLAN_GROUPS] = {
-        [PK_PLAN_MATH] = "arithmetic", [PK_PLAN_FSDP] = "fsdp", [PK_PLAN_TP] = "tp",
-        [PK_PLAN_CP] = "cp",           [PK_PLAN_PP] = "pp",     [PK_PLAN_DP] = "dp"};
-    const struct pk_balance b = pk_plan_balance(&w->time, scope);
+    static const char *const binds[PK_PARALLEL_GROUPS] = {
+        [PK_PARALLEL_MATH] = "arithmetic", [PK_PARALLEL_FSDP] = "fsdp", [PK_PARALLEL_TP] = "tp",
+        [PK_PARALLEL_CP] = "cp",           [PK_PARALLEL_PP] = "pp",     [PK_PARALLEL_DP] = "dp"};
+    const struct pk_balance b = pk_parallel_balance(&w->time, scope);
     const struct pk_interval t = over_corners(w, shard_tokens, &scope);
     struct pk_row *row = pk_row_begin(w->out);
     pk_put_text(row, "scope", what);
     pk_put_real(row, "math_ns", b.math_ns / parts);
-    pk_put_real(row, "fsdp_ns", b.axis_ns[PK_PLAN_FSDP] / parts);
-    pk_put_real(row, "tp_ns", b.axis_ns[PK_PLAN_TP] / parts);
-    pk_put_real(row, "cp_ns", b.axis_ns[PK_PLAN_CP] / parts);
-    pk_put_real(row, "pp_ns", b.axis_ns[PK_PLAN_PP] / parts);
-    pk_put_real(row, "dp_ns", b.axis_ns[PK_PLAN_DP] / parts);
+    pk_put_real(row, "fsdp_ns", b.axis_ns[PK_PARALLEL_FSDP] / parts);
+    pk_put_real(row, "tp_ns", b.axis_ns[PK_PARALLEL_TP] / parts);
+    pk_put_real(row, "cp_ns", b.axis_ns[PK_PARALLEL_CP] / parts);
+    pk_put_real(row, "pp_ns", b.axis_ns[PK_PARALLEL_PP] / parts);
+    pk_put_real(row, "dp_ns", b.axis_ns[PK_PARALLEL_DP] / parts);
     pk_put_real(row, "transfers_ns", b.transfers_ns / parts);
     pk_put_text(row, "binds", binds[b.binds]);
     put_finite(row, "shard_tokens", b.shard_tokens);
@@ -312,7 +312,7 @@ static void print_devices(const struct view *w)
                                                GB("memory_bytes", "Memory of a chip"), TEXT("note", "")};
     pk_out_table(w->out, "devices", "Chips needed", PK_COLUMNS(columns));
     for (size_t i = 0; i < w->r->tokens->n; i++) {
-        const struct pk_needed n = pk_plan_needed(w->s, w->best, (double)w->r->tokens->v[i].i);
+        const struct pk_needed n = pk_parallel_needed(w->s, w->best, (double)w->r->tokens->v[i].i);
         struct pk_row *row = pk_row_begin(w->out);
         pk_put_int(row, "tokens", w->r->tokens->v[i].i);
         put_finite(row, "fsdp", n.shards ? n.shards : NAN);
@@ -327,7 +327,7 @@ static void print_devices(const struct view *w)
             w->a,
             "The least fsdp that fits, with the other axes of %s. A data shard can have at most %.0f tokens "
             "of a micro-batch.",
-            pk_mesh_text(w->best, w->a), pk_plan_most_tokens(w->s, w->best)));
+            pk_mesh_text(w->best, w->a), pk_parallel_most_tokens(w->s, w->best)));
 }
 
 /* --- meshes --- */
@@ -335,13 +335,13 @@ static void print_devices(const struct view *w)
 /* Who asks for an explanation or for tables wants all of it. */
 static bool is_short(const struct view *w)
 {
-    return pk_out_short(w->out) && pk_out_answer_first(w->out) && !w->r->explain;
+    return pk_out_short(w->out) && pk_out_headline_first(w->out) && !w->r->explain;
 }
 
-/* The answer in two lines, above the tables. */
+/* The result in two lines, above the tables. */
 static void print_summary(const struct view *w)
 {
-    const struct pk_plan_values *v = &w->memory;
+    const struct pk_parallel_values *v = &w->memory;
     char step[32];
     if (!is_short(w))
         return;
@@ -372,8 +372,8 @@ static const char *compared(const struct pk_interval *ratio, bool fits, size_t i
 
 static void put_mesh(const struct view *w, size_t i)
 {
-    const struct pk_plan_candidate *c = &w->r->ranking->v[i];
-    const struct pk_interval ratio = pk_plan_ratio(w->s, &c->mesh, w->best);
+    const struct pk_parallel_candidate *c = &w->r->ranking->v[i];
+    const struct pk_interval ratio = pk_parallel_ratio(w->s, &c->mesh, w->best);
     struct pk_mesh m = c->mesh;
     struct pk_row *row = pk_row_begin(w->out);
     pk_put_int(row, "rank", (int64_t)i + 1);
@@ -410,7 +410,7 @@ static void print_meshes(const struct view *w)
         {.key = "ratio_high", .heading = "High", .decimals = 3, .optional = 3},
         GB("memory_bytes", "Memory"),
         {.key = "status", .heading = "Status", .left = true, .optional = 1}};
-    const struct pk_plan_ranking *k = w->r->ranking;
+    const struct pk_parallel_ranking *k = w->r->ranking;
     const size_t n = w->r->top && w->r->top < k->n ? w->r->top : k->n;
     pk_out_table(w->out, "meshes", "Meshes by the time of a step", PK_COLUMNS(columns));
     if (is_short(w))
@@ -434,29 +434,29 @@ static void print_totals(const struct view *w)
                                                TEXT("formula", "Formula")};
     pk_out_table(w->out, "totals", pk_printf(w->a, "Totals: %s", pk_mesh_text(w->best, w->a)),
                  PK_COLUMNS(columns));
-    for (const struct pk_plan_row *t = pk_plan_rows; t->name; t++) {
-        if (t->kind != PK_PLAN_TOTAL || t->offset == offsetof(struct pk_plan_values, memory_bytes))
+    for (const struct pk_parallel_row *t = pk_parallel_rows; t->name; t++) {
+        if (t->kind != PK_PARALLEL_TOTAL || t->offset == offsetof(struct pk_parallel_values, memory_bytes))
             continue;
         const struct pk_interval i = over_corners(w, row_value, t);
         struct pk_row *row = pk_row_begin(w->out);
         pk_put_text(row, "total", t->name);
-        put_finite(row, "value", pk_plan_value(&w->time, t));
+        put_finite(row, "value", pk_parallel_value(&w->time, t));
         put_finite(row, "low", i.lo);
         put_finite(row, "high", i.hi);
         pk_put_text(row, "unit", t->unit);
         pk_put_text(row, "meaning", t->meaning);
-        pk_put_text(row, "formula", pk_plan_formula(t, NULL, w->a));
+        pk_put_text(row, "formula", pk_parallel_formula(t, NULL, w->a));
         pk_row_end(row);
     }
 }
 
-void pk_plan_print(struct pk_out *out, const struct pk_plan_report *r, struct pk_arena *a)
+void pk_parallel_print(struct pk_out *out, const struct pk_parallel_report *r, struct pk_arena *a)
 {
     struct view *w = pk_new(a, struct view);
     *w = (struct view){.out = out, .r = r, .s = r->s, .a = a, .best = &r->ranking->v[0].mesh};
-    pk_plan_mesh(w->s, w->best, &w->time, &w->memory);
-    for (unsigned c = 0; c < PK_PLAN_CORNERS; c++)
-        pk_plan_corner(w->s, w->best, c, &w->corner[c]);
+    pk_parallel_mesh(w->s, w->best, &w->time, &w->memory);
+    for (unsigned c = 0; c < PK_PARALLEL_CORNERS; c++)
+        pk_parallel_corner(w->s, w->best, c, &w->corner[c]);
     print_summary(w);
     print_meshes(w);
     pk_out_detail(out, is_short(w));

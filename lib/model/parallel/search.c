@@ -13,13 +13,13 @@ struct numbers {
 };
 
 struct walk {
-    const struct pk_plan_setup *s;
+    const struct pk_parallel_setup *s;
     const struct pk_mesh_request *r;
     int64_t chips;
     struct numbers divisors[3]; /* of the chips, the batch, the blocks */
     struct pk_mesh mesh;
     struct pk_arena *a;
-    struct pk_plan_candidate *found;
+    struct pk_parallel_candidate *found;
     size_t n, cap;
     bool first_fit, done; /* stop at the first mesh that fits; it was found, or there are too many */
     struct pk_mesh refused;
@@ -87,18 +87,18 @@ static bool refused(struct walk *w, const struct pk_mesh *m)
 
 static void add(struct walk *w)
 {
-    struct pk_plan_values time, memory;
-    pk_plan_mesh(w->s, &w->mesh, &time, &memory);
+    struct pk_parallel_values time, memory;
+    pk_parallel_mesh(w->s, &w->mesh, &time, &memory);
     if (w->first_fit && memory.memory_bytes > w->s->memory_bytes)
         return;
-    w->done = w->first_fit || w->n == PK_PLAN_CANDIDATES_MAX;
+    w->done = w->first_fit || w->n == PK_PARALLEL_CANDIDATES_MAX;
     if (w->n == w->cap)
         w->found = pk_grow(w->a, w->found, sizeof *w->found, w->n, &w->cap);
-    w->found[w->n++] = (struct pk_plan_candidate){w->mesh, time.step_ns, memory.memory_bytes};
+    w->found[w->n++] = (struct pk_parallel_candidate){w->mesh, time.step_ns, memory.memory_bytes};
 }
 
 /* Whatever open axes choose, the chips are arranged in a way that does not suit the model. */
-static bool hopeless(struct walk *w)
+static bool mesh_is_unsuitable(struct walk *w)
 {
     struct pk_mesh m = w->mesh;
     m.micro = m.interleave = 1, m.zero = 3, m.sp = 0, m.recompute = 0;
@@ -122,7 +122,7 @@ static void walk_axis(struct walk *w, size_t axis, int64_t left)
         add(w);
         return;
     }
-    if (axis == PK_MESH_PRODUCT_AXES && ((w->chips && left != 1) || hopeless(w)))
+    if (axis == PK_MESH_PRODUCT_AXES && ((w->chips && left != 1) || mesh_is_unsuitable(w)))
         return;
     /* What is recomputed suits every mesh: the others are decided. */
     if (axis == PK_MESH_recompute) {
@@ -158,7 +158,7 @@ static int by_number(double a, double b)
 /* qsort has no argument for the limit: candidates that do not fit have a negative time while they are sorted. */
 static int by_rank(const void *a, const void *b)
 {
-    const struct pk_plan_candidate *x = a, *y = b;
+    const struct pk_parallel_candidate *x = a, *y = b;
     const bool misfit = x->step_ns < 0;
     if (misfit != (y->step_ns < 0))
         return misfit ? 1 : -1;
@@ -167,9 +167,9 @@ static int by_rank(const void *a, const void *b)
     return memory ? memory : memcmp(&x->mesh, &y->mesh, sizeof x->mesh);
 }
 
-static void rank(struct walk *w, struct pk_plan_ranking *out)
+static void rank(struct walk *w, struct pk_parallel_ranking *out)
 {
-    *out = (struct pk_plan_ranking){.v = w->found, .n = w->n};
+    *out = (struct pk_parallel_ranking){.v = w->found, .n = w->n};
     for (size_t i = 0; i < w->n; i++) {
         if (w->found[i].memory_bytes > w->s->memory_bytes)
             w->found[i].step_ns *= -1;
@@ -183,9 +183,9 @@ static void rank(struct walk *w, struct pk_plan_ranking *out)
 
 static enum pk_code no_mesh(const struct walk *w, struct pk_err *err)
 {
-    if (w->n > PK_PLAN_CANDIDATES_MAX) {
+    if (w->n > PK_PARALLEL_CANDIDATES_MAX) {
         pk_fail(err, PK_E_USAGE, "%lld chips have more than %d meshes", (long long)w->chips,
-                PK_PLAN_CANDIDATES_MAX);
+                PK_PARALLEL_CANDIDATES_MAX);
         pk_why(err, "every combination of the axes that are left open is a mesh");
         return pk_fix(err, "leave fewer open: --zero 3 --recompute none --tp 1,2,4,8");
     }
@@ -205,11 +205,11 @@ static enum pk_code no_mesh(const struct walk *w, struct pk_err *err)
 static enum pk_code nothing_fits(struct walk *w, struct pk_err *err)
 {
     char need[32], limit[32];
-    const struct pk_plan_candidate best = w->found[0];
+    const struct pk_parallel_candidate best = w->found[0];
     struct walk more = {.s = w->s, .r = w->r, .a = w->a, .first_fit = true};
     memcpy(more.divisors, w->divisors, sizeof more.divisors);
     int64_t chips = w->chips;
-    while (!more.n && chips < PK_PLAN_CHIPS_MAX) {
+    while (!more.n && chips < PK_PARALLEL_CHIPS_MAX) {
         more.done = false;
         walk(&more, ++chips);
     }
@@ -221,19 +221,19 @@ static enum pk_code nothing_fits(struct walk *w, struct pk_err *err)
     if (!more.n)
         return pk_fix(
             err, "more memory, a smaller --batch or --seq, or fewer fixed axes: up to %d chips do not fit",
-            PK_PLAN_CHIPS_MAX);
+            PK_PARALLEL_CHIPS_MAX);
     return pk_fix(err, "--chips %lld, the least that fits (%s)", (long long)chips,
                   pk_mesh_text(&more.found[0].mesh, w->a));
 }
 
-static enum pk_code search(const struct pk_plan_setup *s, const struct pk_mesh_request *r, struct pk_arena *a,
-                           struct pk_plan_ranking *out, struct pk_err *err)
+static enum pk_code search(const struct pk_parallel_setup *s, const struct pk_mesh_request *r,
+                           struct pk_arena *a, struct pk_parallel_ranking *out, struct pk_err *err)
 {
     struct walk w = {.s = s, .r = r, .a = a};
     w.divisors[OF_BATCH] = divisors_of(s->batch, a);
     w.divisors[OF_LAYERS] = divisors_of(s->shape.layers, a);
     walk(&w, r->chips);
-    if (!w.n || w.n > PK_PLAN_CANDIDATES_MAX)
+    if (!w.n || w.n > PK_PARALLEL_CANDIDATES_MAX)
         return no_mesh(&w, err);
     rank(&w, out);
     return r->chips && !out->fitting ? nothing_fits(&w, err) : PK_OK;
@@ -247,11 +247,11 @@ static bool is_open(const struct pk_mesh_request *r)
     return !given;
 }
 
-enum pk_code pk_plan_search(const struct pk_plan_setup *s, const struct pk_mesh_request *r,
-                            struct pk_arena *a, struct pk_plan_ranking *out, struct pk_err *err)
+enum pk_code pk_parallel_search(const struct pk_parallel_setup *s, const struct pk_mesh_request *r,
+                                struct pk_arena *a, struct pk_parallel_ranking *out, struct pk_err *err)
 {
-    const struct pk_mesh_request more = {.chips = PK_PLAN_CHIPS_DEFAULT};
-    struct pk_plan_ranking of_more;
+    const struct pk_mesh_request more = {.chips = PK_PARALLEL_CHIPS_DEFAULT};
+    struct pk_parallel_ranking of_more;
     struct pk_err none;
     enum pk_code rc = search(s, r, a, out, err);
     if (rc || out->fitting || !is_open(r))
@@ -264,20 +264,20 @@ enum pk_code pk_plan_search(const struct pk_plan_setup *s, const struct pk_mesh_
     *out = of_more;
     out->note = pk_printf(
         a, "A step does not fit on one chip: these are the meshes of %d (--chips N: of another number).",
-        PK_PLAN_CHIPS_DEFAULT);
+        PK_PARALLEL_CHIPS_DEFAULT);
     return PK_OK;
 }
 
-struct pk_interval pk_plan_ratio(const struct pk_plan_setup *s, const struct pk_mesh *m,
-                                 const struct pk_mesh *than)
+struct pk_interval pk_parallel_ratio(const struct pk_parallel_setup *s, const struct pk_mesh *m,
+                                     const struct pk_mesh *than)
 {
-    struct pk_plan_values a, b;
+    struct pk_parallel_values a, b;
     struct pk_interval ratio = {INFINITY, 0};
-    for (unsigned c = 0; c < PK_PLAN_CORNERS; c++) {
-        if (pk_plan_corner_repeats(s, c))
+    for (unsigned c = 0; c < PK_PARALLEL_CORNERS; c++) {
+        if (pk_parallel_corner_repeats(s, c))
             continue;
-        pk_plan_corner(s, m, c, &a);
-        pk_plan_corner(s, than, c, &b);
+        pk_parallel_corner(s, m, c, &a);
+        pk_parallel_corner(s, than, c, &b);
         ratio.lo = fmin(ratio.lo, a.step_ns / b.step_ns);
         ratio.hi = fmax(ratio.hi, a.step_ns / b.step_ns);
     }

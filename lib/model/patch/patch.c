@@ -254,7 +254,8 @@ static const struct pk_node *patch_cached(struct pk_patcher *p, const struct pk_
 
 /* ---- every way ---------------------------------------------------------------------------------------- */
 
-static const struct pk_node *nothing(struct pk_patcher *p, const struct pk_tree *t, const struct pk_edits *e)
+static const struct pk_node *unpatched_root(struct pk_patcher *p, const struct pk_tree *t,
+                                            const struct pk_edits *e)
 {
     return t->root;
 }
@@ -263,7 +264,7 @@ static pk_patch_way_fn *const ways[] = {
     [PK_PATCH_NAIVE] = pk_patch_naive,    [PK_PATCH_NAIVE_1PASS] = pk_patch_naive_1pass,
     [PK_PATCH_BATCHED] = patch_batched,   [PK_PATCH_PATH_COPY] = patch_path_copy,
     [PK_PATCH_GROUPED] = patch_grouped,   [PK_PATCH_CACHED] = patch_cached,
-    [PK_PATCH_IN_PLACE] = patch_in_place, [PK_PATCH_BUILT_IN] = nothing,
+    [PK_PATCH_IN_PLACE] = patch_in_place, [PK_PATCH_BUILT_IN] = unpatched_root,
 };
 
 const struct pk_node *pk_patch(struct pk_patcher *p, enum pk_patch_way way, struct pk_tree *t,

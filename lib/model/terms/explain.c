@@ -6,9 +6,9 @@
 #include <ctype.h>
 #include <string.h>
 
-static const struct pk_plan_row *find_row(const char *name, size_t n)
+static const struct pk_parallel_row *find_row(const char *name, size_t n)
 {
-    for (const struct pk_plan_row *row = pk_plan_rows; row->name; row++)
+    for (const struct pk_parallel_row *row = pk_parallel_rows; row->name; row++)
         if (!strncmp(row->name, name, n) && !row->name[n])
             return row;
     return NULL;
@@ -23,11 +23,11 @@ static size_t word_length(const char *s)
 }
 
 /* The terms of a sum. */
-static const char *sum_text(const struct pk_plan_row *sum, struct pk_arena *a)
+static const char *sum_text(const struct pk_parallel_row *sum, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
-    for (const struct pk_plan_row *row = pk_plan_rows; row->name; row++)
-        if (row->kind == PK_PLAN_TERM && row->group == sum->group)
+    for (const struct pk_parallel_row *row = pk_parallel_rows; row->name; row++)
+        if (row->kind == PK_PARALLEL_TERM && row->group == sum->group)
             pk_buf_printf(&b, "%s%s", b.n ? " + " : "", row->name);
     return pk_buf_text(&b);
 }
@@ -50,12 +50,13 @@ const char *pk_formula_numbers(const char *formula, pk_named_value *find, const 
 
 static const double *find_value(const void *values, const char *name, size_t n)
 {
-    const struct pk_plan_row *row = find_row(name, n);
+    const struct pk_parallel_row *row = find_row(name, n);
     return row ? (const double *)((const char *)values + row->offset) : NULL;
 }
 
-const char *pk_plan_formula(const struct pk_plan_row *row, const struct pk_plan_values *v, struct pk_arena *a)
+const char *pk_parallel_formula(const struct pk_parallel_row *row, const struct pk_parallel_values *v,
+                                struct pk_arena *a)
 {
-    const char *text = row->kind == PK_PLAN_SUM ? sum_text(row, a) : row->formula ? row->formula : "";
+    const char *text = row->kind == PK_PARALLEL_SUM ? sum_text(row, a) : row->formula ? row->formula : "";
     return v ? pk_formula_numbers(text, find_value, v, a) : text;
 }

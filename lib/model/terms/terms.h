@@ -24,7 +24,7 @@
 
 // clang-format off
 /* --- inputs: name, unit, meaning --- */
-#define PK_PLAN_INPUTS(row)                                                                                  \
+#define PK_PARALLEL_INPUTS(row)                                                                                  \
     row(layers, "blocks", "blocks of the model")                                                             \
     row(width, "features", "residual stream")                                                                \
     row(ff, "features", "inside the feed-forward part")                                                      \
@@ -76,7 +76,7 @@
     row(last_stage, "0 or 1", "1: the chip has the head")
 
 /* --- derived values: name, unit, meaning, formula --- */
-#define PK_PLAN_DERIVED(row)                                                                                 \
+#define PK_PARALLEL_DERIVED(row)                                                                                 \
     row(chips, "chips", "of the mesh", dp * fsdp * tp * cp * pp)                                                 \
     row(shards, "chips", "that divide the states", fsdp * cp)                                                 \
     row(shard_tokens, "tokens", "of a step on a data shard, shared by its tp, cp and pp chips",              \
@@ -131,7 +131,7 @@
     row(bandwidth_pp, "bytes/s", "along pp", chips <= node ? links_pp * link_bytes_per_s : network_bytes_per_s)
 
 /* --- terms: name, group, pass, assumption, formula. Memory in bytes of a chip, time in ns of a step --- */
-#define PK_PLAN_TERMS(row)                                                                                   \
+#define PK_PARALLEL_TERMS(row)                                                                                   \
     row(weights, WEIGHTS, FORWARD, "sharded by tp, pp; at ZeRO-3 also by fsdp and cp",                       \
         weight_bytes * stage_parameters / weight_shards)                                                      \
     row(gradients, GRADIENTS, FORWARD, "sharded by tp, pp; from ZeRO-2 on also by fsdp and cp",              \
@@ -211,7 +211,7 @@
                     stage_layers * launch_ns))
 
 /* --- sums: name, group, unit, meaning --- */
-#define PK_PLAN_SUMS(row)                                                                                    \
+#define PK_PARALLEL_SUMS(row)                                                                                    \
     row(weights_sum, WEIGHTS, "bytes", "weights")                                                            \
     row(gradients_sum, GRADIENTS, "bytes", "gradients")                                                      \
     row(optimizer_sum, OPTIMIZER, "bytes", "optimizer")                                                      \
@@ -225,7 +225,7 @@
     row(dp_sum, DP, "ns", "transfers once a step")
 
 /* --- totals: name, unit, meaning, formula --- */
-#define PK_PLAN_TOTALS(row)                                                                                  \
+#define PK_PARALLEL_TOTALS(row)                                                                                  \
     row(memory_bytes, "bytes", "of a chip",                                                                  \
         weights_sum + gradients_sum + optimizer_sum + activations_sum + gathered_sum)                        \
     row(micro_transfers, "ns", "of all micro-batches",                                                       \
@@ -250,39 +250,46 @@
 
 // clang-format on
 
-enum pk_plan_group {
-#define PK_PLAN_GROUP(name, GROUP, ...) PK_PLAN_##GROUP,
-    PK_PLAN_SUMS(PK_PLAN_GROUP) PK_PLAN_GROUPS,
-    PK_PLAN_FIRST_TIME = PK_PLAN_MATH
+enum pk_parallel_group {
+#define PK_PARALLEL_GROUP(name, GROUP, ...) PK_PARALLEL_##GROUP,
+    PK_PARALLEL_SUMS(PK_PARALLEL_GROUP) PK_PARALLEL_GROUPS,
+    PK_PARALLEL_FIRST_TIME = PK_PARALLEL_MATH
 };
-enum pk_plan_pass { PK_PLAN_FORWARD, PK_PLAN_BACKWARD, PK_PLAN_PASSES };
+enum pk_parallel_pass { PK_PARALLEL_FORWARD, PK_PARALLEL_BACKWARD, PK_PARALLEL_PASSES };
 
-/* The value of every row, by its name. The caller sets the inputs, pk_plan_evaluate the rest. */
-struct pk_plan_values {
-#define PK_PLAN_FIELD(name, ...) double name;
-    PK_PLAN_INPUTS(PK_PLAN_FIELD)
-    PK_PLAN_DERIVED(PK_PLAN_FIELD)
-    PK_PLAN_TERMS(PK_PLAN_FIELD)
-    PK_PLAN_SUMS(PK_PLAN_FIELD)
-    PK_PLAN_TOTALS(PK_PLAN_FIELD) double forward[PK_PLAN_GROUPS]; /* the sums of the terms of forward alone */
+/* The value of every row, by its name. The caller sets the inputs, pk_parallel_evaluate the rest. */
+struct pk_parallel_values {
+#define PK_PARALLEL_FIELD(name, ...) double name;
+    PK_PARALLEL_INPUTS(PK_PARALLEL_FIELD)
+    PK_PARALLEL_DERIVED(PK_PARALLEL_FIELD)
+    PK_PARALLEL_TERMS(PK_PARALLEL_FIELD)
+    PK_PARALLEL_SUMS(PK_PARALLEL_FIELD)
+    PK_PARALLEL_TOTALS(PK_PARALLEL_FIELD)
+    double forward[PK_PARALLEL_GROUPS]; /* the sums of the terms of forward alone */
 };
 
-void pk_plan_evaluate(struct pk_plan_values *v);
+void pk_parallel_evaluate(struct pk_parallel_values *v);
 
 /* The rows, in the order of evaluation. */
-enum pk_plan_kind { PK_PLAN_INPUT, PK_PLAN_DERIVED_VALUE, PK_PLAN_TERM, PK_PLAN_SUM, PK_PLAN_TOTAL };
-struct pk_plan_row {
+enum pk_parallel_kind {
+    PK_PARALLEL_INPUT,
+    PK_PARALLEL_DERIVED_VALUE,
+    PK_PARALLEL_TERM,
+    PK_PARALLEL_SUM,
+    PK_PARALLEL_TOTAL
+};
+struct pk_parallel_row {
     const char *name;
-    enum pk_plan_kind kind;
-    enum pk_plan_group group;   /* of terms and sums */
-    enum pk_plan_pass pass;     /* of terms */
-    const char *unit, *meaning; /* of terms the meaning is the assumption */
-    const char *formula;        /* as the code has it; NULL for inputs and sums */
+    enum pk_parallel_kind kind;
+    enum pk_parallel_group group; /* of terms and sums */
+    enum pk_parallel_pass pass;   /* of terms */
+    const char *unit, *meaning;   /* of terms the meaning is the assumption */
+    const char *formula;          /* as the code has it; NULL for inputs and sums */
     size_t offset;
 };
-extern const struct pk_plan_row pk_plan_rows[]; /* ends where name is NULL */
+extern const struct pk_parallel_row pk_parallel_rows[]; /* ends where name is NULL */
 
-static inline double pk_plan_value(const struct pk_plan_values *v, const struct pk_plan_row *row)
+static inline double pk_parallel_value(const struct pk_parallel_values *v, const struct pk_parallel_row *row)
 {
     return *(const double *)((const char *)v + row->offset);
 }
@@ -290,8 +297,8 @@ static inline double pk_plan_value(const struct pk_plan_values *v, const struct 
 /* --- formulas as text: explain.c --- */
 
 /* The formula of a row as text; with v its names are replaced by their values. "" for inputs. In `a`. */
-const char *pk_plan_formula(const struct pk_plan_row *row, const struct pk_plan_values *v,
-                            struct pk_arena *a);
+const char *pk_parallel_formula(const struct pk_parallel_row *row, const struct pk_parallel_values *v,
+                                struct pk_arena *a);
 
 /* A formula with its names replaced by their values; `find` answers NULL for a word that is no name (of n characters). In `a`. */
 typedef const double *pk_named_value(const void *values, const char *name, size_t n);

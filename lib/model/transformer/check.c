@@ -10,7 +10,7 @@
 #include <math.h>
 
 enum { PREFIX = 2 };
-static const double nudge =
+static const double difference_step =
     1e-4; /* of weights that are a tenth to one: errors of differences are about its square */
 
 /* Relative error allowed of a loss, and of a gradient along a direction in units of the gradient's own size. */
@@ -58,11 +58,11 @@ static enum pk_code check_losses(struct pk_transformer *t, const struct pk_refer
     const struct pk_transformer_config *c = &t->c;
     const size_t rows = r->sequences * r->prefix, first = (c->batch - r->sequences) * c->seq;
     double *want = pk_new_n(&a, double, rows);
-    struct pk_beyond beyond;
+    struct pk_range_error range_error;
     float *got = pk_new_n(&a, float, pk_transformer_tokens(c));
     enum pk_code rc = pk_device_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, got, t->losses,
                                          pk_transformer_tokens(c) * sizeof *got, err);
-    if (rc || (rc = pk_reference_losses(r, want, &beyond, err)))
+    if (rc || (rc = pk_reference_losses(r, want, &range_error, err)))
         return rc;
     for (size_t i = 0; i < rows; i++) {
         const size_t at = first + i / r->prefix * c->seq + i % r->prefix;
@@ -70,20 +70,20 @@ static enum pk_code check_losses(struct pk_transformer *t, const struct pk_refer
         if (near((double)got[at], want[i], allowed))
             continue;
         pk_fail(err, PK_E_CHECK, "the loss of token %zu of sequence %zu %s", at % c->seq, at / c->seq,
-                beyond.at ? "cannot be checked" : "is wrong");
-        if (!beyond.at)
+                range_error.at ? "cannot be checked" : "is wrong");
+        if (!range_error.at)
             return differs(err, (double)got[at], want[i], allowed);
         /* No verdict on the device: infinities may end in any loss, finite ones among them. */
         pk_why(err,
                "its weights leave the range of fp32, tf32 and bf16: at %s float64 has %.4g, and their range "
                "ends at %.4g",
-               beyond.at->name, beyond.value, (double)FLT_MAX);
+               range_error.at->name, range_error.value, (double)FLT_MAX);
         return pk_fix(err, "use smaller weights; none of these dtypes has a wider range");
     }
     return PK_OK;
 }
 
-/* Of one parameter, along the direction of pk_nudge_sign. */
+/* Of one parameter, along the direction of pk_difference_sign. */
 static enum pk_code check_gradient(struct pk_transformer *t, struct pk_reference r,
                                    const struct pk_parameter *w, struct pk_err *err)
 {
@@ -93,17 +93,17 @@ static enum pk_code check_gradient(struct pk_transformer *t, struct pk_reference
     double up = 0, down = 0, got = 0, squares = 0;
     enum pk_code rc =
         pk_device_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, g, t->g + w->offset, n * sizeof *g, err);
-    r.nudge = (struct pk_nudge){w, nudge};
+    r.step = (struct pk_difference_step){w, difference_step};
     if (!rc)
         rc = pk_reference_loss(&r, &up, err);
-    r.nudge.by = -nudge;
+    r.step.by = -difference_step;
     if (!rc)
         rc = pk_reference_loss(&r, &down, err);
     for (size_t i = 0; i < n; i++) {
-        got += (double)g[i] * pk_nudge_sign(i);
+        got += (double)g[i] * pk_difference_sign(i);
         squares += (double)g[i] * (double)g[i];
     }
-    const double want = (up - down) / (2 * nudge);
+    const double want = (up - down) / (2 * difference_step);
     const double allowed = tolerance_of(&t->c).gradient * fmax(sqrt(squares), 1e-3);
     if (rc || near(got, want, allowed))
         return rc;

@@ -10,7 +10,7 @@ struct evaluation {
     struct pk_arena arena; /* of what lasts one layer */
     size_t rows;
     const struct pk_parameter *block; /* of the layer: PK_BLOCK_PARAMETERS */
-    struct pk_beyond beyond;
+    struct pk_range_error range_error;
     enum pk_code rc;
     struct pk_err *err;
 };
@@ -18,8 +18,8 @@ struct evaluation {
 /* Of NaN: yes. */
 static void check_range(struct evaluation *e, const struct pk_parameter *at, double x)
 {
-    if (!(fabs(x) <= (double)FLT_MAX) && !e->beyond.at)
-        e->beyond = (struct pk_beyond){at, x};
+    if (!(fabs(x) <= (double)FLT_MAX) && !e->range_error.at)
+        e->range_error = (struct pk_range_error){at, x};
 }
 
 static double *doubles(struct evaluation *e, size_t n)
@@ -27,17 +27,17 @@ static double *doubles(struct evaluation *e, size_t n)
     return pk_new_n(&e->arena, double, n);
 }
 
-/* A parameter's weights, nudged if they are to be; zeros once something failed. */
+/* A parameter's weights, moved by the step if it is of this parameter; zeros once something failed. */
 static const double *weights(struct evaluation *e, const struct pk_parameter *w)
 {
     const size_t n = w->rows * w->cols;
-    const struct pk_nudge *nudge = &e->r->nudge;
+    const struct pk_difference_step *step = &e->r->step;
     double *wide = doubles(e, n);
     float *raw = pk_new_n(&e->arena, float, n);
     if (!e->rc)
         e->rc = e->r->fetch(e->r->user, w, raw, e->err);
     for (size_t i = 0; i < n; i++)
-        wide[i] = (double)raw[i] + (nudge->w == w ? nudge->by * pk_nudge_sign(i) : 0);
+        wide[i] = (double)raw[i] + (step->w == w ? step->by * pk_difference_sign(i) : 0);
     return wide;
 }
 
@@ -185,16 +185,16 @@ static void run_blocks(struct evaluation *e, size_t layers, double *x)
 }
 
 enum pk_code pk_reference_hidden(const struct pk_reference *r, size_t layers, double *hidden,
-                                 struct pk_beyond *beyond, struct pk_err *err)
+                                 struct pk_range_error *range_error, struct pk_err *err)
 {
     struct evaluation e = {.r = r, .rows = r->sequences * r->prefix, .err = err};
     run_blocks(&e, layers, hidden);
-    *beyond = e.beyond;
+    *range_error = e.range_error;
     return e.rc;
 }
 
-enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses, struct pk_beyond *beyond,
-                                 struct pk_err *err)
+enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses,
+                                 struct pk_range_error *range_error, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena kept = {0};
     struct evaluation e = {.r = r, .rows = r->sequences * r->prefix, .err = err};
@@ -209,7 +209,7 @@ enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses, s
         losses[row] = all.top + log(all.sum) - wanted;
     }
     pk_arena_free(&e.arena);
-    *beyond = e.beyond;
+    *range_error = e.range_error;
     return e.rc;
 }
 
@@ -218,8 +218,8 @@ enum pk_code pk_reference_loss(const struct pk_reference *r, double *loss, struc
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const size_t n = r->sequences * r->prefix;
     double *losses = pk_new_n(&a, double, n), sum = 0;
-    struct pk_beyond beyond;
-    enum pk_code rc = pk_reference_losses(r, losses, &beyond, err);
+    struct pk_range_error range_error;
+    enum pk_code rc = pk_reference_losses(r, losses, &range_error, err);
     for (size_t i = 0; i < n; i++)
         sum += losses[i];
     *loss = sum / (double)n;

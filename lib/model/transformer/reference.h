@@ -9,12 +9,12 @@
 /* Copies the rows * cols weights of w to `to`. */
 typedef enum pk_code pk_fetch_fn(void *user, const struct pk_parameter *w, float *to, struct pk_err *err);
 
-/* A change of one parameter, for numerical differences: each weight changes by `by`, with the sign pk_nudge_sign. */
-struct pk_nudge {
+/* A change of one parameter, for numerical differences: each weight changes by `by`, with the sign pk_difference_sign. */
+struct pk_difference_step {
     const struct pk_parameter *w; /* NULL = none */
     double by;
 };
-static inline double pk_nudge_sign(size_t i)
+static inline double pk_difference_sign(size_t i)
 {
     return (i * UINT64_C(0x9E3779B97F4A7C15)) >> 63 ? 1 : -1;
 }
@@ -26,11 +26,11 @@ struct pk_reference {
     void *user;
     const int32_t *tokens, *targets; /* [sequences, c->seq] */
     size_t sequences, prefix;        /* the first `prefix` tokens of each */
-    struct pk_nudge nudge;
+    struct pk_difference_step step;
 };
 
 /* The first intermediate number that is NaN or outside the range of fp32 (which is also that of bf16). */
-struct pk_beyond {
+struct pk_range_error {
     const struct pk_parameter
         *at; /* the parameter that produces or reads the number; NULL = all are in range */
     double value;
@@ -38,9 +38,9 @@ struct pk_beyond {
 
 /* Hidden states behind the first `layers` blocks, [sequences * prefix, width]. */
 enum pk_code pk_reference_hidden(const struct pk_reference *r, size_t layers, double *hidden,
-                                 struct pk_beyond *beyond, struct pk_err *err) PK_MUST_CHECK;
+                                 struct pk_range_error *range_error, struct pk_err *err) PK_MUST_CHECK;
 /* Cross-entropy of each of sequences * prefix tokens. Uses temporary host memory of the size of a few parameters. */
-enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses, struct pk_beyond *beyond,
-                                 struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses,
+                                 struct pk_range_error *range_error, struct pk_err *err) PK_MUST_CHECK;
 /* Their mean. */
 enum pk_code pk_reference_loss(const struct pk_reference *r, double *loss, struct pk_err *err) PK_MUST_CHECK;

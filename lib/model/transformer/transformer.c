@@ -182,7 +182,7 @@ enum pk_code pk_transformer_forward(struct pk_transformer *t, bool keep, struct 
     struct pk_stream s;
     pk_assert(!keep || !t->c.headless);
     t->kept = !keep ? PK_KEEP_NOTHING : t->c.recompute ? PK_KEEP_INPUT : PK_KEEP_ALL;
-    pk_ends_begin(&p, &s);
+    pk_embedding_forward(&p, &s);
     for (size_t i = 0; !p.rc && i < t->c.layers; i++) {
         pk_block_forward(&p, i, &s, t->kept);
         if (t->block_hook.made)
@@ -193,7 +193,7 @@ enum pk_code pk_transformer_forward(struct pk_transformer *t, bool keep, struct 
             PK_PASS_DROP(&p, s.x);
         PK_PASS_DROP(&p, s.delta);
     } else
-        pk_ends_loss(&p, &s, keep);
+        pk_head_loss(&p, &s, keep);
     return p.rc;
 }
 
@@ -202,10 +202,10 @@ enum pk_code pk_transformer_backward(struct pk_transformer *t, struct pk_err *er
     pk_assert(t->g && t->kept != PK_KEEP_NOTHING);
     struct pk_model_pass p = pk_pass_of(t, err);
     void *d;
-    pk_ends_loss_backward(&p, &d);
+    pk_head_loss_backward(&p, &d);
     for (size_t i = t->c.layers; !p.rc && i-- > 0;)
         pk_block_backward(&p, i, &d);
-    pk_ends_embedding_backward(&p, &d);
+    pk_embedding_backward(&p, &d);
     return p.rc;
 }
 
@@ -219,7 +219,7 @@ void pk_transformer_forget(struct pk_transformer *t)
     struct pk_model_pass p = {.t = t, .dev = t->dev};
     for (size_t i = 0; t->blocks && i < t->c.layers; i++)
         pk_block_drop(&p, &t->blocks[i]);
-    pk_ends_drop(&p);
+    pk_head_drop(&p);
 }
 
 enum pk_code pk_transformer_loss(struct pk_transformer *t, float *loss, struct pk_err *err)

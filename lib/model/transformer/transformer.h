@@ -29,7 +29,7 @@ struct pk_block_saved {
     void *act, *h;   /* silu(gate), and silu(gate) * up; not in the fused variant */
 };
 
-struct pk_ends_saved {
+struct pk_head_saved {
     void *s, *n; /* before and after the last norm */
     float *rstd;
     void *logits; /* fused: already the gradient */
@@ -72,7 +72,7 @@ struct pk_transformer {
     int32_t *tokens, *targets; /* [batch * seq] */
     float *losses, *loss;      /* of each token, and their mean */
     struct pk_block_saved *blocks;
-    struct pk_ends_saved ends;
+    struct pk_head_saved head;
     enum pk_keep kept; /* of each block, by the last forward */
     struct pk_gradient_hook hook;
     struct pk_loss_hook loss_hook;

@@ -109,8 +109,8 @@ void pk_block_forward(struct pk_model_pass *p, size_t layer, struct pk_stream *s
 void pk_block_backward(struct pk_model_pass *p, size_t layer, void **d);
 void pk_block_drop(struct pk_model_pass *p, struct pk_block_saved *b); /* all of it */
 
-void pk_ends_begin(struct pk_model_pass *p, struct pk_stream *s); /* embedding */
-void pk_ends_loss(struct pk_model_pass *p, struct pk_stream *s, bool keep);
-void pk_ends_loss_backward(struct pk_model_pass *p, void **d);
-void pk_ends_embedding_backward(struct pk_model_pass *p, void **d);
-void pk_ends_drop(struct pk_model_pass *p);
+void pk_embedding_forward(struct pk_model_pass *p, struct pk_stream *s);
+void pk_head_loss(struct pk_model_pass *p, struct pk_stream *s, bool keep);
+void pk_head_loss_backward(struct pk_model_pass *p, void **d);
+void pk_embedding_backward(struct pk_model_pass *p, void **d);
+void pk_head_drop(struct pk_model_pass *p);

@@ -35,14 +35,14 @@ void pk_structure_flatten(struct pk_tree_structure *s, const struct pk_node *roo
     flatten_node(s, root, is_leaf, user);
 }
 
-static bool never(const void *user, const struct pk_node *n)
+static bool no_node_is_leaf(const void *user, const struct pk_node *n)
 {
     return false;
 }
 
 void pk_tree_flatten(const struct pk_node *root, struct pk_tree_structure *out)
 {
-    pk_structure_flatten(out, root, never, NULL);
+    pk_structure_flatten(out, root, no_node_is_leaf, NULL);
 }
 
 const struct pk_node *pk_tree_unflatten(const struct pk_tree_structure *s, struct pk_bump *b)

@@ -87,7 +87,7 @@ float *pk_key_ranges_dq(const struct pk_key_ranges *r, size_t problem, size_t ra
 /* Adds the partial copies to dq and frees them. */
 void pk_key_ranges_sum(struct pk_key_ranges *r, struct pk_device *dev, const struct pk_kernels *k);
 
-/* widened.c: attention over bf16 arrays by the kernels of fp32.
+/* attention_bf16.c: attention over bf16 arrays by the kernels of fp32.
  *
  * For a few problems at a time, so that the workspace is bounded: q k v o d_o are widened, the op runs on them, and its results are
  * narrowed. Only probabilities stay in bf16: they are [seq, seq], and fused reads them by blocks. */
@@ -96,11 +96,11 @@ typedef enum pk_code pk_cpu_attention_fn(struct pk_device *dev, const struct pk_
                                          struct pk_err *err);
 
 /* For fp32 calls fn directly. PK_E_OOM. */
-enum pk_code pk_cpu_widened(struct pk_device *dev, const struct pk_attention *at, bool backward,
-                            pk_cpu_attention_fn *fn, struct pk_err *err);
+enum pk_code pk_cpu_attention_bf16(struct pk_device *dev, const struct pk_attention *at, bool backward,
+                                   pk_cpu_attention_fn *fn, struct pk_err *err);
 /* Bytes from the pool, including those of fn for a group of problems, bytes(). */
-size_t pk_cpu_widened_bytes(const struct pk_attention *at, bool backward, unsigned threads,
-                            size_t (*bytes)(const struct pk_attention *at, unsigned threads));
+size_t pk_cpu_attention_bf16_bytes(const struct pk_attention *at, bool backward, unsigned threads,
+                                   size_t (*bytes)(const struct pk_attention *at, unsigned threads));
 
 /* The rows of pk_ops_cpu. */
 #define PK_CPU_OP(op) __typeof__(pk_op_##op) pk_cpu_##op;

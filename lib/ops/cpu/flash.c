@@ -88,12 +88,12 @@ static enum pk_code backward(struct pk_device *dev, const struct pk_attention *a
 
 enum pk_code pk_cpu_flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    return pk_cpu_widened(dev, at, false, forward, err);
+    return pk_cpu_attention_bf16(dev, at, false, forward, err);
 }
 
 enum pk_code pk_cpu_flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    return pk_cpu_widened(dev, at, true, backward, err);
+    return pk_cpu_attention_bf16(dev, at, true, backward, err);
 }
 
 static size_t forward_bytes(const struct pk_attention *at, unsigned threads)
@@ -110,5 +110,5 @@ static size_t backward_bytes(const struct pk_attention *at, unsigned threads)
 
 size_t pk_workspace_cpu_flash(const struct pk_attention *at, bool backward, unsigned threads)
 {
-    return pk_cpu_widened_bytes(at, backward, threads, backward ? backward_bytes : forward_bytes);
+    return pk_cpu_attention_bf16_bytes(at, backward, threads, backward ? backward_bytes : forward_bytes);
 }

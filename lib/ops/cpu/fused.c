@@ -4,7 +4,7 @@
  * and stored. Blocks of rows are small enough that their scores are still in the L2 cache when the next step
  * reads them. Backward is cut into key ranges when problems are too few (key_ranges.c); delta = rowsum(d_o *
  * o) stands for rowsum(dP * P), which a range could not know. Causal: what lies right of a block's diagonal
- * is not computed. Of bf16, arrays are widened before (widened.c), probabilities here: a block of them is made or read in fp32. */
+ * is not computed. Of bf16, arrays are widened before (attention_bf16.c), probabilities here: a block of them is made or read in fp32. */
 #include "ops/cpu/cpu_ops.h"
 #include "ops/workspace.h"
 
@@ -244,12 +244,12 @@ static enum pk_code backward(struct pk_device *dev, const struct pk_attention *a
 
 enum pk_code pk_cpu_fused_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    return pk_cpu_widened(dev, at, false, forward, err);
+    return pk_cpu_attention_bf16(dev, at, false, forward, err);
 }
 
 enum pk_code pk_cpu_fused_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    return pk_cpu_widened(dev, at, true, backward, err);
+    return pk_cpu_attention_bf16(dev, at, true, backward, err);
 }
 
 static size_t forward_bytes(const struct pk_attention *at, unsigned threads)
@@ -264,5 +264,5 @@ static size_t backward_bytes(const struct pk_attention *at, unsigned threads)
 
 size_t pk_workspace_cpu_fused(const struct pk_attention *at, bool backward, unsigned threads)
 {
-    return pk_cpu_widened_bytes(at, backward, threads, backward ? backward_bytes : forward_bytes);
+    return pk_cpu_attention_bf16_bytes(at, backward, threads, backward ? backward_bytes : forward_bytes);
 }

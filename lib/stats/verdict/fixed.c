@@ -1,4 +1,4 @@
-/* Fixed: interleaved pairs in one stage, as many as there are, or until the answer is clear. */
+/* Fixed: interleaved pairs in one stage, as many as there are, or until the verdict is clear. */
 #include "stats/verdict/verdict.h"
 
 #include "stats/dist.h"
@@ -42,8 +42,9 @@ static void decide_case(const struct pk_pair_series *t, size_t cases, const stru
         o->slow_found = pk_slow_found(all.n, share / pk_slow_share, rule->power);
     if (n < 2)
         return;
-    double least = rule->strict ? r->scale.min_effect : 0, luck = pk_t_quantile(rule->power, (double)(n - 1));
-    o->mde = pk_as_share(fmax(least + pk_mde_quick(n, o->sd, share, rule->power),
+    double least = rule->strict ? r->scale.min_effect : 0,
+           luck = pk_t_quantile(rule->mde_power, (double)(n - 1));
+    o->mde = pk_as_share(fmax(least + pk_effect_found(n, o->sd, share, rule->mde_power),
                               r->scale.min_effect + luck * o->sd / sqrt((double)n)),
                          &r->scale);
 }

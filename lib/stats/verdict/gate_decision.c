@@ -136,15 +136,15 @@ struct pk_gate_limits pk_gate_limits(size_t n, size_t m, const struct pk_rule *r
 }
 
 /* In units of differences: the smallest worsening that is suspected after n pairs, confirmed by m fresh ones and as large as the
- * margin, each with the rule's power. NaN under two of either. */
+ * margin, each with rule.mde_power. NaN under two of either. */
 static double reach(size_t n, size_t m, double sd, double margin, const struct pk_rule *rule)
 {
     if (n < 2 || m < 2)
         return NAN;
-    double luck = pk_t_quantile(rule->power, (double)(n + m - 1)) * sd / sqrt((double)(n + m));
-    double seen = pk_mde_quick(n, sd, screen_p, rule->power);
-    double confirmed =
-        pk_mde_quick(m, sd, 2 * rule->alpha / pk_mean_share, rule->power) + (rule->strict ? margin : 0);
+    double luck = pk_t_quantile(rule->mde_power, (double)(n + m - 1)) * sd / sqrt((double)(n + m));
+    double seen = pk_effect_found(n, sd, screen_p, rule->mde_power);
+    double confirmed = pk_effect_found(m, sd, 2 * rule->alpha / pk_mean_share, rule->mde_power) +
+                       (rule->strict ? margin : 0);
     return fmax(fmax(seen, confirmed), margin + luck);
 }
 

@@ -50,7 +50,7 @@ static double decile_range(const double *v, size_t n)
 }
 
 /* How far a value may be from the centre of m others, in their standard deviations. */
-static double farthest(size_t m, const struct pk_rule *rule)
+static double distance_limit(size_t m, const struct pk_rule *rule)
 {
     return rule->apart_sd * sqrt(1 + 1 / (double)m);
 }
@@ -65,7 +65,7 @@ static struct window main_mode(const double *v, size_t n, double least, const st
     double sd = (v[w.until - 1] - v[w.from]) / quartiles, centre = (v[w.until - 1] + v[w.from]) / 2;
     for (int i = 0; i < MOST_STEPS && (w.from != last.from || w.until != last.until); i++) {
         last = w;
-        w = within(v, n, centre, fmax(least * rounding, farthest(w.until - w.from, rule) * sd));
+        w = within(v, n, centre, fmax(least * rounding, distance_limit(w.until - w.from, rule) * sd));
         centre = pk_quantile(v + w.from, w.until - w.from, 0.5);
         sd = decile_range(v + w.from, w.until - w.from);
     }

@@ -9,7 +9,6 @@
 #include <math.h>
 
 static const double later = 0.9;          /* of the gates to come, that the advice is meant to hold in */
-static const double found = 0.95;         /* of worsenings of `mde` */
 static const double least_advised = 0.01; /* layout: see verdict.h */
 enum { FEWEST = 4 };
 
@@ -125,6 +124,6 @@ bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule,
         .floor = expm1(least),
         .min_effect = fmax(least_advised, advised > 0 ? ceil(advised / unit * (1 - 1e-12)) * unit : 0),
     };
-    out->mde = expm1(reach(gates, sd, log1p(out->min_effect), found, rule));
+    out->mde = expm1(reach(gates, sd, log1p(out->min_effect), rule->mde_power, rule));
     return true;
 }

@@ -116,7 +116,7 @@ static void decide_case(const struct pk_stored *s, size_t cases, const struct pk
     double df = r->test.df, least = rule->strict ? r->scale.min_effect : 0;
     if (!(df > 0))
         return;
-    double luck = pk_t_quantile(rule->power, df) * r->test.se;
+    double luck = pk_t_quantile(rule->mde_power, df) * r->test.se;
     double found = least + luck + pk_t_quantile(1 - rule->alpha / (double)cases / 2, df) * r->test.se;
     o->mde = pk_as_share(fmax(found, r->scale.min_effect + luck), &r->scale);
 }

@@ -86,7 +86,8 @@ struct pk_rule {
         apart_sd; /* 6: a process so many standard deviations from the others lies apart; more where they are few */
     double most_disturbed; /* 0.75: of all pairs; more are unstable */
     size_t fewest_runs;    /* 5 separate runs in a stored baseline */
-    double power;          /* 0.8: of mde and needed */
+    double power;          /* 0.8: of needed, slow_found and the noise floor */
+    double mde_power;      /* 0.95: of mde */
 };
 extern const struct pk_rule pk_rule_default;
 
@@ -142,7 +143,7 @@ struct pk_decision {
     /* Of not being within the margin: below alpha it is. A gate's is corrected for two attempts. */
     double p_same;
     double sd; /* of the pairs' differences, of logs or figures */
-    /* The smallest worsening found with rule.power: 0.014 is 1.4 %; with `absolute`, in the figures' unit. */
+    /* The minimum detectable effect, the smallest worsening found with rule.mde_power: 0.014 is 1.4 %; with `absolute`, in the figures' unit. */
     double mde;
 
     size_t pairs;     /* undisturbed */
@@ -239,7 +240,7 @@ struct pk_pair_noise {
     /* A min_effect that is above the floor of 9 in 10 later gates; no less than 1 %, as programs differ by that much that a linker
      * laid out differently, which equal ones do not show. */
     double min_effect;
-    double mde; /* the smallest worsening that is found 19 times in 20, with that min_effect */
+    double mde; /* the smallest worsening found with rule.mde_power, with that min_effect */
 };
 /* What chance does in gates of this rule: simulated once, and the same for each of its cases. */
 struct pk_simulated_gates;

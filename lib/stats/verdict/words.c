@@ -14,6 +14,7 @@ const struct pk_rule pk_rule_default = {
     .most_disturbed = 0.75,
     .fewest_runs = 5,
     .power = 0.8,
+    .mde_power = 0.95,
 };
 
 static const char *const verdicts[] = {

@@ -48,7 +48,7 @@ struct ids {
 
 struct figure_reader {
     struct pk_store *s;
-    struct pk_arena *a;  /* of the answer */
+    struct pk_arena *a;  /* of the result */
     struct pk_arena own; /* of what is put together */
     struct pk_param run[5];
     struct pk_index index;
@@ -254,7 +254,7 @@ static enum pk_code read_slices(struct pk_store *s, struct figure_reader *r, str
     return code;
 }
 
-/* --- the answer ----------------------------------------------------------------------------------------------------- */
+/* --- the result ----------------------------------------------------------------------------------------------------- */
 
 static int by_invocation(const void *x, const void *y)
 {

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-enum pk_code pk_store_calibrate(struct pk_store *s, int64_t run_id, const struct pk_calibrated *c, size_t n,
-                                struct pk_err *err)
+enum pk_code pk_store_calibrate(struct pk_store *s, int64_t run_id, const struct pk_calibration_row *c,
+                                size_t n, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     if (pk_db_begin(s, "record a calibration", err))

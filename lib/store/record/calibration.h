@@ -7,7 +7,7 @@
 #include "stats/verdict/verdict.h"
 #include "store/store.h"
 
-struct pk_calibrated {
+struct pk_calibration_row {
     const char *experiment, *variant, *device;
     const char *axes;   /* JSON, as the case was recorded */
     const char *metric; /* its name */
@@ -16,8 +16,8 @@ struct pk_calibrated {
 };
 
 /* Records the noise of cases of this run that ended ok, with the noise within processes, which it computes. One transaction. */
-enum pk_code pk_store_calibrate(struct pk_store *s, int64_t run_id, const struct pk_calibrated *v, size_t n,
-                                struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_calibrate(struct pk_store *s, int64_t run_id, const struct pk_calibration_row *v,
+                                size_t n, struct pk_err *err) PK_MUST_CHECK;
 
 /* The calibrations of an experiment, the newest run first. */
 struct pk_calibration {
@@ -28,7 +28,7 @@ struct pk_calibration {
     const char *identity;         /* of the case, JSON */
     const char *unit, *direction; /* of the metric */
     int64_t revision;
-    struct pk_calibrated of;
+    struct pk_calibration_row of;
 };
 enum pk_code pk_store_calibrations(struct pk_store *s, const char *experiment, struct pk_arena *a,
                                    struct pk_calibration **v, size_t *n, struct pk_err *err) PK_MUST_CHECK;

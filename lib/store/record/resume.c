@@ -48,7 +48,8 @@ enum pk_code pk_store_run_again(struct pk_store *s, int64_t run_id, const char *
 
 /* The stored case equal to c, and its state; id 0 when there is none. */
 static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct pk_case_info *c,
-                              struct pk_arena *a, int64_t *id, struct pk_done *done, struct pk_err *err)
+                              struct pk_arena *a, int64_t *id, struct pk_case_progress *done,
+                              struct pk_err *err)
 {
     struct pk_rows rows;
     const struct pk_param params[] = {
@@ -57,7 +58,7 @@ static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct p
         pk_param_int(":revision", c->revision),
     };
     *id = 0;
-    *done = (struct pk_done){.last = PK_ST_INTERRUPTED};
+    *done = (struct pk_case_progress){.last = PK_ST_INTERRUPTED};
     enum pk_code rc = pk_query(s, "case_state", PK_PARAMS(params), a, &rows, err);
     if (rc || !rows.n)
         return rc;
@@ -72,7 +73,7 @@ static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct p
     const struct pk_param of = pk_param_int(":case", *id);
     if (pk_query(s, "recorded_passes", &of, 1, a, &rows, err))
         return err->code;
-    struct pk_done_pass *passes = pk_new_n(a, struct pk_done_pass, rows.n + 1);
+    struct pk_pass_progress *passes = pk_new_n(a, struct pk_pass_progress, rows.n + 1);
     for (size_t i = 0; i < rows.n; i++) {
         const char *pass;
         pk_db_row(&rows, i, "td", &pass, &passes[i].invocation);
@@ -84,7 +85,7 @@ static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct p
 }
 
 enum pk_code pk_store_cases_again(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases,
-                                  size_t n, struct pk_arena *a, int64_t *ids, struct pk_done *done,
+                                  size_t n, struct pk_arena *a, int64_t *ids, struct pk_case_progress *done,
                                   struct pk_err *err)
 {
     for (size_t i = 0; i < n; i++) {

@@ -18,21 +18,21 @@ enum pk_code pk_store_run_again(struct pk_store *s, int64_t run_id, const char *
                                 struct pk_err *err) PK_MUST_CHECK;
 
 /* A counter, trace or memory pass of a case that is recorded, and not as left out by a budget. */
-struct pk_done_pass {
+struct pk_pass_progress {
     enum pk_pass pass;
     int invocation; /* which of the counter passes, from 1 on */
 };
 
 /* What is already recorded of a case. */
-struct pk_done {
+struct pk_case_progress {
     int invocations; /* that ended ok; INT_MAX for a case that is not to be measured again, because it failed */
     enum pk_status last; /* its status; PK_ST_INTERRUPTED for none, and where a budget left slices out */
-    const struct pk_done_pass *passes;
+    const struct pk_pass_progress *passes;
     size_t n_passes;
 };
 
 /* The ids of the run's cases in the order of `cases`, and what is recorded of each, in the arena. PK_E_NOT_COMPARABLE if the run was planned
  * with other cases. */
 enum pk_code pk_store_cases_again(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases,
-                                  size_t n, struct pk_arena *a, int64_t *ids, struct pk_done *done,
+                                  size_t n, struct pk_arena *a, int64_t *ids, struct pk_case_progress *done,
                                   struct pk_err *err) PK_MUST_CHECK;

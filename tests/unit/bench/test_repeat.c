@@ -234,7 +234,7 @@ static void an_iteration_has_one_repetition_of_each(void **state)
     struct pk_sampler s;
     int64_t runs;
     assert_int_equal(pk_sampler_first(&s, &ctx, 4, &err), PK_OK);
-    assert_int_equal(pk_sampler_calibrate(&s, 500, &runs, &err), PK_OK);
+    assert_int_equal(pk_sampler_choose_reps(&s, 500, &runs, &err), PK_OK);
     assert_int_equal(pk_sample_take(&s, &err), PK_OK);
     assert_int_equal(s.iteration_ns[0], 3 * 2000 + 50000);
     assert_int_equal(s.iteration_ns[1], 3 * 1500 + 50000);

@@ -50,7 +50,7 @@ static void test_split(void **state)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         PK_ARENA_CLEANUP struct pk_arena a = {0};
         struct pk_buckets b;
-        struct pk_filling f;
+        struct pk_bucket_progress f;
         size_t start = 0, from, to, started = 0;
         pk_buckets_split(five, 5, rows[r].cap, rows[r].first, &a, &b);
         assert_int_equal(b.n, rows[r].n);
@@ -62,9 +62,9 @@ static void test_split(void **state)
             assert_int_equal(b.v[i].start, start);
         }
         assert_int_equal(start, 19);
-        pk_filling_init(&f, &b, &a);
+        pk_bucket_progress_init(&f, &b, &a);
         for (size_t t = 0; t < 5; t++) {
-            pk_filling_ready(&f, t, &from, &to);
+            pk_bucket_progress_ready(&f, t, &from, &to);
             assert_int_equal(from, started);
             for (; started < to; started++)
                 assert_true(b.v[started].first + b.v[started].n - 1 <= t);
@@ -97,19 +97,19 @@ static void test_filling(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_buckets b;
-    struct pk_filling f;
+    struct pk_bucket_progress f;
     pk_buckets_plan(five, 5, 7, 0, &a, &b);
-    pk_filling_init(&f, &b, &a);
+    pk_bucket_progress_init(&f, &b, &a);
     const size_t order[] = {2, 0, 1, 4, 3}, until[] = {0, 0, 2, 2, 3};
     for (int pass = 0; pass < 2; pass++) {
         size_t from, to, done = 0;
         for (size_t i = 0; i < 5; i++) {
-            pk_filling_ready(&f, order[i], &from, &to);
+            pk_bucket_progress_ready(&f, order[i], &from, &to);
             assert_int_equal(from, done);
             assert_int_equal(to, until[i]);
             done = to;
         }
-        pk_filling_reset(&f);
+        pk_bucket_progress_reset(&f);
     }
 }
 
@@ -212,16 +212,16 @@ static uint64_t sent_ns(const struct pk_buckets *b, const double *ready_ns, cons
 {
     struct pk_device dev;
     struct pk_comm comm;
-    struct pk_filling f;
+    struct pk_bucket_progress f;
     struct pk_err err = {0};
     struct pk_reduce *r = pk_new_n(a, struct pk_reduce, b->n);
     assert_int_equal(pk_device_open(&dev, "null", &(struct pk_device_options){0}, &err), PK_OK);
     assert_int_equal(pk_comm_open(&comm, PK_COMM_LINK, &dev, &(struct pk_comm_options){.link = *link}, &err),
                      PK_OK);
-    pk_filling_init(&f, b, a);
+    pk_bucket_progress_init(&f, b, a);
     for (size_t t = 0, from, to; t < b->n_tensors; t++) {
         pk_null_advance(&dev, (uint64_t)ready_ns[t] - pk_device_now_ns(&dev));
-        for (pk_filling_ready(&f, t, &from, &to); from < to; from++)
+        for (pk_bucket_progress_ready(&f, t, &from, &to); from < to; from++)
             assert_int_equal(pk_comm_start(&comm, &r[from], NULL, b->v[from].elements, PK_FP32, &err), PK_OK);
     }
     for (size_t i = 0; i < b->n; i++) {

@@ -224,7 +224,7 @@ static void rights_are_said(void **state)
     assert_string_equal(why_missing("cycles"), "kernel.perf_event_paranoid=4 forbids it, 2 would allow it");
 }
 
-static void shared_counters_are_scaled_and_never_counted_is_absent(void **state)
+static void shared_counters_are_scaled_and_never_counted_is_unavailable(void **state)
 {
     choose("cycles");
     fake.per_read = 1ull << 61;
@@ -246,7 +246,7 @@ static void shared_counters_are_scaled_and_never_counted_is_absent(void **state)
     assert_int_equal(value_of(&s, "page_faults"), 0);
 }
 
-static void what_fails_later_is_absent_with_its_reason(void **state)
+static void what_fails_later_is_unavailable_with_its_reason(void **state)
 {
     choose("sw");
     fake.read_error = ENODEV;
@@ -309,8 +309,8 @@ int main(void)
         TEST(what_is_not_of_commands_says_why),
         TEST(unasked_the_usual_is_counted_with_what_follows),
         TEST(rights_are_said),
-        TEST(shared_counters_are_scaled_and_never_counted_is_absent),
-        TEST(what_fails_later_is_absent_with_its_reason),
+        TEST(shared_counters_are_scaled_and_never_counted_is_unavailable),
+        TEST(what_fails_later_is_unavailable_with_its_reason),
         TEST(requests_of_another_shape_are_refused),
     };
     return cmocka_run_group_tests(tests, make, end);

@@ -139,13 +139,13 @@ static void counts_by_region(void **state)
     assert_int_equal(s->read(h, REGION, r, &err), 0);
     assert_int_equal(r[0].integer, 200); /* the second range */
     assert_false(r[0].is_real);
-    assert_true(r[1].is_real && !r[1].absent);
+    assert_true(r[1].is_real && !r[1].unavailable);
     assert_float_equal(r[1].real, 0.5, 1e-12); /* percent */
     assert_int_equal(s->read(h, -1, r, &err), 0);
     assert_int_equal(r[0].integer, 600);
-    assert_true(r[1].absent); /* no share is the sum of three */
+    assert_true(r[1].unavailable); /* no share is the sum of three */
     assert_int_equal(s->read(h, REGION + 1, r, &err), 0);
-    assert_true(r[0].absent && r[1].absent);
+    assert_true(r[0].unavailable && r[1].unavailable);
     assert_int_equal(iterate(s, h, 0), 3); /* a second iteration, without regions */
     assert_int_equal(s->read(h, -1, r, &err), 0);
     assert_int_equal(r[0].integer, 100);
@@ -185,11 +185,11 @@ static void an_outer_region_counts_what_is_inside(void **state)
     assert_int_equal(fake_cupti.n_ranges, 5);
     assert_int_equal(s->read(h, REGION, r, &err), 0);
     assert_int_equal(r[0].integer, 200 + 300 + 400);
-    assert_true(r[1].absent);
+    assert_true(r[1].unavailable);
     assert_string_equal(r[1].why, "a share over several pieces cannot be computed");
     assert_int_equal(s->read(h, INNER, r, &err), 0);
     assert_int_equal(r[0].integer, 300);
-    assert_false(r[1].absent);
+    assert_false(r[1].unavailable);
     assert_int_equal(s->read(h, -1, r, &err), 0);
     assert_int_equal(r[0].integer, 100 + 200 + 300 + 400 + 500);
     s->close(h);
@@ -257,7 +257,7 @@ static void repetitions_that_differ_are_an_error(void **state)
 }
 
 /* As of a MIG instance that shares the unit. */
-static void not_a_number_is_absent(void **state)
+static void not_a_number_is_unavailable(void **state)
 {
     const struct pk_source *s = &pk_source_gpu_counters;
     struct pk_reading r[2];
@@ -266,7 +266,7 @@ static void not_a_number_is_absent(void **state)
     assert_int_equal(s->open(&fakes, plan_of(s, two, 2), &dev, &arena, &h, &err), 0);
     assert_int_equal(iterate(s, h, 0), 2);
     assert_int_equal(s->read(h, -1, r, &err), 0);
-    assert_true(r[1].absent && !r[0].absent);
+    assert_true(r[1].unavailable && !r[0].unavailable);
     assert_string_equal(r[1].why, "CUPTI returned NaN, as on a MIG instance for units that it shares");
     s->close(h);
 }
@@ -1013,13 +1013,13 @@ static void state_of_the_gpu(void **state)
     assert_float_equal(r[0].real, 1.98e9, 1);
     assert_float_equal(r[1].real, 412, 1e-9);
     assert_float_equal(r[2].real, 61, 1e-9);
-    assert_true(r[3].absent); /* milliseconds mean nothing */
+    assert_true(r[3].unavailable); /* milliseconds mean nothing */
     assert_int_equal(r[4].integer, 0x44);
     assert_int_equal(r[5].integer, 2);
     fake_nvml.no_power = true;
     assert_int_equal(p->source->stop(h, &again, &err), 0);
     assert_int_equal(p->source->read(h, -1, r, &err), 0);
-    assert_true(r[1].absent); /* not 0 W */
+    assert_true(r[1].unavailable); /* not 0 W */
     p->source->close(h);
 }
 
@@ -1041,7 +1041,7 @@ static void ids_that_are_the_hosts_say_nothing(void **state)
         assert_int_equal(p->source->start(h, &err), 0);
         assert_int_equal(p->source->stop(h, &again, &err), 0);
         assert_int_equal(p->source->read(h, -1, &r, &err), 0);
-        assert_true(r.absent);
+        assert_true(r.unavailable);
         assert_string_equal(r.why,
                             "NVML does not show which processes are perfkit's: in a container it reports the "
                             "process ids of the host");
@@ -1086,7 +1086,7 @@ static void time_held_back_is_a_difference(void **state)
     assert_int_equal(p->source->stop(h, &again, &err), 0);
     assert_int_equal(p->source->read(h, -1, r, &err), 0);
     assert_float_equal(r[0].real, 700000, 1e-6);
-    assert_true(r[1].absent); /* not 0 */
+    assert_true(r[1].unavailable); /* not 0 */
     p->source->close(h);
     before.held_ns[0] = 5000000;
     after.held_ns[0] = 5005000; /* half a percent */
@@ -1186,7 +1186,7 @@ static void usage_over_time(void **state)
     assert_float_equal(r[0].real, 412, 1e-9); /* the mean power, where the driver has no instant one */
     assert_float_equal(r[1].real, 0.40, 1e-12);
     assert_float_equal(r[2].real, 0.41, 1e-12);
-    assert_true(r[3].absent && !r[4].absent);
+    assert_true(r[3].unavailable && !r[4].unavailable);
 }
 
 /* A GPU before Hopper, and a driver without the functions: power alone. */
@@ -1197,7 +1197,7 @@ static void usage_without_gpm_is_power(void **state)
     fake_nvml.no_gpm = true;
     assert_int_equal(s->check(s, &fakes, &arena).state, PK_SOURCE_DEGRADED);
     json_decref(use_gpu(s, 0, r));
-    assert_true(!r[0].absent && r[1].absent && r[4].absent);
+    assert_true(!r[0].unavailable && r[1].unavailable && r[4].unavailable);
     assert_non_null(strstr(r[1].why, "does not report it"));
     struct pk_nvml without = fake_nvml_table;
     without.gpm_support = NULL;
@@ -1319,7 +1319,7 @@ int main(void)
         GPU(ranges_beyond_the_limit_are_counted_in_parts),
         GPU(a_profiler_that_takes_no_range_is_told),
         GPU(repetitions_that_differ_are_an_error),
-        GPU(not_a_number_is_absent),
+        GPU(not_a_number_is_unavailable),
         GPU(dropped_ranges_are_an_error),
         GPU(a_failed_range_is_told),
         GPU(every_refusal_of_counters_in_words),

@@ -119,7 +119,7 @@ static void regions_lie_within_each_other(void **state)
     assert_int_equal(inner.integer, 200);
     assert_int_equal(outer.integer, 500);
     assert_int_equal(whole.integer, 700);
-    assert_true(outer.enabled_ns == 5000 && outer.running_ns == 5000 && none.absent);
+    assert_true(outer.enabled_ns == 5000 && outer.running_ns == 5000 && none.unavailable);
 }
 
 static void counters_that_took_turns_are_scaled(void **state)
@@ -131,27 +131,27 @@ static void counters_that_took_turns_are_scaled(void **state)
     fake.per_read = 3ull << 52; /* times enabled it does not fit 64 bits */
     assert_int_equal(count(whole, region), 0);
     assert_int_equal(region[0].integer, 4ll << 52);
-    assert_true(region[0].running_ns < region[0].enabled_ns && !region[0].absent);
+    assert_true(region[0].running_ns < region[0].enabled_ns && !region[0].unavailable);
 }
 
-static void what_never_ran_is_absent(void **state)
+static void what_never_ran_is_unavailable(void **state)
 {
     struct pk_reading whole[2], region[2];
     assert_int_equal(plan("sw-events", (const char *const[]){"page_faults", "task_clock_ns"}, 2), 0);
     fake.running = 0;
     assert_int_equal(count(whole, region), 0);
-    assert_true(whole[0].absent && region[1].absent);
+    assert_true(whole[0].unavailable && region[1].unavailable);
 }
 
 /* Nothing runs without instructions; without a cache miss something may. */
-static void what_stands_still_is_absent(void **state)
+static void what_stands_still_is_unavailable(void **state)
 {
     struct pk_reading whole[2], region[2];
     assert_int_equal(plan("cpu-events", (const char *const[]){"instructions", "branch_misses"}, 2), 0);
     fake.per_read = 0;
     fake.enabled = fake.running = 9000;
     assert_int_equal(count(whole, region), 0);
-    assert_true(whole[0].absent && !region[0].absent && !whole[1].absent);
+    assert_true(whole[0].unavailable && !region[0].unavailable && !whole[1].unavailable);
     assert_string_equal(whole[0].why, "the counter did not change");
     assert_int_equal(region[0].integer, 0); /* of 9 us: too short to tell */
 }
@@ -276,7 +276,7 @@ static void hybrid_processors_count_one_kind_of_core(void **state)
     fake.enabled = 1000;
     fake.running = 100; /* the rest of the time elsewhere */
     assert_int_equal(count(whole, region), 0);
-    assert_true(region[0].integer == 100 && !region[0].absent &&
+    assert_true(region[0].integer == 100 && !region[0].unavailable &&
                 region[0].running_ns == region[0].enabled_ns);
     fake.running = 0;
     assert_non_null(
@@ -556,11 +556,11 @@ static void energy_is_summed_over_sockets(void **state)
     assert_string_equal(plans[0].events[0].note, "of everything that ran there");
     fake.per_read = 5000000000;
     assert_int_equal(count(whole, region), 0); /* two reads, 1 us apart */
-    assert_true(region[0].absent);
+    assert_true(region[0].unavailable);
     assert_string_equal(region[0].why, "it was counted for less than 100 ms, in steps of 1 ms");
     fake.enabled = fake.running = 100000000;
     assert_int_equal(count(whole, region), 0);
-    assert_false(region[0].absent);
+    assert_false(region[0].unavailable);
     assert_true(region[0].is_real && region[0].real > 1.999 && region[0].real < 2.001);
     assert_int_equal(plan("energy", (const char *const[]){"dram_joules"}, 1), PK_E_UNAVAILABLE);
     assert_string_equal(err.why, "power shows no energy-ram in Joules");
@@ -712,8 +712,8 @@ int main(void)
         TEST(a_group_is_read_as_differences),
         TEST(regions_lie_within_each_other),
         TEST(counters_that_took_turns_are_scaled),
-        TEST(what_never_ran_is_absent),
-        TEST(what_stands_still_is_absent),
+        TEST(what_never_ran_is_unavailable),
+        TEST(what_stands_still_is_unavailable),
         TEST(a_group_that_gave_way_is_no_count),
         TEST(counters_that_cannot_be_switched_on_are_refused),
         TEST(reads_that_fail_are_told),

@@ -85,7 +85,7 @@ static void faults_are_exact(void **state)
     assert_in_range(in_region[0].integer, 2 * PK_KNOWN_PAGES, 2 * PK_KNOWN_PAGES + 4);
     assert_in_range(whole[0].integer, 4 * PK_KNOWN_PAGES, 4 * PK_KNOWN_PAGES + 16);
     assert_true(whole[1].integer > in_region[1].integer && in_region[1].integer > 0);
-    assert_true(elsewhere[0].absent && !whole[0].absent && !in_region[0].absent);
+    assert_true(elsewhere[0].unavailable && !whole[0].unavailable && !in_region[0].unavailable);
 }
 
 static void rusage_counts_the_same(void **state)
@@ -95,7 +95,7 @@ static void rusage_counts_the_same(void **state)
     assert_in_range(in_region[0].integer, 2 * PK_KNOWN_PAGES, 2 * PK_KNOWN_PAGES + 4);
     assert_in_range(whole[0].integer, 4 * PK_KNOWN_PAGES, 4 * PK_KNOWN_PAGES + 16);
     assert_int_equal(whole[1].integer, 0);
-    assert_true(elsewhere[0].absent);
+    assert_true(elsewhere[0].unavailable);
 }
 
 /* Regions within each other, and two that cross: 1 piece of work in INNER, 3 in REGION, 3 in OTHER, 5 in the iteration. */
@@ -157,7 +157,7 @@ static void the_null_device_is_counted_exactly(void **state)
     assert_int_equal(in_region[0].integer, 2 * 2048);
     assert_int_equal(in_region[1].integer, 2);
     assert_int_equal(in_region[2].integer, 4);
-    assert_true(elsewhere[2].absent);
+    assert_true(elsewhere[2].unavailable);
 }
 
 static void an_outer_region_has_what_is_counted_inside_it(void **state)
@@ -191,7 +191,7 @@ static void what_a_fake_can_do_to_a_reader(void **state)
     assert_true(count("fake", names, 3, declared));
     assert_int_equal(whole[0].integer, 4 * 2048);
     assert_int_equal(whole[0].running_ns * 2, whole[0].enabled_ns);
-    assert_true(whole[1].absent);
+    assert_true(whole[1].unavailable);
     assert_true(whole[2].is_real && whole[2].real == 0.005);
 }
 
@@ -248,7 +248,7 @@ static void memory_peaks_are_of_the_iteration(void **state)
     takes_memory(NULL); /* the pool is warm */
     assert_true(count("memory", names, 2, takes_memory));
     assert_int_equal(whole[1].integer, 1 << 20);
-    assert_true(in_region[0].absent);
+    assert_true(in_region[0].unavailable);
     assert_true(whole[0].integer >= small[0].integer + MORE_BYTES / 2);
     if (pk_source_find("memory")->check(pk_source_find("memory"), &pk_counter_host, &arena).state ==
         PK_SOURCE_OK) {

@@ -308,7 +308,7 @@ static void bookkeeping_is_small(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_gradients g;
-    struct pk_filling f;
+    struct pk_bucket_progress f;
     struct pk_buckets b;
     uint64_t least = UINT64_MAX;
     size_t from, to = 0;
@@ -321,9 +321,9 @@ static void bookkeeping_is_small(void **state)
     for (int pass = 0; pass < 200; pass++) {
         const uint64_t began = pk_clock_ns();
         pk_buckets_plan(elements, g.n, 25000000 / 4, 0, &a, &b);
-        pk_filling_init(&f, &b, &a);
+        pk_bucket_progress_init(&f, &b, &a);
         for (size_t t = 0; t < g.n; t++)
-            pk_filling_ready(&f, t, &from, &to);
+            pk_bucket_progress_ready(&f, t, &from, &to);
         const uint64_t took = pk_clock_ns() - began;
         least = took < least ? took : least;
     }

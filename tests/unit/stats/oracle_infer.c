@@ -139,9 +139,9 @@ static void changes(double *v, size_t n) /* penalty, least, values */
         say((double)starts[i]);
 }
 
-static void mde(double *v, size_t n) /* n, sd, alpha, power */
+static void effect_found(double *v, size_t n) /* n, sd, alpha, power */
 {
-    say(pk_mde_quick((size_t)v[0], v[1], v[2], v[3]));
+    say(pk_effect_found((size_t)v[0], v[1], v[2], v[3]));
 }
 
 static void pairs(double *v, size_t n) /* sd, effect, alpha, power: to detect, to prove */
@@ -168,7 +168,7 @@ const struct question infer_questions[] = {
     {"theil_sen", theil_sen},
     {"mann_kendall", mann_kendall},
     {"changes", changes},
-    {"mde", mde},
+    {"effect_found", effect_found},
     {"pairs", pairs},
     {NULL, NULL},
 };

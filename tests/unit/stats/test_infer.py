@@ -302,9 +302,9 @@ def test_changes_of_odd_series(ask):
 @pytest.mark.parametrize("case", VECTORS["power_paired_t"]["cases"], ids=lambda c: "%d-%g" % (c["n"], c["sd"]))
 def test_smallest_effect_of_the_vectors(ask, case):
     """Beside the exact one of the noncentral t: within 2 % from five pairs on, as the header says."""
-    (quick,) = ask("mde", case["n"], case["sd"], 0.05, 0.8)
-    assert quick == near(case["mde80_approx"])
-    assert case["n"] < 5 or quick == pytest.approx(case["mde80_exact"], rel=0.02)
+    (quick,) = ask("effect_found", case["n"], case["sd"], 0.05, 0.8)
+    assert quick == near(case["effect80_approx"])
+    assert case["n"] < 5 or quick == pytest.approx(case["effect80_exact"], rel=0.02)
 
 
 def quick(n, p, q):

@@ -73,7 +73,7 @@ static void numbers_are_those_of_the_vectors(void **state)
     assert_near(d.p_adjusted, 0.010233646265299571, 1e-12);
     assert_near(d.p_same, 0.027682479454948117, 1e-12);
     assert_near(d.sd, 0.02388459180309856, 1e-12);
-    assert_near(d.mde, expm1(log(1.05) + 0.8960296443137204 * d.sd / sqrt(8)), 1e-9); /* t of .8, 7 df */
+    assert_near(d.mde, expm1(log(1.05) + 1.8945786050613054 * d.sd / sqrt(8)), 1e-9); /* t of .95, 7 df */
     assert_says(&d, PK_SAME, PK_REASON_PROVED);
     assert_int_equal(d.needed, 0);
     d = pairs_of(t);
@@ -437,7 +437,7 @@ static void a_gate_asks_for_what_it_needs(void **state)
     d = gate_of(t);
     assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
     assert_true(d.pairs == 20 && d.wanted == 0 && d.p < 1e-6);
-    assert_near(d.mde, expm1(log(1.02) + 0.8609505508 * d.sd / sqrt(20)), 1e-8); /* t of .8, 19 df */
+    assert_near(d.mde, expm1(log(1.02) + 1.7291328115 * d.sd / sqrt(20)), 1e-8); /* t of .95, 19 df */
     t.confirm = make(&fresh, 14, 1, 0.01);
     d = gate_of(t);
     assert_says(&d, PK_SAME, PK_REASON_PROVED); /* by fresh pairs */

@@ -129,7 +129,7 @@ static void wrong_texts_are_named(void **state)
     pk_store_close(s);
 }
 
-static const char answers[] =
+static const char sections[] =
     "-- finding: none\n"
     "SELECT NULL AS sentence;\n"
     "-- finding: seven\n"
@@ -144,13 +144,13 @@ static const char answers[] =
     "-- headline: 1\n"
     "SELECT 1 AS text WHERE 0;\n";
 
-static void print_answers(struct pk_store *s, enum pk_format format, const char *chosen)
+static void print_sections(struct pk_store *s, enum pk_format format, const char *chosen)
 {
     FILE *f = fmemopen(printed, sizeof printed, "w");
     struct pk_out *out = pk_out_open(f, &(struct pk_out_options){.format = format});
     struct pk_err close_err;
     pk_out_only(out, &chosen, chosen != NULL);
-    OK(pk_tables_print(s, answers, NULL, 0, out, &err));
+    OK(pk_tables_print(s, sections, NULL, 0, out, &err));
     OK(pk_out_close(out, &close_err));
     fclose(f);
 }
@@ -159,18 +159,18 @@ static void a_screen_gets_findings_and_the_first_headline_with_rows(void **state
 {
     int64_t run;
     struct pk_store *s = with_one_summary(&run);
-    print_answers(s, PK_FMT_TABLE, NULL);
+    print_sections(s, PK_FMT_TABLE, NULL);
     assert_non_null(strstr(printed, "1  Sentence 1.\n"));
     assert_non_null(strstr(printed, "6  Sentence 6.\n1 row more: --tables findings\n"));
     assert_non_null(strstr(printed, "row40\n2 rows more: --tables second\n"));
     assert_null(strstr(printed, "another"));
-    print_answers(s, PK_FMT_TABLE, "all");
+    print_sections(s, PK_FMT_TABLE, "all");
     assert_non_null(strstr(printed, "7  Sentence 7.\n"));
     assert_non_null(strstr(printed, "another"));
     assert_non_null(strstr(printed, "row42\n"));
-    print_answers(s, PK_FMT_TABLE, "other");
+    print_sections(s, PK_FMT_TABLE, "other");
     assert_string_equal(printed, "   text\n-------\nanother\n");
-    print_answers(s, PK_FMT_JSONL, NULL);
+    print_sections(s, PK_FMT_JSONL, NULL);
     assert_non_null(strstr(
         printed, "{\"table\":\"findings\",\"place\":7,\"sentence\":\"Sentence 7.\",\"finding\":\"seven\"}"));
     assert_non_null(strstr(printed, "row42"));

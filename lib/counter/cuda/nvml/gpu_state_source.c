@@ -105,7 +105,7 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
                          const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
 {
     const struct pk_nvml *m;
-    if (pk_plan_table(s, env, names, n, a, plans, n_plans, err) || pk_nvml_open(env, a, &m, err))
+    if (pk_source_plan_table(s, env, names, n, a, plans, n_plans, err) || pk_nvml_open(env, a, &m, err))
         return err->code;
     pk_nvml_close(m);
     return PK_OK;
@@ -115,7 +115,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
                           struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
 {
     struct handle *h = pk_new(a, struct handle);
-    if (pk_plan_needs_gpu(p, dev, err))
+    if (pk_source_plan_needs_gpu(p, dev, err))
         return err->code;
     *h = (struct handle){.plan = p, .index = p->state};
     if (pk_nvml_open(env, a, &h->m, err))
@@ -151,7 +151,8 @@ static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 
 static struct pk_reading real(double x, const char *why)
 {
-    return (struct pk_reading){.real = isnan(x) ? 0 : x, .is_real = true, .absent = isnan(x), .why = why};
+    return (struct pk_reading){
+        .real = isnan(x) ? 0 : x, .is_real = true, .unavailable = isnan(x), .why = why};
 }
 
 static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
@@ -170,7 +171,7 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
             real(long_enough ? joules : NAN, long_enough ? UNTOLD : "it was counted for less than 2 s"),
         [HELD] = {.integer = (int64_t)(h->before.held_back | h->after.held_back)},
         [OTHERS] = {.integer = h->after.others > h->before.others ? h->after.others : h->before.others,
-                    .absent = !others_known,
+                    .unavailable = !others_known,
                     .why = others_known ? NULL : IDS_UNKNOWN},
     };
     for (size_t i = 0; i < PK_GPU_HELDS; i++)

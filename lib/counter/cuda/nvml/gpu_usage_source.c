@@ -78,7 +78,7 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
                          const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
 {
     const struct pk_nvml *m;
-    if (pk_plan_table(s, env, names, n, a, plans, n_plans, err) || pk_nvml_open(env, a, &m, err))
+    if (pk_source_plan_table(s, env, names, n, a, plans, n_plans, err) || pk_nvml_open(env, a, &m, err))
         return err->code;
     pk_nvml_close(m);
     return PK_OK;
@@ -165,7 +165,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
                           struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
 {
     struct handle *h = pk_new(a, struct handle);
-    if (pk_plan_needs_gpu(p, dev, err))
+    if (pk_source_plan_needs_gpu(p, dev, err))
         return err->code;
     h->plan = p;
     h->index = p->state;
@@ -214,7 +214,7 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
         out[e] =
             (struct pk_reading){.real = told ? sum / (double)n : 0,
                                 .is_real = true,
-                                .absent = !told,
+                                .unavailable = !told,
                                 .why = told ? NULL
                                        : n  ? "the driver does not report it for this GPU"
                                             : "it was counted for less than 0.2 s, two steps of the driver"};

@@ -33,8 +33,8 @@ enum pk_code pk_gate_sides_noise(struct pk_gate_sides *s, struct pk_store *store
     /* Of a command, what will be recorded that matters here. */
     of.settings =
         s->probe ? pk_run_settings(&s->side[PK_NEW].run) : pk_printf(a, "{\"warmup\": %d}", PK_GATE_WARMUP);
-    s->n_calibrated_rows = pk_calibrated_noise(all, n, &of, a, &s->calibrated);
-    return pk_noise_check(s->calibrated, s->n_calibrated_rows, &s->criteria, &s->rule, by_rule, err);
+    s->n_row_noise = pk_row_noise_find(all, n, &of, a, &s->row_noise);
+    return pk_noise_check(s->row_noise, s->n_row_noise, &s->criteria, &s->rule, by_rule, err);
 }
 
 /* --- what is found ------------------------------------------------------------------------------------------------------ */
@@ -44,7 +44,7 @@ enum pk_code pk_gate_sides_calibrate(struct pk_gate_sides *s, size_t part, struc
 {
     const struct pk_run *base = &s->side[PK_BASE].run;
     struct pk_comparison *c = &result->comparison, of_part = *c;
-    struct pk_calibrated *v;
+    struct pk_calibration_row *v;
     of_part.v = pk_new_n(s->arena, struct pk_compared, c->n + 1);
     of_part.n = 0;
     for (size_t i = 0; i < c->n; i++)
@@ -54,14 +54,16 @@ enum pk_code pk_gate_sides_calibrate(struct pk_gate_sides *s, size_t part, struc
         }
     if (result->interrupted)
         return PK_OK;
-    s->n_calibrated = pk_calibrated_rows(&of_part, &s->rule, s->arena, &v);
-    for (size_t i = 0; i < s->n_calibrated && s->probe; i++) { /* a gate's cases lack what a side sets */
+    s->n_calibration_rows = pk_calibration_rows(&of_part, &s->rule, s->arena, &v);
+    for (size_t i = 0; i < s->n_calibration_rows && s->probe;
+         i++) { /* a gate's cases lack what a side sets */
         const size_t first = s->side[PK_BASE].experiment.first;
-        const struct pk_case_info x = pk_planned_info(&base->plan, (size_t)v[i].ordinal - first, s->arena);
+        const struct pk_case_info x =
+            pk_planned_case_info(&base->plan, (size_t)v[i].ordinal - first, s->arena);
         v[i].variant = x.variant;
         v[i].axes = x.axes;
     }
-    return pk_store_calibrate(base->store, base->run_id, v, s->n_calibrated, err);
+    return pk_store_calibrate(base->store, base->run_id, v, s->n_calibration_rows, err);
 }
 
 /* --- sentences about it ------------------------------------------------------------------------------------------------- */
@@ -76,22 +78,22 @@ const char *pk_gate_sides_noise_note(const struct pk_gate_sides *s)
 {
     struct pk_arena *a = s->arena;
     double lowest = INFINITY, highest = 0;
-    const struct pk_row_noise *newest = s->calibrated;
+    const struct pk_row_noise *newest = s->row_noise;
     if (s->equal)
         return "equal: both sides are the same program with the same arguments, or settings that give the "
                "same cases. Differences are noise: they are kept as a calibration, and nothing is judged.";
-    if (!s->n_calibrated_rows)
+    if (!s->n_row_noise)
         return NULL;
-    for (size_t i = 0; i < s->n_calibrated_rows; i++) {
-        const struct pk_row_noise *k = &s->calibrated[i];
+    for (size_t i = 0; i < s->n_row_noise; i++) {
+        const struct pk_row_noise *k = &s->row_noise[i];
         lowest = fmin(lowest, k->of.of.noise.floor);
         highest = fmax(highest, k->of.of.noise.floor);
         newest = k->of.run_id > newest->of.run_id ? k : newest;
     }
-    const size_t below = pk_rows_below_noise(s->calibrated, s->n_calibrated_rows, s->rule.min_effect);
+    const size_t below = pk_rows_below_noise(s->row_noise, s->n_row_noise, s->rule.min_effect);
     return pk_printf(a, "Calibrated by run %lld (%.10s, %zu pairs): the noise floor of %s is %s%s %%%s.",
                      (long long)newest->of.run_id, newest->of.measured_at, newest->of.of.noise.pairs,
-                     pk_plural(s->n_calibrated_rows, "row", a),
+                     pk_plural(s->n_row_noise, "row", a),
                      highest > lowest ? pk_printf(a, "%s to ", percent(lowest, a)) : "", percent(highest, a),
                      below ? pk_printf(a, ", above --min-effect in %s", pk_plural(below, "row", a)) : "");
 }

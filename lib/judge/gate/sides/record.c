@@ -1,4 +1,4 @@
-/* Gate sides, record: one run per side, tied by an id, the arms that measure into them, and the verdicts of their rows. */
+/* Gate sides, record: one run per side, tied by an id, the runners that measure into them, and the verdicts of their rows. */
 #include "judge/gate/sides/private.h"
 
 #include "base/clock.h"
@@ -11,12 +11,12 @@
 
 /* --- experiments ---------------------------------------------------------------------------------------------------- */
 
-static void make_experiment_arm(struct pk_gate_sides *of, int i, const struct pk_session_events *events,
-                                uint64_t order_seed, struct pk_arm *arm)
+static void make_experiment_runner(struct pk_gate_sides *of, int i, const struct pk_session_events *events,
+                                   uint64_t order_seed, struct pk_side_runner *runner)
 {
     struct pk_gate_side *s = &of->side[i];
     const struct pk_run_options *o = of->options;
-    s->experiment = (struct pk_experiment_arm){
+    s->experiment = (struct pk_experiment_runner){
         .run = &s->run,
         .first = s->experiment.first,
         .session = {.stop = pk_run_stop_rule(o),
@@ -29,7 +29,7 @@ static void make_experiment_arm(struct pk_gate_sides *of, int i, const struct pk
         .other = &of->side[PK_SIDES - 1 - i].experiment,
         .events = events,
     };
-    pk_arm_experiment(arm, &s->experiment);
+    pk_side_runner_experiment(runner, &s->experiment);
 }
 
 /* --- commands --------------------------------------------------------------------------------------------------------- */
@@ -69,10 +69,10 @@ static enum pk_code begin_command(const struct pk_gate_sides *of, struct pk_gate
     return pk_store_run_begin(s->run.store, &s->run.info, &s->run.run_id, err);
 }
 
-static void make_command_arm(struct pk_gate_sides *of, int i, struct pk_arm *arm)
+static void make_command_runner(struct pk_gate_sides *of, int i, struct pk_side_runner *runner)
 {
     struct pk_gate_side *s = &of->side[i];
-    s->command = (struct pk_command_arm){
+    s->command = (struct pk_command_runner){
         .options = {.argv = s->argv,
                     .name = shared_name(of),
                     .prepare = of->prepare,
@@ -80,7 +80,7 @@ static void make_command_arm(struct pk_gate_sides *of, int i, struct pk_arm *arm
         .recorder = s->run.recorder,
         .arena = of->arena,
     };
-    pk_arm_command(arm, &s->command);
+    pk_side_runner_command(runner, &s->command);
 }
 
 /* --- both ------------------------------------------------------------------------------------------------------------- */
@@ -127,16 +127,16 @@ static void make_part(struct pk_gate_sides *s, size_t part, struct pk_gate_sampl
         .budget_ns = s->budget_ns,
     };
     for (int i = 0; i < PK_SIDES; i++) {
-        p->arms[i] = (struct pk_arm){.samples = l,
-                                     .part = part,
-                                     .side = i,
-                                     .stop_flag = s->side[i].run.stop_flag,
-                                     .option = s->side[i].option,
-                                     .text = s->side[i].text};
+        p->runners[i] = (struct pk_side_runner){.samples = l,
+                                                .part = part,
+                                                .side = i,
+                                                .stop_flag = s->side[i].run.stop_flag,
+                                                .option = s->side[i].option,
+                                                .text = s->side[i].text};
         if (s->probe)
-            make_experiment_arm(s, i, events, order_seed, &p->arms[i]);
+            make_experiment_runner(s, i, events, order_seed, &p->runners[i]);
         else
-            make_command_arm(s, i, &p->arms[i]);
+            make_command_runner(s, i, &p->runners[i]);
     }
 }
 
@@ -194,8 +194,8 @@ enum pk_code pk_gate_sides_verdicts(const struct pk_gate_sides *s, size_t part, 
                                     const struct pk_gate_samples *l, struct pk_err *err)
 {
     const struct pk_run *base = &s->side[PK_BASE].run, *new_ = &s->side[PK_NEW].run;
-    const struct pk_plan *const plans[PK_SIDES] = {s->probe ? &base->plan : NULL,
-                                                   s->probe ? &new_->plan : NULL};
+    const struct pk_case_plan *const plans[PK_SIDES] = {s->probe ? &base->plan : NULL,
+                                                        s->probe ? &new_->plan : NULL};
     struct pk_verdict_row *rows;
     const size_t n =
         pk_gate_verdicts(c, l, part, plans, s->side[PK_BASE].experiment.first, &s->rule, s->arena, &rows);

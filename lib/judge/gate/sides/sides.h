@@ -1,16 +1,16 @@
 /* Gate sides: the two sides of a gate, or of an entry of its suite: planned, recorded as a run each, and what their noise is.
  *
  *   plan.c      the cases of both sides, whether the sides are equal, and the criteria that no row will meet
- *   record.c    two runs tied by an id, the arms that measure into them, their ends, and the verdicts of their rows
+ *   record.c    two runs tied by an id, the runners that measure into them, their ends, and the verdicts of their rows
  *   noise.c     what earlier calibrations say of the rows, and what equal sides add to it
  *
  * Steps: plan (of an experiment), equal, noise; check the criteria of all; begin; pk_gate_run with the parts; end; then the calibration of
  * equal sides and the verdicts of others. */
 #pragma once
 
-#include "judge/gate/arms.h"
-#include "judge/gate/calibrated.h"
 #include "judge/gate/gate.h"
+#include "judge/gate/row_noise.h"
+#include "judge/gate/side_runner.h"
 
 /* One side: what it is, and the run that it is recorded as. */
 struct pk_gate_side {
@@ -19,8 +19,8 @@ struct pk_gate_side {
     const char *const *argv;   /* of a program: its words; of a perfkit, how its worker is started */
     struct pk_run run; /* with a store of its own and options that are not shared: the label is set here */
     struct pk_gate_mark mark;
-    struct pk_experiment_arm experiment;
-    struct pk_command_arm command;
+    struct pk_experiment_runner experiment;
+    struct pk_command_runner command;
 };
 
 struct pk_gate_sides {
@@ -36,9 +36,9 @@ struct pk_gate_sides {
     int64_t budget_ns; /* likewise */
     bool calibration;  /* both sides are one thing, measured for its noise */
     struct pk_gate_side side[PK_SIDES];
-    bool equal;                      /* by pk_gate_sides_compare: what is found is noise, and kept as that */
-    struct pk_row_noise *calibrated; /* of its rows, by earlier calibrations */
-    size_t n_calibrated_rows, n_calibrated; /* rows; the latter of this gate */
+    bool equal;                     /* by pk_gate_sides_compare: what is found is noise, and kept as that */
+    struct pk_row_noise *row_noise; /* of its rows, by earlier calibrations */
+    size_t n_row_noise, n_calibration_rows; /* the latter: rows of this gate that were calibrated */
 };
 
 /* --- plan.c --- */
@@ -60,7 +60,7 @@ enum pk_code pk_gate_sides_check_criteria(const struct pk_gate_sides *v, size_t 
 
 /* --- record.c --- */
 
-/* Begins both runs of each, in the stores of the sides. parts[i] measures v[i] into the samples; pk_gate_run ends its arms. *order_seed is of
+/* Begins both runs of each, in the stores of the sides. parts[i] measures v[i] into the samples; pk_gate_run ends its runners. *order_seed is of
  * the turns, and of the cases within a process. */
 enum pk_code pk_gate_sides_begin(struct pk_gate_sides *v, size_t n, struct pk_gate_samples *l,
                                  const struct pk_session_events *events, struct pk_gate_part *parts,

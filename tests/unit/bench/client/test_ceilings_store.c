@@ -2,7 +2,7 @@
 #include "bench/client/ceilings_store.h"
 
 #include "base/clock.h"
-#include "bench/worker/answers.h"
+#include "bench/worker/replies.h"
 
 // clang-format off
 #include <setjmp.h>
@@ -23,7 +23,7 @@ static struct pk_store *store;
 
 static int open_store(void **state)
 {
-    snprintf(path, sizeof path, "/tmp/perfkit-calibrate-%d.db", getpid());
+    snprintf(path, sizeof path, "/tmp/perfkit-ceilings-%d.db", getpid());
     return pk_store_open(path, PK_STORE_WRITE, NULL, &store, &err);
 }
 
@@ -199,10 +199,10 @@ static void a_limit_is_an_error_only_without_ceilings(void **state)
     const uint64_t began = pk_clock_ns(), limit = 50 * PK_NS_PER_MS;
     assert_int_equal(pk_ceilings_repeat(store, "{}", "cpu", &opt, limit, NULL, &err), PK_E_TIMEOUT);
     assert_string_equal(err.what, "the ceilings of cpu were not measured in 50ms");
-    assert_int_equal(pk_ceilings_calibrate(store, "{}", "cpu", &opt, limit, NULL, &got, &err), PK_E_TIMEOUT);
+    assert_int_equal(pk_ceilings_refresh(store, "{}", "cpu", &opt, limit, NULL, &got, &err), PK_E_TIMEOUT);
     assert_false(got.late);
     add(100, 10);
-    OK(pk_ceilings_calibrate(store, "{}", "cpu", &opt, limit, NULL, &got, &err));
+    OK(pk_ceilings_refresh(store, "{}", "cpu", &opt, limit, NULL, &got, &err));
     assert_true(got.late && got.found && got.top.fp32_flops_per_s == 100);
     assert_true(pk_clock_ns() - began < 10 * PK_NS_PER_S);
 }

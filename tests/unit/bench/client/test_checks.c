@@ -2,7 +2,7 @@
 #include "bench/client/checks.h"
 
 #include "base/clock.h"
-#include "bench/worker/answers.h"
+#include "bench/worker/replies.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

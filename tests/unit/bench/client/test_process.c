@@ -44,18 +44,18 @@ static void end(struct pk_process *p)
 
 static void each_channel_is_heard_as_what_it_is(void **state)
 {
-    struct pk_process p = start("read word; echo $PERFKIT_WIRE_FD $word >&$PERFKIT_WIRE_FD; echo answer >&0; "
+    struct pk_process p = start("read word; echo $PERFKIT_WIRE_FD $word >&$PERFKIT_WIRE_FD; echo reply >&0; "
                                 "echo out; echo err >&2");
-    char wire[64] = "", answer[64] = "", some[32];
+    char wire[64] = "", reply[64] = "", some[32];
     enum pk_process_event event;
     size_t n;
     assert_int_equal(write(p.in_fd, "go\n", 3), 3);
     while ((event = pk_process_wait(&p, in_seconds(60), NULL, some, sizeof some, &n)) != PK_PROCESS_END) {
-        assert_true(event == PK_PROCESS_BYTES || event == PK_PROCESS_ANSWER);
-        strncat(event == PK_PROCESS_BYTES ? wire : answer, some, n);
+        assert_true(event == PK_PROCESS_BYTES || event == PK_PROCESS_REPLY);
+        strncat(event == PK_PROCESS_BYTES ? wire : reply, some, n);
     }
     assert_string_equal(wire, "3 go\n");
-    assert_string_equal(answer, "answer\n");
+    assert_string_equal(reply, "reply\n");
     pk_process_end(&p, 0);
     assert_string_equal(pk_process_last_words(&p, &arena), "out | err");
     assert_string_equal(pk_process_fate(&p, &arena), "exit status 0; last output: out | err");
@@ -84,7 +84,7 @@ static enum pk_process_event flooded_until(struct pk_process *p, uint64_t deadli
     size_t n;
     *bytes = 0;
     while ((event = pk_process_wait(p, deadline_ns, NULL, some, sizeof some, &n)) == PK_PROCESS_BYTES ||
-           event == PK_PROCESS_ANSWER)
+           event == PK_PROCESS_REPLY)
         *bytes += n;
     return event;
 }

@@ -1,6 +1,6 @@
-/* Worker clients: a worker that answers is believed, one that lies, is late or goes away is ended, and the next question starts another.
+/* Worker clients: a worker that answers is believed, one that lies, is late or goes away is ended, and the next request starts another.
  *
- * The workers are shell scripts: hello, then an answer for each request that is read. */
+ * The workers are shell scripts: hello, then a reply for each request that is read. */
 #include "bench/client/worker_client.h"
 
 #include "base/clock.h"
@@ -44,21 +44,21 @@ static enum pk_reply ask(int64_t id, uint64_t wait_ns, const volatile int *stop,
     return pk_worker_client_request(&client, &r, pk_clock_ns() + wait_ns, stop, slice);
 }
 
-static struct pk_slice *answer(int64_t id)
+static struct pk_slice *reply(int64_t id)
 {
     struct pk_slice *slice = NULL;
     assert_int_equal(ask(id, 60 * PK_NS_PER_S, NULL, &slice), PK_REPLY_SLICE);
     return slice;
 }
 
-static void an_answer_is_a_slice_with_its_facts(void **state)
+static void a_reply_is_a_slice_with_its_facts(void **state)
 {
     open_client(HELLO "while read -r request; do "
                       "echo '{\"type\":\"setting\",\"key\":\"threads\",\"value\":\"2\"}' >&3; " SAMPLE STATUS(
                           7) "done",
                 NULL);
     for (int turn = 0; turn < 2; turn++) {
-        const struct pk_slice *s = answer(7);
+        const struct pk_slice *s = reply(7);
         assert_int_equal(s->status, PK_ST_OK);
         assert_int_equal(s->n_series, 1);
         assert_int_equal(s->series[0].integer[0], 42);
@@ -91,7 +91,7 @@ static void a_lie_ends_the_worker(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         open_client(rows[i].script, NULL);
         pk_worker_client_set_metrics(&client, &own, 1);
-        const struct pk_slice *s = answer(7);
+        const struct pk_slice *s = reply(7);
         assert_int_equal(s->status, PK_ST_FAILED);
         if (!strstr(s->message, rows[i].message))
             fail_msg("row %zu: %s", i, s->message);
@@ -140,30 +140,30 @@ static void a_stopped_rank_is_not_waited_for(void **state)
     pk_rank_heartbeats_make(&heartbeats, 2, 0, PK_HEARTBEAT_PATIENCE_NS);
     client.heartbeats = heartbeats;
     client.patience_ns = 300 * PK_NS_PER_MS;
-    assert_string_equal(answer(7)->message, "");
+    assert_string_equal(reply(7)->message, "");
 }
 
-/* Settings are kept until the answer, so they have a number. */
+/* Settings are kept until the reply, so they have a number. */
 static void settings_have_an_end(void **state)
 {
     open_client(HELLO "while :; do echo '{\"type\":\"setting\",\"key\":\"k\",\"value\":1}'; done >&3", NULL);
-    const struct pk_slice *s = answer(7);
+    const struct pk_slice *s = reply(7);
     assert_int_equal(s->status, PK_ST_FAILED);
-    assert_non_null(strstr(s->message, "more than 4096 settings in one answer"));
+    assert_non_null(strstr(s->message, "more than 4096 settings in one reply"));
     assert_int_equal(client.n_facts, 4096);
 }
 
-/* One that said bye, or went after its answer, is replaced unless it cannot be started again. */
-static void the_next_question_starts_another(void **state)
+/* One that said bye, or went after its reply, is replaced unless it cannot be started again. */
+static void the_next_request_starts_another(void **state)
 {
     open_client(HELLO "read -r r; " SAMPLE "echo '{\"type\":\"bye\"}' >&3; " STATUS(7), NULL);
-    assert_int_equal(answer(7)->status, PK_ST_OK);
+    assert_int_equal(reply(7)->status, PK_ST_OK);
     assert_int_equal(client.process.program.pid, 0);
-    assert_int_equal(answer(7)->status, PK_ST_OK);
+    assert_int_equal(reply(7)->status, PK_ST_OK);
     close_client(state);
     open_client(HELLO "read -r r; " SAMPLE "echo '{\"type\":\"bye\"}' >&3; " STATUS(7), "it is ranks");
-    assert_int_equal(answer(7)->status, PK_ST_OK);
-    const struct pk_slice *s = answer(7);
+    assert_int_equal(reply(7)->status, PK_ST_OK);
+    const struct pk_slice *s = reply(7);
     assert_int_equal(s->status, PK_ST_FAILED);
     assert_string_equal(s->message, "the worker (test) ended with an earlier case: it is ranks");
 }
@@ -177,16 +177,16 @@ static void choices_are_handed_on(void **state)
                 "echo '{\"type\":\"metric\",\"name\":\"x\",\"unit\":\"1\"}' >&3; "
                 "echo '{\"type\":\"samples\",\"metric\":\"x\",\"values\":['$x']}' >&3; " STATUS(7) "done",
                 NULL);
-    assert_int_equal(answer(7)->series[0].integer[0], 1);
-    assert_int_equal(answer(7)->series[0].integer[0], 2);
+    assert_int_equal(reply(7)->series[0].integer[0], 1);
+    assert_int_equal(reply(7)->series[0].integer[0], 2);
 }
 
 int main(void)
 {
 #define T(f) cmocka_unit_test_teardown(f, close_client)
-    const struct CMUnitTest tests[] = {T(an_answer_is_a_slice_with_its_facts), T(a_lie_ends_the_worker),
-                                       T(who_is_late_or_stopped_is_ended),     T(a_stopped_worker_is_named),
-                                       T(a_stopped_rank_is_not_waited_for),    T(settings_have_an_end),
-                                       T(the_next_question_starts_another),    T(choices_are_handed_on)};
+    const struct CMUnitTest tests[] = {T(a_reply_is_a_slice_with_its_facts), T(a_lie_ends_the_worker),
+                                       T(who_is_late_or_stopped_is_ended),   T(a_stopped_worker_is_named),
+                                       T(a_stopped_rank_is_not_waited_for),  T(settings_have_an_end),
+                                       T(the_next_request_starts_another),   T(choices_are_handed_on)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

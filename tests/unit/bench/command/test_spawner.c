@@ -47,7 +47,7 @@ static int finish(void **state)
     return 0;
 }
 
-/* The answer to a measure request with these members. */
+/* The reply to a measure request with these members. */
 static const struct pk_slice *ask(const char *members)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};

@@ -70,8 +70,8 @@ static enum pk_code read_counts(void *handle, int region, struct pk_reading *out
 {
     assert_false(src.running);
     out[NS] = (struct pk_reading){.integer = (int64_t)(region < 0 ? src.iteration_ns : src.region_ns)};
-    out[EVERY_OTHER] =
-        (struct pk_reading){.integer = 7, .absent = src.reads++ % 4 < 2, .enabled_ns = 10, .running_ns = 5};
+    out[EVERY_OTHER] = (struct pk_reading){
+        .integer = 7, .unavailable = src.reads++ % 4 < 2, .enabled_ns = 10, .running_ns = 5};
     out[PERCENT] = (struct pk_reading){.real = 12.5, .is_real = true};
     return PK_OK;
 }
@@ -183,12 +183,12 @@ static void what_was_not_counted_is_not_zero(void **state)
     const struct pk_slice s = measure(&source);
     const struct pk_series *some = series(&s, "work.now_and_then"), *real = series(&s, "work.busy");
     assert_true(some && some->real && real && real->real);
-    size_t absent = 0;
+    size_t unavailable = 0;
     for (size_t i = 0; i < some->n; i++) {
-        absent += isnan(some->real[i]);
+        unavailable += isnan(some->real[i]);
         assert_true(isnan(some->real[i]) || some->real[i] == 7);
     }
-    assert_int_equal(absent, SAMPLES / 2);
+    assert_int_equal(unavailable, SAMPLES / 2);
     assert_true(real->real[0] == 12.5 && real->reps == 1); /* a level */
     assert_string_equal(note(&s, "counters"),
                         "{\"source\":\"made-up\",\"passes\":2,\"events\":{"

@@ -124,7 +124,7 @@ static void exact_times(void **state)
     assert_string_equal(note(&s, "disturbed"), "0");
     assert_string_equal(note(&s, "class"), "\"flat\"");
     assert_string_equal(note(&s, "check"), "\"this device computes nothing\"");
-    /* first, one to calibrate, 15 samples; set-up's copy is not made on a dry device */
+    /* first, one to choose repetitions, 15 samples; set-up's copy is not made on a dry device */
     assert_int_equal(s.elapsed_ns, 17 * (100000 + COPY_NS));
 }
 
@@ -208,7 +208,7 @@ static void noise_is_estimated(void **state)
 static void warmup_is_found_and_cut(void **state)
 {
     struct pk_slice s = measure("slow-start", 1000000, &defaults);
-    /* 30 slow iterations: the first, then 29 samples (no calibration: 2 ms is plenty); cut in batches of 5 */
+    /* 30 slow iterations: the first, then 29 samples (no repetitions: 2 ms is plenty); cut in batches of 5 */
     assert_string_equal(note(&s, "warmup_cut"), "30");
     assert_string_equal(note(&s, "class"), "\"warmup\"");
     const struct pk_series *w = series(&s, "work_ns", 0, PK_PHASE_WARMUP);
@@ -243,7 +243,7 @@ static void outliers_are_flagged_and_kept(void **state)
     stop.min_time_ns = 0;
     stop.min_samples = stop.max_samples = 60;
     struct pk_slice s = measure("outliers", 100000, &stop);
-    /* iterations 16, 33, 50; ordinal = iteration - 1, because one iteration calibrated */
+    /* iterations 16, 33, 50; ordinal = iteration - 1, because one iteration chose the repetitions */
     assert_string_equal(note(&s, "outliers"), "3");
     assert_string_equal(note(&s, "outlier_ordinals"), "[15,32,49]");
     const struct pk_series *r = series(&s, "work_ns", 0, PK_PHASE_STEADY);
@@ -285,7 +285,7 @@ static void parts_are_no_time_of_their_own(void **state)
     assert_int_equal(steady->n, 11);
 }
 
-/* The first, and as many as were asked for: nothing is calibrated, repeated or checked. */
+/* The first, and as many as were asked for: nothing is repeated or checked. */
 static void a_profile_is_as_many_iterations(void **state)
 {
     struct pk_stop stop = defaults;

@@ -140,7 +140,7 @@ static enum pk_code follow(const char *before, const char *now, struct pk_own **
 {
     struct pk_own *earlier = sound(before);
     *own = sound(now);
-    return pk_descriptor_follow(*own, earlier, "run 1", &arena, &err);
+    return pk_descriptor_check_changes(*own, earlier, "run 1", &arena, &err);
 }
 
 static void later_descriptions_keep_what_cases_are_called(void **state)

@@ -13,7 +13,7 @@
 enum { BUSY_NS, MEMORY, VARIANTS = 17 };
 
 static struct pk_arena arena;
-static struct pk_plan plan;
+static struct pk_case_plan plan;
 static struct pk_err err;
 
 static int forget(void **state)
@@ -22,28 +22,28 @@ static int forget(void **state)
     return 0;
 }
 
-static struct pk_plan_request request(void)
+static struct pk_case_plan_request request(void)
 {
-    return (struct pk_plan_request){.probe = pk_probe_find("selftest"), .device = "null"};
+    return (struct pk_case_plan_request){.probe = pk_probe_find("selftest"), .device = "null"};
 }
 
-static void make(const struct pk_plan_request *r)
+static void make(const struct pk_case_plan_request *r)
 {
-    if (pk_plan_make(r, &arena, &plan, &err))
+    if (pk_case_plan_make(r, &arena, &plan, &err))
         fail_msg("%s: %s", err.what, err.why);
 }
 
-static void assert_refused(const struct pk_plan_request *r, enum pk_code code, const char *what,
+static void assert_refused(const struct pk_case_plan_request *r, enum pk_code code, const char *what,
                            const char *why)
 {
-    assert_int_equal(pk_plan_make(r, &arena, &plan, &err), code);
+    assert_int_equal(pk_case_plan_make(r, &arena, &plan, &err), code);
     if (!strstr(err.what, what) || !strstr(err.why, why))
         fail_msg("what: %s; why: %s", err.what, err.why);
 }
 
 static void nothing_asked_is_the_first_preset(void **state)
 {
-    const struct pk_plan_request r = request();
+    const struct pk_case_plan_request r = request();
     make(&r);
     assert_string_equal(plan.preset->name, "quick");
     assert_int_equal(plan.kind, PK_DEVICE_NULL);
@@ -60,7 +60,7 @@ static void nothing_asked_is_the_first_preset(void **state)
 /* Ways without buckets have one case for all bucket sizes, and none that knows of one. */
 static void axes_that_mean_nothing_to_a_variant(void **state)
 {
-    struct pk_plan_request r = {.probe = pk_probe_find("ddp-bucket"), .device = "null"};
+    struct pk_case_plan_request r = {.probe = pk_probe_find("ddp-bucket"), .device = "null"};
     r.variants = (const char *const[]){"naive", "flat", "bucket"};
     r.n_variants = 3;
     r.axes = (const char *const[]){"bucket_bytes=1MB,4MB", "gradients=views,copy", "compute_ms=1"};
@@ -81,7 +81,7 @@ static void axes_that_mean_nothing_to_a_variant(void **state)
 
 static void blocks_follow_each_other(void **state)
 {
-    struct pk_plan_request r = request();
+    struct pk_case_plan_request r = request();
     r.preset = "grid";
     r.variants = (const char *const[]){"ok"};
     r.n_variants = 1;
@@ -97,7 +97,7 @@ static void blocks_follow_each_other(void **state)
 
 static void overrides_replace_in_every_block(void **state)
 {
-    struct pk_plan_request r = request();
+    struct pk_case_plan_request r = request();
     r.preset = "grid";
     r.variants = (const char *const[]){"noisy,ok", "ok"};
     r.n_variants = 2;
@@ -113,7 +113,7 @@ static void overrides_replace_in_every_block(void **state)
 
 static void filters_apply_to_points_and_variants(void **state)
 {
-    struct pk_plan_request r = request();
+    struct pk_case_plan_request r = request();
     r.preset = "grid";
     r.filter = "busy_ns>=80000,variant=ok|leak";
     make(&r);
@@ -123,12 +123,12 @@ static void filters_apply_to_points_and_variants(void **state)
     r.filter = "busy_ns=7";
     assert_refused(&r, PK_E_NOTHING, "busy_ns=7", "selftest");
     r.filter = "bussy_ns=7";
-    assert_int_equal(pk_plan_make(&r, &arena, &plan, &err), PK_E_USAGE);
+    assert_int_equal(pk_case_plan_make(&r, &arena, &plan, &err), PK_E_USAGE);
 }
 
 static void peers_are_variants_of_their_own(void **state)
 {
-    struct pk_plan_request r = request();
+    struct pk_case_plan_request r = request();
     r.variants = (const char *const[]){"ok"};
     r.n_variants = 1;
     r.peers = (const char *const[]){"torch-eager", "numpy"};
@@ -149,7 +149,7 @@ static void peers_are_variants_of_their_own(void **state)
 
 static void names_get_suggestions(void **state)
 {
-    struct pk_plan_request r = request();
+    struct pk_case_plan_request r = request();
     r.preset = "qick";
     assert_refused(&r, PK_E_USAGE, "no preset 'qick'", "did you mean 'quick'?");
     r = request();
@@ -175,8 +175,8 @@ static void every_preset_can_be_planned(void **state)
 {
     for (const struct pk_probe *const *p = pk_probes; *p; p++)
         for (const struct pk_preset *s = (*p)->presets; s->name; s++) {
-            const struct pk_plan_request r = {.probe = *p, .device = "null", .preset = s->name};
-            if (pk_plan_make(&r, &arena, &plan, &err))
+            const struct pk_case_plan_request r = {.probe = *p, .device = "null", .preset = s->name};
+            if (pk_case_plan_make(&r, &arena, &plan, &err))
                 fail_msg("%s, preset %s: %s: %s", (*p)->name, s->name, err.what, err.why);
         }
 }
@@ -203,15 +203,15 @@ static void cases_are_validated(void **state)
     probe.validate = say_memory;
     probe.skip = skip_small;
     validated = 0;
-    struct pk_plan_request r = {.probe = &probe,
-                                .device = "null",
-                                .axes = (const char *const[]){"memory=4,8,12"},
-                                .n_axes = 1,
-                                .variants = (const char *const[]){"ok,noisy"},
-                                .n_variants = 1,
-                                .peers = (const char *const[]){"numpy"},
-                                .n_peers = 1,
-                                .limit_bytes = 1};
+    struct pk_case_plan_request r = {.probe = &probe,
+                                     .device = "null",
+                                     .axes = (const char *const[]){"memory=4,8,12"},
+                                     .n_axes = 1,
+                                     .variants = (const char *const[]){"ok,noisy"},
+                                     .n_variants = 1,
+                                     .peers = (const char *const[]){"numpy"},
+                                     .n_peers = 1,
+                                     .limit_bytes = 1};
     make(&r);
     assert_int_equal(plan.n, 9);
     assert_int_equal(validated, 4); /* not what is skipped, not a peer's, but what is over the limit */
@@ -234,7 +234,7 @@ static void the_preset_that_fits_is_chosen(void **state)
     };
     struct pk_probe probe = *pk_probe_find("selftest");
     probe.presets = presets;
-    struct pk_plan_request r = request();
+    struct pk_case_plan_request r = request();
     r.probe = &probe;
     make(&r);
     assert_string_equal(plan.preset->name, "big");
@@ -265,7 +265,7 @@ static void a_preset_that_cannot_be_is_not_chosen(void **state)
     struct pk_probe probe = *pk_probe_find("selftest");
     probe.presets = presets;
     probe.validate = refuse_1_kib;
-    struct pk_plan_request r = request();
+    struct pk_case_plan_request r = request();
     r.probe = &probe;
     r.limit_bytes = 1 << 20;
     make(&r);
@@ -280,11 +280,11 @@ static void a_preset_that_cannot_be_is_not_chosen(void **state)
 static void floors_come_from_ceilings(void **state)
 {
     const struct pk_ceilings top = {.fp32_flops_per_s = 1e12, .memory_bytes_per_s = 1e9};
-    struct pk_plan_request r = request();
+    struct pk_case_plan_request r = request();
     make(&r);
-    pk_plan_floors(&plan, &top);
+    pk_case_plan_floors(&plan, &top);
     assert_true(fabs(plan.v[0].floor_ns - 8192) < 1e-6); /* 8192 bytes at one per ns */
-    pk_plan_floors(&plan, NULL);
+    pk_case_plan_floors(&plan, NULL);
     assert_true(isnan(plan.v[0].floor_ns));
 }
 
@@ -294,13 +294,13 @@ static void a_region_within_another_counts_once(void **state)
     const struct pk_ceilings top = {
         .fp32_flops_per_s = 1e11, .bf16_flops_per_s = 1e11, .memory_bytes_per_s = 1e12};
     const char *const axes[] = {"mode=forward+backward,step", "dtype=fp32,bf16"}, *const eager[] = {"eager"};
-    struct pk_plan_request r = {.probe = pk_probe_find("mixed-precision"), .device = "cpu"};
+    struct pk_case_plan_request r = {.probe = pk_probe_find("mixed-precision"), .device = "cpu"};
     r.axes = axes;
     r.n_axes = 2;
     r.variants = eager;
     r.n_variants = 1;
     make(&r);
-    pk_plan_floors(&plan, &top);
+    pk_case_plan_floors(&plan, &top);
     assert_int_equal(plan.n, 4);
     for (size_t i = 0; i < plan.n; i++) {
         const double step_ns = r.probe->work(&plan.v[i].c, 0).flops / top.fp32_flops_per_s * 1e9;
@@ -314,19 +314,19 @@ static void products_of_tensor_cores_have_their_own_rate(void **state)
 {
     struct pk_ceilings top = {.fp32_flops_per_s = 1e11, .memory_bytes_per_s = 1e15};
     const char *const axes[] = {"mode=step", "dtype=bf16"}, *const eager[] = {"eager"};
-    struct pk_plan_request r = {.probe = pk_probe_find("mixed-precision"), .device = "cpu"};
+    struct pk_case_plan_request r = {.probe = pk_probe_find("mixed-precision"), .device = "cpu"};
     r.axes = axes;
     r.n_axes = 2;
     r.variants = eager;
     r.n_variants = 1;
     make(&r);
-    pk_plan_floors(&plan, &top);
+    pk_case_plan_floors(&plan, &top);
     const double unknown = plan.v[0].floor_ns;
     top.bf16_flops_per_s = 1e11;
-    pk_plan_floors(&plan, &top);
+    pk_case_plan_floors(&plan, &top);
     const double slow = plan.v[0].floor_ns;
     top.bf16_flops_per_s = 8e11;
-    pk_plan_floors(&plan, &top);
+    pk_case_plan_floors(&plan, &top);
     assert_true(unknown < 0.1 * slow);
     assert_true(fabs(plan.v[0].floor_ns / slow - 1.0 / 8) < 0.01);
 }
@@ -335,42 +335,42 @@ static void products_of_tensor_cores_have_their_own_rate(void **state)
 static void what_cannot_end_in_time_is_skipped(void **state)
 {
     const struct pk_ceilings top = {.fp32_flops_per_s = 1e12, .memory_bytes_per_s = 1e9};
-    struct pk_plan_request r = request();
+    struct pk_case_plan_request r = request();
     r.device = "cpu";
     make(&r);
-    pk_plan_floors(&plan, &top);
-    pk_plan_leave_out_endless(&plan, 3, 32768, &arena);
+    pk_case_plan_floors(&plan, &top);
+    pk_case_plan_leave_out_endless(&plan, 3, 32768, &arena);
     assert_null(plan.v[0].skip);
     plan.v[1].provider = 1;
-    pk_plan_leave_out_endless(&plan, 3, 32767, &arena);
+    pk_case_plan_leave_out_endless(&plan, 3, 32767, &arena);
     assert_string_equal(
         plan.v[0].skip,
         "would take at least 32.8 us: 4 iterations of 8.19 us or more; limit --timeout 32767ns");
     assert_null(plan.v[1].skip); /* a peer's work is its own */
     r.device = "null";
     make(&r);
-    pk_plan_floors(&plan, &top);
-    pk_plan_leave_out_endless(&plan, 3, 1, &arena);
+    pk_case_plan_floors(&plan, &top);
+    pk_case_plan_leave_out_endless(&plan, 3, 1, &arena);
     assert_null(plan.v[0].skip); /* its clock is not ours */
 }
 
 static void axes_of_no_case_are_told(void **state)
 {
-    struct pk_plan_request r = request();
+    struct pk_case_plan_request r = request();
     make(&r);
     struct pk_axis_sweep s;
     assert_int_equal(pk_axis_assign(r.probe->axes, "memory=8KiB", &arena, &s, &err), PK_OK);
-    assert_null(pk_plan_unused_axis(&plan, &s, &arena));
+    assert_null(pk_case_plan_unused_axis(&plan, &s, &arena));
     assert_int_equal(pk_axis_assign(r.probe->axes, "copies=2,4", &arena, &s, &err), PK_OK);
     assert_string_equal(
-        pk_plan_unused_axis(&plan, &s, &arena),
+        pk_case_plan_unused_axis(&plan, &s, &arena),
         "-a copies=2,4 changes nothing: copies applies to none of these cases, but would with busy_ns=0");
     const char *const axes[] = {"busy_ns=0,5", "copies=2"};
     r.axes = axes;
     r.n_axes = 2;
     make(&r);
     assert_int_equal(plan.n_sweeps, 2);
-    assert_null(pk_plan_unused_axis(&plan, &plan.sweeps[1], &arena));
+    assert_null(pk_case_plan_unused_axis(&plan, &plan.sweeps[1], &arena));
 }
 
 static const char *skip_short(const struct pk_case *c, enum pk_device_kind kind)
@@ -389,7 +389,7 @@ static void skipped_cases_stay_with_their_reason(void **state)
     struct pk_probe probe = *pk_probe_find("selftest");
     probe.skip = skip_short;
     probe.variants = variants;
-    struct pk_plan_request r = request();
+    struct pk_case_plan_request r = request();
     r.probe = &probe;
     r.axes = (const char *const[]){"busy_ns=10000,60000"};
     r.n_axes = 1;
@@ -416,8 +416,8 @@ static void skipped_cases_stay_with_their_reason(void **state)
 static void orders_are_shuffles(void **state)
 {
     enum { N = 50 };
-    const size_t *a = pk_plan_order(N, 7, 1, &arena), *b = pk_plan_order(N, 7, 2, &arena),
-                 *c = pk_plan_order(N, 8, 1, &arena), *again = pk_plan_order(N, 7, 1, &arena);
+    const size_t *a = pk_case_plan_order(N, 7, 1, &arena), *b = pk_case_plan_order(N, 7, 2, &arena),
+                 *c = pk_case_plan_order(N, 8, 1, &arena), *again = pk_case_plan_order(N, 7, 1, &arena);
     bool seen[N] = {false};
     for (size_t i = 0; i < N; i++) {
         assert_true(a[i] < N && !seen[a[i]]);

@@ -91,7 +91,7 @@ enum pk_code pk_recorded_settings(struct pk_recorder *r, const char *prefix, str
 }
 
 /* In the order of the plan, so that the tests can say what comes when. */
-const size_t *pk_plan_order(size_t n, uint64_t seed, int invocation, struct pk_arena *a)
+const size_t *pk_case_plan_order(size_t n, uint64_t seed, int invocation, struct pk_arena *a)
 {
     size_t *order = pk_new_n(a, size_t, n);
     for (size_t i = 0; i < n; i++)
@@ -102,7 +102,7 @@ const size_t *pk_plan_order(size_t n, uint64_t seed, int invocation, struct pk_a
 /* --- running --- */
 
 struct bench {
-    struct pk_planned v[16];
+    struct pk_planned_case v[16];
     size_t n;
     struct pk_session_options opt;
     struct pk_session_result out;
@@ -117,8 +117,8 @@ static void keep_warning(void *user, const char *text)
     snprintf(b->warnings[b->n_warnings++ % 8], sizeof b->warnings[0], "%s", text);
 }
 
-/* Gives a worker that dies after its answer the time to do so before the next question. */
-static void let_it_die(void *user, const struct pk_planned *p, const struct pk_slice *s, size_t done,
+/* Gives a worker that dies after its reply the time to do so before the next request. */
+static void let_it_die(void *user, const struct pk_planned_case *p, const struct pk_slice *s, size_t done,
                        size_t total, int64_t left_ns)
 {
     if (done == 1)
@@ -137,12 +137,12 @@ static struct bench *with(const char *first, ...)
     va_list ap;
     va_start(ap, first);
     for (const char *m = first; m; m = va_arg(ap, const char *)) {
-        struct pk_planned *p = &b.v[b.n++];
-        *p = (struct pk_planned){.variant = "bad",
-                                 .predicted_bytes = -1,
-                                 .floor_ns = NAN,
-                                 .least_ns = NAN,
-                                 .c = {.probe = &probe, .at = {.axes = axes, .n = 1}}};
+        struct pk_planned_case *p = &b.v[b.n++];
+        *p = (struct pk_planned_case){.variant = "bad",
+                                      .predicted_bytes = -1,
+                                      .floor_ns = NAN,
+                                      .least_ns = NAN,
+                                      .c = {.probe = &probe, .at = {.axes = axes, .n = 1}}};
         while (strcmp(modes[p->c.at.v[0].i], m))
             p->c.at.v[0].i++;
     }
@@ -161,12 +161,12 @@ static const char *token(void)
     return text;
 }
 
-static void go_done(struct bench *b, const struct pk_done *done)
+static void go_on(struct bench *b, const struct pk_case_progress *done)
 {
     const char *const argv[] = {"python3", TESTS_DIR "/cli/bad_worker.py", token(), NULL};
     static const int64_t ids[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     const struct pk_provider provider = {"bad", argv};
-    const struct pk_plan plan = {.probe = &probe, .device = "null", .n = b->n, .v = b->v};
+    const struct pk_case_plan plan = {.probe = &probe, .device = "null", .n = b->n, .v = b->v};
     const struct pk_session_events ev = {.slice = let_it_die, .warning = keep_warning, .user = b};
     struct pk_err err;
     assert_int_equal(
@@ -176,7 +176,7 @@ static void go_done(struct bench *b, const struct pk_done *done)
 
 static void go(struct bench *b)
 {
-    go_done(b, NULL);
+    go_on(b, NULL);
 }
 
 static void says(const struct seen *s, enum pk_status status, const char *part)
@@ -241,9 +241,9 @@ static void choices_are_handed_on(void **state)
     go(b);
     unsetenv("BAD_TASTE");
     assert_true(seen[3].last != seen[0].last);
-    static const struct pk_done done[1] = {{.last = PK_ST_INTERRUPTED}};
+    static const struct pk_case_progress done[1] = {{.last = PK_ST_INTERRUPTED}};
     b = with("choosing", NULL);
-    go_done(b, done);
+    go_on(b, done);
     assert_true(seen[0].last == 42);
 }
 
@@ -353,9 +353,9 @@ static void gaps_of_the_plan(void **state)
 static void resumes(void **state)
 {
     struct bench *b = with("good", "good", "good", NULL);
-    const struct pk_done done[] = {{INT_MAX, PK_ST_OOM}, {1, PK_ST_OK}, {0, PK_ST_INTERRUPTED}};
+    const struct pk_case_progress done[] = {{INT_MAX, PK_ST_OOM}, {1, PK_ST_OK}, {0, PK_ST_INTERRUPTED}};
     b->opt.invocations = 2;
-    go_done(b, done);
+    go_on(b, done);
     assert_int_equal(n_seen, 3);
     assert_int_equal(seen[0].case_id, 2);
     assert_int_equal(seen[0].invocation, 1);
@@ -439,7 +439,7 @@ static void a_program_that_is_not_there(void **state)
     struct bench *b = with("good", NULL);
     static const char *const argv[] = {"/no/such/interpreter", NULL};
     const struct pk_provider provider = {"bad", argv};
-    const struct pk_plan plan = {.probe = &probe, .device = "null", .n = 1, .v = b->v};
+    const struct pk_case_plan plan = {.probe = &probe, .device = "null", .n = 1, .v = b->v};
     const int64_t id = 0;
     struct pk_err err;
     assert_int_equal(

@@ -42,7 +42,7 @@ static void each_launcher_is_known_by_its_environment(void **state)
         clear(state);
         for (size_t k = 0; k < 4 && rows[i].set[k]; k += 2)
             setenv(rows[i].set[k], rows[i].set[k + 1], 1);
-        const struct pk_launched l = pk_launched();
+        const struct pk_launcher l = pk_launcher_of_process();
         assert_int_equal(l.size, rows[i].size);
         assert_int_equal(l.rank, rows[i].rank);
         assert_true(rows[i].by ? l.by && strcmp(l.by, rows[i].by) == 0 : !l.by);

@@ -84,17 +84,17 @@ static void a_seed_stays_a_number_of_the_protocol(void **state)
 
 /* --- a rank's own plan ------------------------------------------------------------------------------------------------- */
 
-static struct pk_plan plan(const char *axis, const char *variant, struct pk_arena *a)
+static struct pk_case_plan plan(const char *axis, const char *variant, struct pk_arena *a)
 {
-    struct pk_plan p;
+    struct pk_case_plan p;
     struct pk_err err;
-    const struct pk_plan_request r = {.probe = pk_probe_find("selftest"),
-                                      .axes = &axis,
-                                      .n_axes = 1,
-                                      .variants = &variant,
-                                      .n_variants = 1,
-                                      .device = "null"};
-    assert_int_equal(pk_plan_make(&r, a, &p, &err), PK_OK);
+    const struct pk_case_plan_request r = {.probe = pk_probe_find("selftest"),
+                                           .axes = &axis,
+                                           .n_axes = 1,
+                                           .variants = &variant,
+                                           .n_variants = 1,
+                                           .device = "null"};
+    assert_int_equal(pk_case_plan_make(&r, a, &p, &err), PK_OK);
     return p;
 }
 
@@ -108,14 +108,14 @@ static void a_rank_refuses_a_case_that_its_plan_lacks(void **state)
                 {"busy_ns=2000", "drift", "variant=drift;"},
                 {"busy_ns=3000", "drift", "variant=drift busy_ns=3000;"}};
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct pk_plan own = plan("busy_ns=1000,2000", "ok", &a);
+    const struct pk_case_plan own = plan("busy_ns=1000,2000", "ok", &a);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct pk_plan other = plan(rows[i].axis, rows[i].variant, &a);
+        const struct pk_case_plan other = plan(rows[i].axis, rows[i].variant, &a);
         const struct pk_case *c = &other.v[0].c;
         PK_JSON_CLEANUP json_t *axes = json_loads(pk_point_json(&c->at, &a), 0, NULL);
         const struct pk_request r = {.experiment = "selftest", .variant = rows[i].variant, .axes = axes};
         struct pk_err err = {0};
-        assert_int_equal(pk_plan_expects(&own, &r, c, &a, &err), rows[i].strange ? PK_E_USAGE : PK_OK);
+        assert_int_equal(pk_case_plan_expects(&own, &r, c, &a, &err), rows[i].strange ? PK_E_USAGE : PK_OK);
         if (rows[i].strange)
             assert_memory_equal(err.why, rows[i].strange, strlen(rows[i].strange));
     }

@@ -1,4 +1,4 @@
-/* Gate: the loop with arms that are made up: who is asked when, what closes a case, when it ends. */
+/* Gate: the loop with sides that are made up: who is asked when, what closes a case, when it ends. */
 #include "judge/gate/gate.h"
 
 // clang-format off
@@ -11,7 +11,7 @@
 
 enum { CASES = 3, MOST = 200 };
 
-/* An arm that answers at once: case i takes 1000 * (i + 1) * factor[i] ns. */
+/* A side that answers at once: case i takes 1000 * (i + 1) * factor[i] ns. */
 struct made_up {
     double factor[CASES];
     double first;       /* the first process takes so many times as long; 0 = once */
@@ -28,13 +28,13 @@ static struct pk_err err;
 static volatile int stop_flag;
 
 /* i counts the cases of one part; the ledger has those of all. */
-static void answer(struct pk_arm *arm, size_t i, const struct pk_gate_turn *turn)
+static void answer(struct pk_side_runner *runner, size_t i, const struct pk_gate_turn *turn)
 {
-    const struct made_up *m = arm->state;
+    const struct made_up *m = runner->state;
     const int invocation = turn->invocation;
     static const int64_t ordinal = 0;
     const double noise[] = {0.999, 1.001, 1.0, 1.0005, 0.9995};
-    const double value = 1000 * (double)(i + 1) * m->factor[i] * noise[(invocation * 2 + arm->side) % 5] *
+    const double value = 1000 * (double)(i + 1) * m->factor[i] * noise[(invocation * 2 + runner->side) % 5] *
                          (turn->warmup && m->first > 0 ? m->first : 1);
     const struct pk_metric_decl metric = {"work_ns", "ns", "lower", "time", "median", "max", "region"};
     const struct pk_series series = {
@@ -52,24 +52,24 @@ static void answer(struct pk_arm *arm, size_t i, const struct pk_gate_turn *turn
                          .series = &series};
     if (turn->warmup)
         pk_slice_set_warmup(&s, &arena);
-    pk_gate_samples_add(arm->samples, arm->side, arm->part * CASES + i, &s);
+    pk_gate_samples_add(runner->samples, runner->side, runner->part * CASES + i, &s);
 }
 
-static enum pk_code process(struct pk_arm *arm, const struct pk_gate_turn *turn, struct pk_err *e)
+static enum pk_code process(struct pk_side_runner *runner, const struct pk_gate_turn *turn, struct pk_err *e)
 {
-    struct made_up *m = arm->state;
-    m->order[strlen(m->order)] = (turn->warmup ? "ab" : "AB")[arm->side];
+    struct made_up *m = runner->state;
+    m->order[strlen(m->order)] = (turn->warmup ? "ab" : "AB")[runner->side];
     for (size_t i = 0; i < CASES; i++)
-        if (turn->wanted[arm->part * CASES + i]) {
+        if (turn->wanted[runner->part * CASES + i]) {
             m->asked[i] += !turn->warmup;
-            answer(arm, i, turn);
+            answer(runner, i, turn);
         }
     if (m->stop_at == turn->invocation)
         stop_flag = 1;
     return e->code = PK_OK;
 }
 
-static void end(struct pk_arm *arm)
+static void end(struct pk_side_runner *runner)
 {
 }
 
@@ -110,16 +110,16 @@ static struct trial *fresh(void)
     return t;
 }
 
-static void arm(struct trial *t, struct pk_gate_part *p, size_t part, struct made_up *side)
+static void make_sides(struct trial *t, struct pk_gate_part *p, size_t part, struct made_up *side)
 {
-    static const struct pk_arm_kind kind = {process, end};
+    static const struct pk_side_runner_kind kind = {process, end};
     for (int s = 0; s < PK_SIDES; s++)
-        p->arms[s] = (struct pk_arm){&kind, &t->samples, part, s, &stop_flag, &side[s]};
+        p->runners[s] = (struct pk_side_runner){&kind, &t->samples, part, s, &stop_flag, &side[s]};
 }
 
 static enum pk_code run(struct trial *t)
 {
-    arm(t, &t->part, 0, t->side);
+    make_sides(t, &t->part, 0, t->side);
     return pk_gate_run(&t->part, 1, &t->samples, &t->options, NULL, &arena, &t->result, &err);
 }
 
@@ -297,8 +297,8 @@ static struct pair *two_parts(void)
         p->second[s] = (struct made_up){{1, 1, 1}, .order = p->t->order, .asked = p->asked[s]};
     p->parts[0] = (struct pk_gate_part){.name = "first", .what = {.level = 0.95}};
     p->parts[1] = (struct pk_gate_part){.name = "second", .what = {.level = 0.95}};
-    arm(p->t, &p->parts[0], 0, p->t->side);
-    arm(p->t, &p->parts[1], 1, p->second);
+    make_sides(p->t, &p->parts[0], 0, p->t->side);
+    make_sides(p->t, &p->parts[1], 1, p->second);
     return p;
 }
 

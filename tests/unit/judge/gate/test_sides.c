@@ -69,8 +69,8 @@ static struct pk_gate_sides *sides(const char *store, const char *const *a, cons
 static void close_sides(struct pk_gate_sides *s)
 {
     for (int i = 0; i < PK_SIDES; i++) {
-        if (part.arms[i].kind) /* begun, and not ended by pk_gate_run */
-            part.arms[i].kind->end(&part.arms[i]);
+        if (part.runners[i].kind) /* begun, and not ended by pk_gate_run */
+            part.runners[i].kind->end(&part.runners[i]);
         pk_recorder_free(s->side[i].run.recorder);
         pk_store_close(s->side[i].run.store);
     }
@@ -152,7 +152,7 @@ static size_t pairs_at_most(bool is_equal, bool calibration)
     assert_string_equal(part.name, "nap");
     assert_true(part.commands);
     assert_int_equal(part.budget_ns, 7);
-    assert_string_equal(part.arms[PK_NEW].option, "b");
+    assert_string_equal(part.runners[PK_NEW].option, "b");
     close_sides(s);
     return part.max_pairs;
 }
@@ -220,7 +220,7 @@ static void a_calibration_is_known_to_later_gates_of_the_command(void **state)
     begin(s);
     measure(s, &result);
     assert_int_equal(pk_gate_sides_calibrate(s, 0, &result, &samples, &err), PK_OK);
-    assert_int_equal(s->n_calibrated, 1);
+    assert_int_equal(s->n_calibration_rows, 1);
     assert_false(result.comparison.v[0].judged);
     pk_gate_sides_end(s, 1, &result, false, &wrong);
     assert_int_equal(wrong.n, 0);
@@ -228,7 +228,7 @@ static void a_calibration_is_known_to_later_gates_of_the_command(void **state)
 
     s = sides(store, true_words, other_words);
     assert_int_equal(pk_gate_sides_noise(s, s->side[PK_BASE].run.store, &samples, false, &err), PK_OK);
-    assert_int_equal(s->n_calibrated_rows, 1);
+    assert_int_equal(s->n_row_noise, 1);
     assert_non_null(strstr(pk_gate_sides_noise_note(s), "Calibrated by run 1 ("));
     assert_non_null(strstr(pk_gate_sides_noise_note(s), ", 12 pairs): the noise floor of 1 row is 0."));
     s->rule.min_effect = 1e-6;
@@ -238,7 +238,7 @@ static void a_calibration_is_known_to_later_gates_of_the_command(void **state)
 
     s = sides(store, other_words, other_words);
     assert_int_equal(pk_gate_sides_noise(s, s->side[PK_BASE].run.store, &samples, false, &err), PK_OK);
-    assert_int_equal(s->n_calibrated_rows, 0);
+    assert_int_equal(s->n_row_noise, 0);
     assert_null(pk_gate_sides_noise_note(s));
     close_sides(s);
     assert_int_equal(unlink(store), 0);

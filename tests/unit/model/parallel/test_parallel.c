@@ -34,15 +34,15 @@ static const struct pk_precision *precision(const char *name)
     return p;
 }
 
-static struct pk_plan_rate exact(double value)
+static struct pk_parallel_rate exact(double value)
 {
-    return (struct pk_plan_rate){value, {value, value}, "test"};
+    return (struct pk_parallel_rate){value, {value, value}, "test"};
 }
 
 /* The report's: a chip of 4.6e14 FLOP/s and 95 GB, links of 2 x 9e10 B/s, two of them along fsdp. */
-static struct pk_plan_setup report(void)
+static struct pk_parallel_setup report(void)
 {
-    return (struct pk_plan_setup){
+    return (struct pk_parallel_setup){
         .shape = shape("ffn:16384x53248x126"),
         .precision = precision("mixed"),
         .batch = 16 * 1399,
@@ -51,7 +51,7 @@ static struct pk_plan_setup report(void)
         .hidden = true,
         .prefetch = 2,
         .memory_bytes = 95e9,
-        .node = PK_PLAN_CHIPS_MAX,
+        .node = PK_PARALLEL_CHIPS_MAX,
         .links = {[PK_MESH_dp] = 1, [PK_MESH_fsdp] = 2, [PK_MESH_tp] = 1, [PK_MESH_cp] = 1, [PK_MESH_pp] = 1},
         .rate = {[PK_RATE_COMPUTE] = exact(4.6e14),
                  [PK_RATE_LINK] = exact(1.8e11),
@@ -68,10 +68,10 @@ static struct pk_mesh grid(int fsdp, int tp)
     return m;
 }
 
-static struct pk_plan_values values(const struct pk_plan_setup *s, struct pk_mesh m)
+static struct pk_parallel_values values(const struct pk_parallel_setup *s, struct pk_mesh m)
 {
-    struct pk_plan_values time, memory;
-    pk_plan_mesh(s, &m, &time, &memory);
+    struct pk_parallel_values time, memory;
+    pk_parallel_mesh(s, &m, &time, &memory);
     return time;
 }
 
@@ -106,8 +106,8 @@ static void test_published_sizes(void **state)
 
 static void test_states_of_the_report(void **state)
 {
-    const struct pk_plan_setup s = report();
-    const struct pk_plan_values v = values(&s, one);
+    const struct pk_parallel_setup s = report();
+    const struct pk_parallel_values v = values(&s, one);
     const double states = v.weights + v.gradients + v.optimizer;
     assert_printed(v.weights / 1e9, "879.39", 2);
     assert_printed(v.gradients / 1e9, "879.39", 2);
@@ -124,34 +124,34 @@ static void test_chips_of_the_report(void **state)
     static const struct {
         double tokens, shards;
     } rows[] = {{2048, 46}, {4096, 61}, {8192, 156}, {16384, 0}};
-    struct pk_plan_setup s = report();
+    struct pk_parallel_setup s = report();
     s.prefetch = 0, s.sharded_share = 0.5;
     for (size_t i = 0; i < LENGTH(rows); i++)
-        assert_true(pk_plan_needed(&s, &one, rows[i].tokens).shards == rows[i].shards);
-    assert_true(pk_plan_most_tokens(&s, &one) == 10827);
-    const struct pk_needed never = pk_plan_needed(&s, &one, 16384);
+        assert_true(pk_parallel_needed(&s, &one, rows[i].tokens).shards == rows[i].shards);
+    assert_true(pk_parallel_most_tokens(&s, &one) == 10827);
+    const struct pk_needed never = pk_parallel_needed(&s, &one, 16384);
     assert_printed(never.memory_bytes / 1e9, "143.7", 1);
 }
 
 static void test_stages_of_zero(void **state)
 {
     static const char *const gb[] = {NULL, "920.6", "487.8", "55.0"};
-    struct pk_plan_setup s = report();
+    struct pk_parallel_setup s = report();
     s.precision = precision("bf16");
     s.batch = 64;
     for (int zero = 1; zero <= 3; zero++) {
         struct pk_mesh m = grid(64, 1);
         m.zero = zero;
-        const struct pk_plan_values v = values(&s, m);
+        const struct pk_parallel_values v = values(&s, m);
         assert_printed((v.weights + v.gradients + v.optimizer) / 1e9, gb[zero], 1);
     }
 }
 
 static void test_memory_of_the_mesh(void **state)
 {
-    const struct pk_plan_setup s = report();
+    const struct pk_parallel_setup s = report();
     struct pk_mesh m = grid(16, 4);
-    struct pk_plan_values v = values(&s, m);
+    struct pk_parallel_values v = values(&s, m);
     assert_printed((v.weights + v.gradients + v.optimizer) / 1e9, "54.96", 2);
     assert_printed(v.activations_sum / 1e9, "10.47", 2);
     assert_printed(v.gathered / 1e9, "1.74", 2);
@@ -162,8 +162,8 @@ static void test_memory_of_the_mesh(void **state)
 
 static void test_terms_of_the_mesh(void **state)
 {
-    struct pk_plan_setup s = report();
-    struct pk_plan_values v = values(&s, grid(16, 4));
+    struct pk_parallel_setup s = report();
+    struct pk_parallel_values v = values(&s, grid(16, 4));
     assert_printed(v.gather_forward * 1.8e11 * 2 / 1e9 / 1e11, "1.0305", 4); /* bytes */
     assert_printed(v.gather_forward / 1e9, "0.2863", 4);
     assert_true(fabs(v.tp_forward * 1.8e11 / 1e9 / 126 / v.tokens - 49152) < 1e-6);
@@ -191,18 +191,18 @@ static void test_thresholds(void **state)
                 {false, true, "1399", "350", "22390"},
                 {true, false, "1278", "319", "20444"},
                 {false, false, "1198", "299", "19167"}};
-    struct pk_plan_setup s = report();
+    struct pk_parallel_setup s = report();
     for (size_t i = 0; i < LENGTH(rows); i++) {
         s.book = rows[i].book, s.sum_axes = rows[i].sum;
-        const struct pk_plan_values v = values(&s, grid(16, 4));
-        const struct pk_balance b = pk_plan_balance(&v, PK_SCOPE_FORWARD);
+        const struct pk_parallel_values v = values(&s, grid(16, 4));
+        const struct pk_balance b = pk_parallel_balance(&v, PK_SCOPE_FORWARD);
         assert_printed(b.shard_tokens, rows[i].shard, 0);
         assert_printed(b.chip_tokens, rows[i].chip, 0);
         assert_printed(b.batch_tokens, rows[i].batch, 0);
     }
     s = report();
-    const struct pk_plan_values v = values(&s, grid(16, 4));
-    assert_printed(pk_plan_balance(&v, PK_SCOPE_STEP).shard_tokens, "1325", 0);
+    const struct pk_parallel_values v = values(&s, grid(16, 4));
+    assert_printed(pk_parallel_balance(&v, PK_SCOPE_STEP).shard_tokens, "1325", 0);
 }
 
 static void test_bubble(void **state)
@@ -211,12 +211,12 @@ static void test_bubble(void **state)
         int pp, micro;
         const char *percent;
     } rows[] = {{4, 8, "27.3"}, {4, 32, "8.6"}};
-    struct pk_plan_setup s = report();
+    struct pk_parallel_setup s = report();
     s.shape = shape("ffn:1024x4096x8"), s.batch = 64;
     for (size_t i = 0; i < LENGTH(rows); i++) {
         struct pk_mesh m = one;
         m.pp = rows[i].pp, m.micro = rows[i].micro;
-        const struct pk_plan_values v = values(&s, m);
+        const struct pk_parallel_values v = values(&s, m);
         assert_printed(100 * v.bubble / v.step_ns, rows[i].percent, 1);
     }
 }
@@ -225,12 +225,12 @@ static void test_bubble(void **state)
  * the rotary table. */
 static void compare_with_forecast(const char *model, size_t batch, enum pk_dtype dtype, bool recompute)
 {
-    struct pk_plan_setup s = report();
+    struct pk_parallel_setup s = report();
     s.shape = shape(model), s.seq = 256, s.batch = (int64_t)batch;
     s.precision = precision(dtype == PK_BF16 ? "bf16-fp32-grads" : "fp32");
     struct pk_mesh m = one;
     m.recompute = recompute ? PK_RECOMPUTE_BLOCK : PK_RECOMPUTE_NONE;
-    const struct pk_plan_values v = values(&s, m);
+    const struct pk_parallel_values v = values(&s, m);
     const struct pk_transformer_config c = {.layers = (size_t)s.shape.layers,
                                             .width = (size_t)s.shape.width,
                                             .heads = (size_t)s.shape.heads,
@@ -264,36 +264,36 @@ static void test_forecast(void **state)
 
 /* --- every mesh --- */
 
-static struct pk_plan_rate between(double value)
+static struct pk_parallel_rate between(double value)
 {
-    return (struct pk_plan_rate){value, {0.8 * value, 1.3 * value}, "test"};
+    return (struct pk_parallel_rate){value, {0.8 * value, 1.3 * value}, "test"};
 }
 
 /* A row of a kind at the same place, whatever the mesh. */
-static void check_sums(const struct pk_plan_values *v)
+static void check_sums(const struct pk_parallel_values *v)
 {
-    double group[PK_PLAN_GROUPS] = {0};
-    for (const struct pk_plan_row *row = pk_plan_rows; row->name; row++) {
-        const double x = pk_plan_value(v, row);
-        if (row->kind == PK_PLAN_TERM)
+    double group[PK_PARALLEL_GROUPS] = {0};
+    for (const struct pk_parallel_row *row = pk_parallel_rows; row->name; row++) {
+        const double x = pk_parallel_value(v, row);
+        if (row->kind == PK_PARALLEL_TERM)
             group[row->group] += x;
-        if (row->kind == PK_PLAN_SUM)
+        if (row->kind == PK_PARALLEL_SUM)
             assert_true(fabs(x - group[row->group]) <= 1e-12 * x);
-        assert_true(row->kind == PK_PLAN_INPUT || x >= 0);
+        assert_true(row->kind == PK_PARALLEL_INPUT || x >= 0);
     }
 }
 
-static void check_interval(const struct pk_plan_setup *s, const struct pk_mesh *m,
-                           const struct pk_plan_values *v)
+static void check_interval(const struct pk_parallel_setup *s, const struct pk_mesh *m,
+                           const struct pk_parallel_values *v)
 {
     double lo = INFINITY, hi = 0, t_lo = INFINITY, t_hi = 0;
-    for (unsigned c = 0; c < PK_PLAN_CORNERS; c++) {
-        struct pk_plan_values at;
-        pk_plan_corner(s, m, c, &at);
-        const double t = pk_plan_balance(&at, PK_SCOPE_STEP).shard_tokens;
+    for (unsigned c = 0; c < PK_PARALLEL_CORNERS; c++) {
+        struct pk_parallel_values at;
+        pk_parallel_corner(s, m, c, &at);
+        const double t = pk_parallel_balance(&at, PK_SCOPE_STEP).shard_tokens;
         lo = fmin(lo, at.step_ns), hi = fmax(hi, at.step_ns), t_lo = fmin(t_lo, t), t_hi = fmax(t_hi, t);
     }
-    const double t = pk_plan_balance(v, PK_SCOPE_STEP).shard_tokens;
+    const double t = pk_parallel_balance(v, PK_SCOPE_STEP).shard_tokens;
     assert_true(lo <= v->step_ns && v->step_ns <= hi);
     assert_true(t_lo <= t && t <= t_hi);
 }
@@ -301,14 +301,15 @@ static void check_interval(const struct pk_plan_setup *s, const struct pk_mesh *
 /* Of the meshes of 2^k chips that a loop over every axis finds, the search finds each, and ranks the same first. */
 static void test_every_mesh(void **state)
 {
-    struct pk_plan_setup s = report();
+    struct pk_parallel_setup s = report();
     s.shape = shape("transformer:layers=8,width=512,ff=2048,heads=8,kv_heads=4,vocab=4096");
     s.batch = 16, s.seq = 128, s.node = 4, s.memory_bytes = 200e6;
     s.rate[PK_RATE_COMPUTE] = between(1e13), s.rate[PK_RATE_LINK] = between(1e10);
     s.rate[PK_RATE_NETWORK] = between(1e9), s.rate[PK_RATE_LAUNCH] = between(5e3);
-    struct pk_plan_ranking found;
+    struct pk_parallel_ranking found;
     struct pk_err err;
-    assert_int_equal(pk_plan_search(&s, &(struct pk_mesh_request){.chips = 16}, &arena, &found, &err), PK_OK);
+    assert_int_equal(pk_parallel_search(&s, &(struct pk_mesh_request){.chips = 16}, &arena, &found, &err),
+                     PK_OK);
     size_t n = 0, fitting = 0;
     double best = INFINITY;
     enum { AXES = 5, CHOICES = 5 * 4 * 3 * 3 };
@@ -321,8 +322,8 @@ static void test_every_mesh(void **state)
         const bool same = m.fsdp * m.cp == 1 && m.zero > 1; /* the search takes one of these */
         if (sum != 4 || same || pk_mesh_problem(&s, &m, NULL))
             continue;
-        struct pk_plan_values time, memory;
-        pk_plan_mesh(&s, &m, &time, &memory);
+        struct pk_parallel_values time, memory;
+        pk_parallel_mesh(&s, &m, &time, &memory);
         check_sums(&time);
         check_sums(&memory);
         check_interval(&s, &m, &time);

@@ -1,5 +1,5 @@
-/* Calibrated: which calibrations hold for a gate, and which thresholds they refuse. */
-#include "judge/gate/calibrated.h"
+/* Row noise: which calibrations hold for a gate, and which thresholds they refuse. */
+#include "judge/gate/row_noise.h"
 
 #include "judge/gate/gate.h"
 

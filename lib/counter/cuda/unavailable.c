@@ -1,4 +1,4 @@
-/* Absent: replaces lib/counter/cuda in builds without the CUDA Toolkit or without CUPTI's headers. */
+/* Unavailable: replaces lib/counter/cuda in builds without the CUDA Toolkit or without CUPTI's headers. */
 #include "counter/cuda/gpu_trace.h"
 #include "counter/cuda/nvml/nvml.h"
 #include "counter/sources.h"
@@ -67,15 +67,16 @@ static struct pk_source_found check(const struct pk_source *s, const struct pk_c
     return pk_found(PK_SOURCE_UNAVAILABLE, missing_headers(), enable());
 }
 
-#define ABSENT(id, called, what)                                                                             \
+#define SOURCE_UNAVAILABLE(id, called, what)                                                                 \
     const struct pk_source id = {.name = called,                                                             \
                                  .summary = what,                                                            \
                                  .check = check,                                                             \
-                                 .plan = pk_plan_table,                                                      \
+                                 .plan = pk_source_plan_table,                                               \
                                  .ours = "this build has no CUPTI"}
 
-ABSENT(pk_source_gpu_counters, "gpu-counters", "hardware counters of an NVIDIA GPU, by CUPTI");
-ABSENT(pk_source_gpu_trace, "gpu-trace", "kernels and copies of an NVIDIA GPU, by CUPTI");
-ABSENT(pk_source_gpu_state, "gpu-state",
-       "clocks, power, temperature and throttling of an NVIDIA GPU, by NVML");
-ABSENT(pk_source_gpu_usage, "gpu-usage", "power and utilisation of an NVIDIA GPU over time, by NVML");
+SOURCE_UNAVAILABLE(pk_source_gpu_counters, "gpu-counters", "hardware counters of an NVIDIA GPU, by CUPTI");
+SOURCE_UNAVAILABLE(pk_source_gpu_trace, "gpu-trace", "kernels and copies of an NVIDIA GPU, by CUPTI");
+SOURCE_UNAVAILABLE(pk_source_gpu_state, "gpu-state",
+                   "clocks, power, temperature and throttling of an NVIDIA GPU, by NVML");
+SOURCE_UNAVAILABLE(pk_source_gpu_usage, "gpu-usage",
+                   "power and utilisation of an NVIDIA GPU over time, by NVML");

@@ -1,5 +1,5 @@
-/* Attached: a row of readings for each sample. */
-#include "bench/client/attached.h"
+/* External counts: a row of readings for each sample. */
+#include "bench/client/external_counts.h"
 
 #include "bench/count_series.h"
 
@@ -8,7 +8,7 @@
 enum { SAMPLES_MOST = 10000 };
 static const int64_t reps_most = (int64_t)1 << 40;
 
-static const char *begin(struct pk_attached *c, pid_t pid, struct pk_arena *a)
+static const char *begin(struct pk_external_counts *c, pid_t pid, struct pk_arena *a)
 {
     const struct pk_source *source = c->plan->source;
     const struct pk_other_process program = {.pid = pid, .runs = true};
@@ -24,7 +24,7 @@ static const char *begin(struct pk_attached *c, pid_t pid, struct pk_arena *a)
     return NULL;
 }
 
-static const char *end(struct pk_attached *c, int64_t reps, struct pk_arena *a)
+static const char *end(struct pk_external_counts *c, int64_t reps, struct pk_arena *a)
 {
     const struct pk_source *source = c->plan->source;
     const size_t n = c->plan->n;
@@ -47,7 +47,8 @@ static const char *end(struct pk_attached *c, int64_t reps, struct pk_arena *a)
     return NULL;
 }
 
-const char *pk_attached_count(struct pk_attached *c, pid_t pid, const json_t *message, struct pk_arena *a)
+const char *pk_external_counts_take(struct pk_external_counts *c, pid_t pid, const json_t *message,
+                                    struct pk_arena *a)
 {
     const char *state = pk_json_str(message, "state", "");
     return !strcmp(state, "begin") ? begin(c, pid, a)
@@ -55,7 +56,7 @@ const char *pk_attached_count(struct pk_attached *c, pid_t pid, const json_t *me
                                    : "a count message whose \"state\" is neither begin nor end";
 }
 
-static void add_counts(const struct pk_attached *c, struct pk_arena *a, struct pk_slice *answer)
+static void add_counts(const struct pk_external_counts *c, struct pk_arena *a, struct pk_slice *reply)
 {
     const struct pk_reading **rows = pk_new_n(a, const struct pk_reading *, c->n);
     int64_t *ordinals = pk_new_n(a, int64_t, c->n);
@@ -65,25 +66,25 @@ static void add_counts(const struct pk_attached *c, struct pk_arena *a, struct p
     }
     const struct pk_counts whole = {
         .plan = c->plan, .where = "iteration", .reps = c->reps, .ordinals = ordinals, .at = rows, .n = c->n};
-    PK_JSON_CLEANUP json_t *counters = pk_counts_add(&whole, 1, c->plan, a, answer);
+    PK_JSON_CLEANUP json_t *counters = pk_counts_add(&whole, 1, c->plan, a, reply);
     const struct pk_note note = {"counters", pk_json_text(a, counters, PK_JSON_COMPACT)};
-    pk_slice_add_notes(answer, &note, 1, a);
+    pk_slice_add_notes(reply, &note, 1, a);
 }
 
-void pk_attached_end(struct pk_attached *c, struct pk_arena *a, struct pk_slice *answer)
+void pk_external_counts_end(struct pk_external_counts *c, struct pk_arena *a, struct pk_slice *reply)
 {
     if (c->handle)
         pk_source_close(c->plan->source, c->handle);
     c->handle = NULL;
-    if (!answer || answer->status != PK_ST_OK)
+    if (!reply || reply->status != PK_ST_OK)
         return;
     if (c->n && !c->why)
-        add_counts(c, a, answer);
+        add_counts(c, a, reply);
     else {
-        answer->status = PK_ST_SKIPPED;
-        answer->message =
+        reply->status = PK_ST_SKIPPED;
+        reply->message =
             c->why ? c->why
                    : "the program does not say when a sample begins and ends (`count` in docs/protocol.md)";
-        answer->n_series = 0;
+        reply->n_series = 0;
     }
 }

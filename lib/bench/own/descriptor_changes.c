@@ -1,4 +1,4 @@
-/* Follow: what may change between two descriptors of one experiment. */
+/* Descriptor changes: what may change between two descriptors of one experiment. */
 #include "bench/own/descriptor.h"
 #include "bench/own/members.h"
 #include "wire/slice.h"
@@ -47,8 +47,8 @@ static enum pk_code follow_axis(struct pk_own *own, size_t i, const struct pk_ow
     return PK_OK;
 }
 
-enum pk_code pk_descriptor_follow(struct pk_own *own, const struct pk_own *earlier, const char *where,
-                                  struct pk_arena *a, struct pk_err *err)
+enum pk_code pk_descriptor_check_changes(struct pk_own *own, const struct pk_own *earlier, const char *where,
+                                         struct pk_arena *a, struct pk_err *err)
 {
     struct pk_metric_decl *now, *was;
     if (own->probe.revision != earlier->probe.revision)

@@ -1,32 +1,32 @@
-/* Reported: sorting what a command says into its cases. */
-#include "bench/command/reported.h"
+/* Case set: sorting what a command says into its cases. */
+#include "bench/command/case_set.h"
 
 #include <string.h>
 
 /* Of all runs of a command, whose cases stay: the text has room for 8 KiB of each case. */
 enum { CASES_MAX = 4096, TEXT_MAX = 32 << 20 };
 
-static void add(struct pk_reported_set *r, const struct pk_case_info *info)
+static void add(struct pk_case_set *r, const struct pk_case_info *info)
 {
     r->v = pk_grow(r->arena, r->v, sizeof *r->v, r->n, &r->cap);
-    r->v[r->n] = (struct pk_reported){.info = *info, .collector = pk_collector_new()};
+    r->v[r->n] = (struct pk_command_case){.info = *info, .collector = pk_collector_new()};
     pk_collector_join(r->v[r->n].collector, r->v[0].collector);
     r->n++;
 }
 
-void pk_reported_init(struct pk_reported_set *r, const struct pk_case_info *own, struct pk_arena *a)
+void pk_case_set_init(struct pk_case_set *r, const struct pk_case_info *own, struct pk_arena *a)
 {
-    *r = (struct pk_reported_set){.arena = a, .own_message = ""};
+    *r = (struct pk_case_set){.arena = a, .own_message = ""};
     add(r, own);
 }
 
-void pk_reported_free(struct pk_reported_set *r)
+void pk_case_set_free(struct pk_case_set *r)
 {
     for (size_t i = 0; i < r->n; i++)
         pk_collector_free(r->v[i].collector);
 }
 
-void pk_reported_clear(struct pk_reported_set *r)
+void pk_case_set_clear(struct pk_case_set *r)
 {
     for (size_t i = 0; i < r->n; i++) {
         pk_collector_reset(r->v[i].collector);
@@ -39,7 +39,7 @@ void pk_reported_clear(struct pk_reported_set *r)
 
 static const char too_much_text[] = "more than 32 MiB of axes and messages of its cases";
 
-static bool has_room(struct pk_reported_set *r, const char *text)
+static bool has_room(struct pk_case_set *r, const char *text)
 {
     const size_t n = strlen(text);
     const bool room = n <= TEXT_MAX - r->text_bytes;
@@ -48,7 +48,7 @@ static bool has_room(struct pk_reported_set *r, const char *text)
 }
 
 /* Where several commands are measured, cases that two of them name alike differ in the axis `command`. */
-static const char *axes_of(const struct pk_reported_set *r, const json_t *j, struct pk_arena *a)
+static const char *axes_of(const struct pk_case_set *r, const json_t *j, struct pk_arena *a)
 {
     const json_t *said = json_object_get(j, "axes");
     PK_JSON_CLEANUP json_t *axes = said ? json_deep_copy(said) : json_object();
@@ -58,7 +58,7 @@ static const char *axes_of(const struct pk_reported_set *r, const json_t *j, str
 }
 
 /* What is left out is as in the command's own case. */
-static const char *begin_case(struct pk_reported_set *r, const json_t *j)
+static const char *begin_case(struct pk_case_set *r, const json_t *j)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_case_info *own = &r->v[0].info;
@@ -91,7 +91,7 @@ static const char *begin_case(struct pk_reported_set *r, const json_t *j)
     return NULL;
 }
 
-const char *pk_reported_take(struct pk_reported_set *r, const struct pk_wire_msg *msg)
+const char *pk_case_set_take(struct pk_case_set *r, const struct pk_wire_msg *msg)
 {
     switch (msg->type) {
     case PK_WIRE_HELLO:
@@ -103,13 +103,13 @@ const char *pk_reported_take(struct pk_reported_set *r, const struct pk_wire_msg
         return pk_strdup(r->arena, msg->problem);
     case PK_WIRE_CASE:
         return begin_case(r, msg->json);
-    case PK_WIRE_SETTING: /* the caller keeps it; it counts for the limits of the answer */
+    case PK_WIRE_SETTING: /* the caller keeps it; it counts for the limits of the reply */
     case PK_WIRE_METRIC:
     case PK_WIRE_SAMPLES:
     case PK_WIRE_NOTE:
     case PK_WIRE_FIT:
     case PK_WIRE_STATUS: {
-        struct pk_reported *c = &r->v[r->current];
+        struct pk_command_case *c = &r->v[r->current];
         const char *problem;
         c->reported |= msg->type != PK_WIRE_SETTING;
         /* the parent knows more: how the process ended */

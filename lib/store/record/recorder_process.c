@@ -1,4 +1,4 @@
-/* Reap: runs whose recording process is gone are marked interrupted.
+/* Recorder process: runs whose recording process is gone are marked interrupted.
  *
  * A process is named by host, boot id with pid namespace, pid and start time. A run recorded on another host,
  * or in another pid namespace of this boot (a container), is left alone: nothing here can tell whether it
@@ -42,7 +42,7 @@ void pk_db_this_process(struct pk_recorder_process *p)
     snprintf(p->boot_id, sizeof p->boot_id, "%s %s", boot, ns);
 }
 
-enum pk_code pk_db_reap(struct pk_store *s, struct pk_err *err)
+enum pk_code pk_db_mark_interrupted(struct pk_store *s, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_recorder_process me, of;

@@ -1,7 +1,7 @@
-/* Ends: the parts before the first block and after the last: embedding, norm, head and loss. */
+/* Embedding and head: the parts before the first block and after the last: embedding, norm, head and loss. */
 #include "model/transformer/transformer_private.h"
 
-void pk_ends_begin(struct pk_model_pass *p, struct pk_stream *s)
+void pk_embedding_forward(struct pk_model_pass *p, struct pk_stream *s)
 {
     const struct pk_transformer_config *c = &p->t->c;
     const struct pk_embed e = {.rows = pk_pass_tokens(p),
@@ -15,7 +15,7 @@ void pk_ends_begin(struct pk_model_pass *p, struct pk_stream *s)
     *s = (struct pk_stream){.x = e.out};
 }
 
-void pk_ends_embedding_backward(struct pk_model_pass *p, void **d)
+void pk_embedding_backward(struct pk_model_pass *p, void **d)
 {
     const struct pk_transformer_config *c = &p->t->c;
     const struct pk_embed_backward e = {.rows = pk_pass_tokens(p),
@@ -40,7 +40,7 @@ static float scale_of(const struct pk_model_pass *p)
 /* Losses, and with `keep` the gradient of the logits in their place. */
 static void loss_fused(struct pk_model_pass *p, bool keep)
 {
-    struct pk_ends_saved *e = &p->t->ends;
+    struct pk_head_saved *e = &p->t->head;
     const struct pk_transformer_config *c = &p->t->c;
     const struct pk_cross_entropy x = {.rows = pk_pass_tokens(p),
                                        .cols = c->vocab,
@@ -57,7 +57,7 @@ static void loss_fused(struct pk_model_pass *p, bool keep)
 /* Losses from logarithms of probabilities, which are kept. */
 static void loss_apart(struct pk_model_pass *p)
 {
-    struct pk_ends_saved *e = &p->t->ends;
+    struct pk_head_saved *e = &p->t->head;
     const struct pk_transformer_config *c = &p->t->c;
     const size_t rows = pk_pass_tokens(p);
     e->logp = pk_pass_take_fp32(p, rows * c->vocab);
@@ -70,9 +70,9 @@ static void loss_apart(struct pk_model_pass *p)
     PK_PASS_RUN(p, pk_op_nll(p->dev, &n, p->err));
 }
 
-void pk_ends_loss(struct pk_model_pass *p, struct pk_stream *s, bool keep)
+void pk_head_loss(struct pk_model_pass *p, struct pk_stream *s, bool keep)
 {
-    struct pk_ends_saved *e = &p->t->ends;
+    struct pk_head_saved *e = &p->t->head;
     const struct pk_layout *l = &p->t->layout;
     e->n = pk_pass_norm(p, pk_layout_last_norm(l), s->x, s->delta, keep ? &e->rstd : NULL);
     e->s = s->delta ? s->delta : s->x;
@@ -91,12 +91,12 @@ void pk_ends_loss(struct pk_model_pass *p, struct pk_stream *s, bool keep)
         loss_apart(p);
     PK_PASS_RUN(p, pk_op_mean(p->dev, p->t->losses, pk_pass_tokens(p), p->t->loss, p->err));
     if (!keep)
-        pk_ends_drop(p);
+        pk_head_drop(p);
 }
 
 static void *logits_gradient_apart(struct pk_model_pass *p)
 {
-    struct pk_ends_saved *e = &p->t->ends;
+    struct pk_head_saved *e = &p->t->head;
     const struct pk_transformer_config *c = &p->t->c;
     const struct pk_nll_backward x = {.rows = pk_pass_tokens(p),
                                       .cols = c->vocab,
@@ -110,9 +110,9 @@ static void *logits_gradient_apart(struct pk_model_pass *p)
     return x.d_logits;
 }
 
-void pk_ends_loss_backward(struct pk_model_pass *p, void **d)
+void pk_head_loss_backward(struct pk_model_pass *p, void **d)
 {
-    struct pk_ends_saved *e = &p->t->ends;
+    struct pk_head_saved *e = &p->t->head;
     const struct pk_layout *l = &p->t->layout;
     const struct pk_weight head = pk_weight_of(pk_layout_head(l), 1);
     if (!p->t->c.fused)
@@ -127,9 +127,9 @@ void pk_ends_loss_backward(struct pk_model_pass *p, void **d)
     PK_PASS_DROP(p, e->rstd);
 }
 
-void pk_ends_drop(struct pk_model_pass *p)
+void pk_head_drop(struct pk_model_pass *p)
 {
-    struct pk_ends_saved *e = &p->t->ends;
+    struct pk_head_saved *e = &p->t->head;
     PK_PASS_DROP(p, e->s);
     PK_PASS_DROP(p, e->n);
     PK_PASS_DROP(p, e->rstd);

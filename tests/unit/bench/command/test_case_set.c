@@ -1,5 +1,5 @@
-/* Reported: what a command says is sorted into the cases that it names; and what is counted of it, into runs of its own. */
-#include "bench/command/reported.h"
+/* Case set: what a command says is sorted into the cases that it names; and what is counted of it, into runs of its own. */
+#include "bench/command/case_set.h"
 
 #include "bench/command/counter_passes.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 
 static struct pk_arena arena;
-static struct pk_reported_set set;
+static struct pk_case_set set;
 static struct pk_wire_reader *reader;
 
 static int open_set(void **state)
@@ -20,14 +20,14 @@ static int open_set(void **state)
     static const struct pk_case_info own = {
         .experiment = "exec", .variant = "command", .device = "cpu", .axes = "{}", .identity = "{}"};
     reader = pk_wire_reader_new();
-    pk_reported_init(&set, &own, &arena);
-    pk_reported_clear(&set);
+    pk_case_set_init(&set, &own, &arena);
+    pk_case_set_clear(&set);
     return 0;
 }
 
 static int close_set(void **state)
 {
-    pk_reported_free(&set);
+    pk_case_set_free(&set);
     pk_wire_reader_free(reader);
     pk_arena_free(&arena);
     return 0;
@@ -40,7 +40,7 @@ static const char *take(const char *lines)
     const char *problem = NULL;
     pk_wire_feed(reader, lines, strlen(lines));
     while (!problem && pk_wire_next(reader, &msg))
-        problem = pk_reported_take(&set, &msg);
+        problem = pk_case_set_take(&set, &msg);
     return problem;
 }
 
@@ -75,7 +75,7 @@ static void samples_go_to_the_case_named_before_them(void **state)
 static void cases_stay_from_run_to_run(void **state)
 {
     assert_null(take(CASE(2) METRIC SAMPLE(2) OK CASE(3) METRIC SAMPLE(3) OK));
-    pk_reported_clear(&set);
+    pk_case_set_clear(&set);
     assert_null(take(CASE(3) METRIC SAMPLE(4) OK));
     assert_int_equal(set.n, 3);
     assert_true(!set.v[1].reported && set.v[2].reported);
@@ -96,7 +96,7 @@ static void what_is_wrong_is_said(void **state)
         const char *problem = take(rows[i].lines);
         if (!problem || !strstr(problem, rows[i].problem))
             fail_msg("row %zu: %s", i, problem ? problem : "nothing");
-        pk_reported_clear(&set);
+        pk_case_set_clear(&set);
     }
 }
 
@@ -107,7 +107,7 @@ static void its_own_status_is_kept_apart(void **state)
     assert_int_equal(set.own_status, PK_ST_FAILED);
     assert_string_equal(set.own_message, "wrong result");
     assert_false(set.v[0].complete);
-    pk_reported_clear(&set);
+    pk_case_set_clear(&set);
     assert_int_equal(set.own_status, PK_ST_OK);
 }
 
@@ -181,7 +181,7 @@ static void what_stays_has_an_end(void **state)
     for (; !problem && cases < 100; cases++) {
         snprintf(lines, sizeof lines, "{\"type\":\"case\",\"axes\":{\"n\":%d,\"x\":\"%s\"}}\n", cases, axis);
         problem = take(lines);
-        pk_reported_clear(&set);
+        pk_case_set_clear(&set);
     }
     assert_string_equal(problem, "more than 32 MiB of axes and messages of its cases");
     assert_int_equal(cases, 32);

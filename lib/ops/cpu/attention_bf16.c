@@ -1,4 +1,4 @@
-/* Widened: groups of problems, converted on the way in and out. */
+/* Attention bf16: groups of problems, converted on the way in and out. */
 #include "ops/cpu/cpu_ops.h"
 
 #include "ops/workspace.h"
@@ -80,8 +80,8 @@ static size_t group_of(const struct pk_attention *at, bool backward, unsigned th
     return fit < at->batch ? fit : at->batch;
 }
 
-size_t pk_cpu_widened_bytes(const struct pk_attention *at, bool backward, unsigned threads,
-                            size_t (*bytes)(const struct pk_attention *at, unsigned threads))
+size_t pk_cpu_attention_bf16_bytes(const struct pk_attention *at, bool backward, unsigned threads,
+                                   size_t (*bytes)(const struct pk_attention *at, unsigned threads))
 {
     if (at->dtype == PK_FP32)
         return bytes(at, threads);
@@ -93,8 +93,8 @@ size_t pk_cpu_widened_bytes(const struct pk_attention *at, bool backward, unsign
     return pk_pool_rounded(wide) + (of_group > of_rest ? of_group : of_rest);
 }
 
-enum pk_code pk_cpu_widened(struct pk_device *dev, const struct pk_attention *at, bool backward,
-                            pk_cpu_attention_fn *fn, struct pk_err *err)
+enum pk_code pk_cpu_attention_bf16(struct pk_device *dev, const struct pk_attention *at, bool backward,
+                                   pk_cpu_attention_fn *fn, struct pk_err *err)
 {
     if (at->dtype == PK_FP32)
         return fn(dev, at, err);

@@ -1,4 +1,4 @@
-/* Stopped: a process that SIGSTOP reached is named, with those that it started; others are not. */
+/* Stopped process: a process that SIGSTOP reached is named, with those that it started; others are not. */
 #include "machine/machine.h"
 
 // clang-format off
@@ -44,14 +44,14 @@ static void who_is_stopped_is_named(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const pid_t pid = parent_of_stopped();
-    assert_null(pk_machine_stopped(pid));
-    const char *text = pk_machine_stopped_family(pid, &a);
+    assert_null(pk_machine_stop_reason(pid));
+    const char *text = pk_machine_family_stop_reason(pid, &a);
     assert_non_null(text);
     int child = 0;
     assert_int_equal(sscanf(text, "process %d (odd) T (name) is stopped (SIGSTOP)", &child), 1);
     assert_string_equal(text, pk_printf(&a, "process %d (odd) T (name) is stopped (SIGSTOP)", child));
-    assert_string_equal(pk_machine_stopped(child), "stopped (SIGSTOP)");
-    assert_non_null(strstr(pk_machine_stopped_family(getpid(), &a), text));
+    assert_string_equal(pk_machine_stop_reason(child), "stopped (SIGSTOP)");
+    assert_non_null(strstr(pk_machine_family_stop_reason(getpid(), &a), text));
     kill(child, SIGKILL);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
@@ -60,10 +60,10 @@ static void who_is_stopped_is_named(void **state)
 static void who_is_not_there_is_not_stopped(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    assert_null(pk_machine_stopped(0));
-    assert_null(pk_machine_stopped(-1));
-    assert_null(pk_machine_stopped(getpid()));
-    assert_null(pk_machine_stopped_family(getpid(), &a));
+    assert_null(pk_machine_stop_reason(0));
+    assert_null(pk_machine_stop_reason(-1));
+    assert_null(pk_machine_stop_reason(getpid()));
+    assert_null(pk_machine_family_stop_reason(getpid(), &a));
 }
 
 int main(void)

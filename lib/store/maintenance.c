@@ -1,4 +1,4 @@
-/* Keep: whether a store is sound, making it smaller, and taking over the runs of another. */
+/* Maintenance: whether a store is sound, making it smaller, and taking over the runs of another. */
 #include "store/db.h"
 
 #include "base/text/buf.h"

@@ -1,4 +1,4 @@
-/* Keeping: merging, pruning and checking stores. */
+/* Maintenance: merging, pruning and checking stores. */
 #include "store/db.h"
 #include "tests/unit/store/fixture.h"
 

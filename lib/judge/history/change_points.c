@@ -1,5 +1,5 @@
-/* Steps: pieces found, tested against each other, and merged until all are credible. */
-#include "judge/history/steps.h"
+/* Change points: pieces found, tested against each other, and merged until all are credible. */
+#include "judge/history/change_points.h"
 
 #include "stats/dist.h"
 #include "stats/rank.h"
@@ -13,13 +13,13 @@ static const double credible = 0.001;
 /* So many standard errors of a correlation are chance. */
 static const double by_chance = 0.5;
 
-struct step_pieces {
+struct series_pieces {
     const double *v;
     size_t *starts, n;      /* starts[n] is the number of values */
     double *scratch, *rest; /* as many as values */
 };
 
-static double level(const struct step_pieces *p, size_t i)
+static double level(const struct series_pieces *p, size_t i)
 {
     size_t n = p->starts[i + 1] - p->starts[i];
     memcpy(p->scratch, p->v + p->starts[i], n * sizeof *p->v);
@@ -34,7 +34,7 @@ struct residue {
 
 /* Outliers count as 3 standard deviations. Subtracting a level takes about (1 + 3 rho) / n off the correlation of n values (Marriott and
  * Pope 1954). */
-static struct residue residue_of(const struct step_pieces *p)
+static struct residue residue_of(const struct series_pieces *p)
 {
     static const double farthest = 3;
     const size_t n = p->starts[p->n];
@@ -60,9 +60,9 @@ static struct residue residue_of(const struct step_pieces *p)
 }
 
 /* p of "pieces i - 1 and i are of one level"; 1 when they differ by less than is of interest. Of correlated values n say as much as
- * n (1 - rho) / (1 + rho) independent ones. The rank test, scaled so, may be too weak for any step then; a t test of the two medians, whose
+ * n (1 - rho) / (1 + rho) independent ones. The rank test, scaled so, may be too weak for any change point then; a t test of the two medians, whose
  * standard error is about 5/4 of that of means, sees how large it is. */
-static double doubt(const struct step_pieces *p, size_t i, const struct residue *r, double min_effect)
+static double doubt(const struct series_pieces *p, size_t i, const struct residue *r, double min_effect)
 {
     const size_t n1 = p->starts[i] - p->starts[i - 1], n2 = p->starts[i + 1] - p->starts[i];
     const double before = level(p, i - 1), after = level(p, i);
@@ -79,7 +79,7 @@ static double doubt(const struct step_pieces *p, size_t i, const struct residue 
     return fmin(2 * pk_normal_below(-z), size);
 }
 
-static void merge(struct step_pieces *p, double min_effect)
+static void merge(struct series_pieces *p, double min_effect)
 {
     while (p->n > 1) {
         size_t worst = 0;
@@ -99,14 +99,14 @@ static void merge(struct step_pieces *p, double min_effect)
     }
 }
 
-size_t pk_find_steps(const double *v, size_t n, double min_effect, bool exact, struct pk_arena *a,
-                     const struct pk_step **steps)
+size_t pk_find_change_points(const double *v, size_t n, double min_effect, bool exact, struct pk_arena *a,
+                             const struct pk_change_point **change_points)
 {
     enum { LEAST = 3 };
-    struct step_pieces p = {.v = v,
-                            .starts = pk_new_n(a, size_t, n + 2),
-                            .scratch = pk_new_n(a, double, n + 1),
-                            .rest = pk_new_n(a, double, n + 1)};
+    struct series_pieces p = {.v = v,
+                              .starts = pk_new_n(a, size_t, n + 2),
+                              .scratch = pk_new_n(a, double, n + 1),
+                              .rest = pk_new_n(a, double, n + 1)};
     double *logs = pk_new_n(a, double, n + 1);
     if (!n)
         return 0;
@@ -120,21 +120,21 @@ size_t pk_find_steps(const double *v, size_t n, double min_effect, bool exact, s
     if (!exact)
         merge(&p, min_effect);
     const struct residue r = residue_of(&p);
-    struct pk_step *found = pk_new_n(a, struct pk_step, p.n);
+    struct pk_change_point *found = pk_new_n(a, struct pk_change_point, p.n);
     for (size_t i = 1; i < p.n; i++) {
         const double before = level(&p, i - 1), after = level(&p, i);
-        found[i - 1] = (struct pk_step){.at = p.starts[i],
-                                        .until = p.starts[i + 1],
-                                        .before = before,
-                                        .after = after,
-                                        .change = before > 0 && after > 0 ? after / before - 1 : NAN,
-                                        .p = exact ? NAN : doubt(&p, i, &r, 0)};
+        found[i - 1] = (struct pk_change_point){.at = p.starts[i],
+                                                .until = p.starts[i + 1],
+                                                .before = before,
+                                                .after = after,
+                                                .change = before > 0 && after > 0 ? after / before - 1 : NAN,
+                                                .p = exact ? NAN : doubt(&p, i, &r, 0)};
     }
-    *steps = found;
+    *change_points = found;
     return p.n - 1;
 }
 
-double pk_find_creep(const double *v, size_t n, double min_effect)
+double pk_find_trend(const double *v, size_t n, double min_effect)
 {
     enum { FEWEST = 8 };
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -144,6 +144,6 @@ double pk_find_creep(const double *v, size_t n, double min_effect)
     for (size_t i = 0; i < n; i++)
         x[i] = (double)i;
     memcpy(sorted, v, n * sizeof *v);
-    double creep = pk_theil_sen(x, v, n, 0.95).slope * (double)(n - 1) / fabs(pk_median_of(sorted, n));
-    return isfinite(creep) && fabs(creep) >= min_effect ? creep : 0;
+    double trend = pk_theil_sen(x, v, n, 0.95).slope * (double)(n - 1) / fabs(pk_median_of(sorted, n));
+    return isfinite(trend) && fabs(trend) >= min_effect ? trend : 0;
 }

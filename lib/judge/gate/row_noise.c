@@ -1,5 +1,5 @@
-/* Calibrated: noise of equal sides, and thresholds that are below it. */
-#include "judge/gate/calibrated.h"
+/* Row noise: noise of equal sides, and thresholds that are below it. */
+#include "judge/gate/row_noise.h"
 
 #include "base/text/buf.h"
 #include "bench/plan/declared_work.h"
@@ -10,22 +10,22 @@
 
 /* --- keeping ---------------------------------------------------------------------------------------------------------- */
 
-size_t pk_calibrated_rows(const struct pk_comparison *c, const struct pk_rule *rule, struct pk_arena *a,
-                          struct pk_calibrated **v)
+size_t pk_calibration_rows(const struct pk_comparison *c, const struct pk_rule *rule, struct pk_arena *a,
+                           struct pk_calibration_row **v)
 {
     const struct pk_simulated_gates *gates = pk_simulate_gates(rule, a);
     size_t n = 0;
-    *v = pk_new_n(a, struct pk_calibrated, c->n + 1);
+    *v = pk_new_n(a, struct pk_calibration_row, c->n + 1);
     for (size_t i = 0; i < c->n; i++) {
         const struct pk_figures *f = c->v[i].base;
         const struct pk_pairs pairs = pk_compare_pairs(&c->v[i], a);
-        struct pk_calibrated *k = &(*v)[n];
-        *k = (struct pk_calibrated){.experiment = f->experiment,
-                                    .variant = f->variant,
-                                    .device = f->device,
-                                    .axes = f->axes,
-                                    .metric = f->metric,
-                                    .ordinal = f->ordinal};
+        struct pk_calibration_row *k = &(*v)[n];
+        *k = (struct pk_calibration_row){.experiment = f->experiment,
+                                         .variant = f->variant,
+                                         .device = f->device,
+                                         .axes = f->axes,
+                                         .metric = f->metric,
+                                         .ordinal = f->ordinal};
         n += !pk_figures_exact(f) && pk_measure_noise(&pairs, rule, gates, &k->noise);
     }
     return n;
@@ -79,7 +79,7 @@ static size_t case_of(const struct pk_noise_of *of, const struct pk_calibration 
 {
     for (size_t i = 0; i < of->plans[PK_BASE]->n; i++)
         for (int side = 0; side < PK_SIDES; side++) {
-            const struct pk_case_info x = pk_planned_info(of->plans[side], i, a);
+            const struct pk_case_info x = pk_planned_case_info(of->plans[side], i, a);
             if (strcmp(x.variant, c->of.variant) == 0 && strcmp(x.identity, c->identity) == 0 &&
                 x.revision == c->revision)
                 return i;
@@ -87,8 +87,8 @@ static size_t case_of(const struct pk_noise_of *of, const struct pk_calibration 
     return SIZE_MAX;
 }
 
-size_t pk_calibrated_noise(const struct pk_calibration *all, size_t n, const struct pk_noise_of *of,
-                           struct pk_arena *a, struct pk_row_noise **rows)
+size_t pk_row_noise_find(const struct pk_calibration *all, size_t n, const struct pk_noise_of *of,
+                         struct pk_arena *a, struct pk_row_noise **rows)
 {
     struct pk_calibration *v = pk_new_n(a, struct pk_calibration, n + 1);
     size_t n_rows = 0;

@@ -1,4 +1,4 @@
-/* Answers: a worker's answers to requests other than cases (requests of pass `calibration`), as slices, and how they are read: the
+/* Replies: a worker's replies to requests other than cases (requests of pass `calibration`), as slices, and how they are read: the
  * ceilings of a device, the self-test of a counter source, and a test that the worker responds. */
 #pragma once
 
@@ -9,7 +9,7 @@
 /* Experiments of such requests; any other requests the ceilings of the device or, from ranks, a sign that they respond. */
 #define PK_REQUEST_SELFTEST "source-selftest" /* the variant is the source's name */
 #define PK_REQUEST_ENVIRONMENT                                                                               \
-    "environment" /* around a case of a peer: variant "before", then "after", answered with the notes of environment.h */
+    "environment" /* around a case of a peer: variant "before", then "after", the reply has the notes of environment.h */
 
 /* A ceiling of struct pk_ceilings. */
 struct pk_ceiling_row {

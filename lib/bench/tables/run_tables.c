@@ -1,4 +1,4 @@
-/* Answer: what `run` and `show` print: on a screen what a run shows, what is doubtful, and a list of the other tables; else all tables. */
+/* Run tables: what `run` and `show` print: on a screen what a run shows, what is doubtful, and a list of the other tables; else all tables. */
 #include "bench/tables/tables.h"
 
 #include "bench/own/stored.h"
@@ -68,8 +68,8 @@ static enum pk_code print_doubts(struct pk_store *s, int64_t run_id, struct pk_o
     return PK_OK;
 }
 
-static enum pk_code print_answer(struct pk_store *s, int64_t run_id, const struct pk_probe *p,
-                                 struct pk_out *out, struct pk_err *err)
+static enum pk_code print_overview(struct pk_store *s, int64_t run_id, const struct pk_probe *p,
+                                   struct pk_out *out, struct pk_err *err)
 {
     const struct pk_param run = pk_param_int(":run", run_id);
     if (pk_tables_print(s, pk_probe_sql(p), &run, 1, out, err) || print_doubts(s, run_id, out, err))
@@ -94,7 +94,7 @@ static const struct pk_probe *only_probe(struct pk_store *s, int64_t run_id,
 /* The tables of an experiment without text of its own, or all; of commands what fits a few lines. */
 static enum pk_code print_others(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
 {
-    const int64_t commands = pk_out_answer_first(out) ? pk_run_count_commands(s, run_id) : 0;
+    const int64_t commands = pk_out_headline_first(out) ? pk_run_count_commands(s, run_id) : 0;
     if (pk_run_noise(s, run_id, " --details", out, err))
         return err->code;
     return commands ? pk_run_commands(s, run_id, commands, out, err) : pk_run_all_tables(s, run_id, out, err);
@@ -110,8 +110,8 @@ static enum pk_code print_run(struct pk_store *s, int64_t run_id, struct pk_out 
         return err->code;
     pk_out_again(out, pk_run_show_command(s, run_id, "", &a));
     const struct pk_probe *probe = only_probe(s, run_id, &rows, &a);
-    const bool first = probe && pk_out_answer_first(out);
-    if (first ? print_answer(s, run_id, probe, out, err) : print_others(s, run_id, out, err))
+    const bool first = probe && pk_out_headline_first(out);
+    if (first ? print_overview(s, run_id, probe, out, err) : print_others(s, run_id, out, err))
         return err->code;
     const char *text = probe ? pk_probe_sql(probe) : "";
     return pk_out_plots(out) ? pk_plot_first(s, text, &run, 1, out, err) : PK_OK;

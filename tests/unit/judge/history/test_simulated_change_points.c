@@ -1,5 +1,5 @@
-/* Steps in simulated series: how often a change is seen that is none, and how often one that is. */
-#include "judge/history/steps.h"
+/* Change points in simulated series: how often a change is seen that is none, and how often one that is. */
+#include "judge/history/change_points.h"
 
 #include "base/rng.h"
 
@@ -22,16 +22,16 @@ static void simulate(double *v, size_t n, double rho, size_t at, double step, st
         v[i] = exp(0.01 * x) * (i < at ? 1 : 1 + step) * (pk_rng_uniform(r) < 0.02 ? 1.08 : 1);
 }
 
-/* How many of SERIES have a step, and one within three runs of `at`. */
+/* How many of SERIES have a change point, and one within three runs of `at`. */
 static void count(double rho, size_t at, double step, size_t *any, size_t *there)
 {
     struct pk_rng r = {42};
     double v[RUNS];
     *any = *there = 0;
     for (size_t i = 0; i < SERIES; i++) {
-        const struct pk_step *s;
+        const struct pk_change_point *s;
         simulate(v, RUNS, rho, at, step, &r);
-        size_t n = pk_find_steps(v, RUNS, 0.02, false, &arena, &s), near = 0;
+        size_t n = pk_find_change_points(v, RUNS, 0.02, false, &arena, &s), near = 0;
         for (size_t k = 0; k < n; k++)
             near |= s[k].at + 3 >= at && s[k].at <= at + 3;
         *any += n > 0;
@@ -39,7 +39,7 @@ static void count(double rho, size_t at, double step, size_t *any, size_t *there
     }
 }
 
-static void few_false_alarms_and_most_steps_found(void **state)
+static void few_false_alarms_and_most_change_points_found(void **state)
 {
     size_t any, there;
     count(0, RUNS, 0, &any, &there);
@@ -53,8 +53,8 @@ static void few_false_alarms_and_most_steps_found(void **state)
     assert_true(there >= SERIES * 97 / 100);
 }
 
-/* Without an allowance 4 % of series have a false step at a correlation of .5, 9 % at .8. */
-static void correlated_runs_make_no_steps(void **state)
+/* Without an allowance 4 % of series have a false change point at a correlation of .5, 9 % at .8. */
+static void correlated_runs_make_no_change_points(void **state)
 {
     static const double rho[] = {0.3, 0.5, 0.8};
     for (size_t i = 0; i < sizeof rho / sizeof *rho; i++) {
@@ -70,8 +70,8 @@ static void correlated_runs_make_no_steps(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(few_false_alarms_and_most_steps_found),
-                                       cmocka_unit_test(correlated_runs_make_no_steps)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(few_false_alarms_and_most_change_points_found),
+                                       cmocka_unit_test(correlated_runs_make_no_change_points)};
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     pk_arena_free(&arena);
     return failed;

@@ -1,5 +1,5 @@
-/* Answers: ceilings, self-tests and single numbers as slices, and back. */
-#include "bench/worker/answers.h"
+/* Replies: ceilings, self-tests and single numbers as slices, and back. */
+#include "bench/worker/replies.h"
 
 #include "json/json.h"
 
@@ -32,7 +32,7 @@ const struct pk_ceiling_row pk_ceiling_rows[PK_CEILING_ROWS] = {
 static struct pk_slice slice_of(const struct pk_metric_decl *metrics, const struct pk_series *series,
                                 size_t n)
 {
-    return (struct pk_slice){.pass = PK_PASS_CALIBRATION,
+    return (struct pk_slice){.pass = PK_PASS_OTHER,
                              .invocation = 1,
                              .status = PK_ST_OK,
                              .message = "",
@@ -155,7 +155,7 @@ enum pk_code pk_ceilings_of_slice(const struct pk_slice *slice, struct pk_ceilin
                 *value = slice->series[k].real[0];
         if (!row->of_some && !(*value > 0)) {
             pk_fail(err, PK_E_INTERNAL, "the worker measured no %s", row->key);
-            return pk_why(err, "its answer has no positive value of it");
+            return pk_why(err, "its reply has no positive value of it");
         }
     }
     if (curves_of_slice(slice, curves))

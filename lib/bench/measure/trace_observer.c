@@ -1,4 +1,4 @@
-/* Traced: iterations traced, and the breakdown of the typical one as a note. */
+/* Trace observer: iterations traced, and the breakdown of the typical one as a note. */
 #include "bench/measure/measure.h"
 #include "bench/measure/steps.h"
 #include "counter/breakdown.h"
@@ -15,7 +15,7 @@ struct iteration {
     struct pk_spans spans;
 };
 
-struct traced {
+struct trace_observer {
     struct pk_tracing *tracing;
     struct pk_arena *a;
     const struct pk_sampler *s;
@@ -26,7 +26,7 @@ struct traced {
 
 static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iterate, struct pk_err *err)
 {
-    struct traced *t = user;
+    struct trace_observer *t = user;
     const struct pk_trace *trace = NULL;
     struct pk_err stopped = {0};
     if (pk_tracing_start(t->tracing, err))
@@ -50,14 +50,14 @@ static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iter
     return PK_OK;
 }
 
-static void attach(void *user, struct pk_sampler *s)
+static void attach_sampler(void *user, struct pk_sampler *s)
 {
-    ((struct traced *)user)->s = s;
+    ((struct trace_observer *)user)->s = s;
 }
 
-static const char *region_name(const void *traced, int region)
+static const char *region_name(const void *observer, int region)
 {
-    const struct traced *t = traced;
+    const struct trace_observer *t = observer;
     return t->s->ctx->c->probe->regions[region].name;
 }
 
@@ -69,7 +69,7 @@ static int by_total(const void *a, const void *b)
 
 static void pack(void *user, const struct pk_stopper *st, struct pk_notes *notes, struct pk_slice *out)
 {
-    const struct traced *t = user;
+    const struct trace_observer *t = user;
     if (!t->n)
         return;
     const struct pk_comm *comm = t->s->ctx->comm;
@@ -83,16 +83,16 @@ static void pack(void *user, const struct pk_stopper *st, struct pk_notes *notes
 
 static void close(void *user)
 {
-    struct traced *t = user;
+    struct trace_observer *t = user;
     if (t->tracing)
         pk_tracing_close(t->tracing);
 }
 
-enum pk_code pk_traced_open(const struct pk_counter_env *env, struct pk_device *dev, struct pk_arena *a,
-                            const struct pk_observer **out, struct pk_err *err)
+enum pk_code pk_trace_observer_open(const struct pk_counter_env *env, struct pk_device *dev,
+                                    struct pk_arena *a, const struct pk_observer **out, struct pk_err *err)
 {
-    struct traced *t = pk_new(a, struct traced);
-    *t = (struct traced){.a = a, .observer = {sample, attach, pack, close, t}};
+    struct trace_observer *t = pk_new(a, struct trace_observer);
+    *t = (struct trace_observer){.a = a, .observer = {sample, attach_sampler, pack, close, t}};
     *out = &t->observer;
     return pk_tracing_open(env, dev, PK_TRACE_DEFAULT, a, &t->tracing, err);
 }

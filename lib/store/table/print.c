@@ -1,4 +1,4 @@
-/* Answer: what a text of sections prints: its findings, then its headline table or all tables. */
+/* Print: what a text of sections prints: its findings, then its headline table or all tables. */
 #include "base/err.h"
 #include "store/db.h"
 #include "store/table/print_private.h"
@@ -34,7 +34,7 @@ static enum pk_code print_findings(struct pk_print *p, const struct pk_section *
                                    struct pk_err *err)
 {
     int64_t found = 0;
-    if (pk_out_answer_first(p->out))
+    if (pk_out_headline_first(p->out))
         pk_out_most(p->out, PK_FINDINGS_MOST);
     for (size_t i = 0; i < n; i++)
         if (v[i].kind == PK_SECTION_FINDING && pk_out_wants(p->out, "findings") &&
@@ -68,7 +68,7 @@ static enum pk_code print_text(struct pk_print *p, const struct pk_section *v, s
 {
     if (print_findings(p, v, n, err))
         return err->code;
-    if (pk_out_answer_first(p->out))
+    if (pk_out_headline_first(p->out))
         return print_headline(p, v, n, err);
     for (size_t i = 0; i < n; i++)
         if (pk_print_section(p, &v[i], err))

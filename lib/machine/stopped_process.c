@@ -1,4 +1,4 @@
-/* Stopped: processes that a signal or a debugger has stopped, from /proc. */
+/* Stopped process: processes that a signal or a debugger has stopped, from /proc. */
 #include "machine/machine.h"
 
 #include "base/file.h"
@@ -37,7 +37,7 @@ static const char *how(const struct process *p)
     return p->state == 'T' ? "stopped (SIGSTOP)" : p->state == 't' ? "stopped by a debugger" : NULL;
 }
 
-const char *pk_machine_stopped(int pid)
+const char *pk_machine_stop_reason(int pid)
 {
     struct process p;
     return pid > 0 && read_process(pid, &p) ? how(&p) : NULL;
@@ -60,7 +60,7 @@ static bool is_of(const struct process *v, size_t n, const struct process *p, in
     return false;
 }
 
-const char *pk_machine_stopped_family(int pid, struct pk_arena *a)
+const char *pk_machine_family_stop_reason(int pid, struct pk_arena *a)
 {
     struct process *v = NULL;
     size_t n = 0, cap = 0, named = 0;
