@@ -244,7 +244,6 @@ static enum pk_code start_command(const struct pk_cmd *c, int argc, const char *
     app.programs = &programs;
     app.input = (struct pk_opt_input){.argc = argc - 1,
                                       .argv = argv + 1,
-                                      .environ_ = (const char *const *)environ,
                                       .program = pk_program_options(a),
                                       .lenient = c->explains};
     pk_app_options(&app, c->name, NULL);

@@ -22,11 +22,17 @@ char *pk_opt_variable(const char *option, struct pk_arena *a)
     return name;
 }
 
+/* setenv moves the process's own. */
+static const char *const *variables(const struct pk_opt_input *in)
+{
+    return in->environ_ ? in->environ_ : (const char *const *)environ;
+}
+
 /* NULL when unset or empty. */
 static const char *get_env(const struct pk_opt_input *in, const char *name)
 {
     size_t n = strlen(name);
-    for (const char *const *e = in->environ_; *e; e++)
+    for (const char *const *e = variables(in); *e; e++)
         if (!strncmp(*e, name, n) && (*e)[n] == '=')
             return (*e)[n + 1] ? *e + n + 1 : NULL;
     return NULL;
@@ -49,7 +55,7 @@ static struct pk_texts variable_names(const struct pk_opt_program *options, stru
 static enum pk_code refuse_unknown(const struct pk_opt_job *job, struct pk_err *err)
 {
     struct pk_texts names = {0};
-    for (const char *const *e = job->in->environ_; *e; e++) {
+    for (const char *const *e = variables(job->in); *e; e++) {
         if (strncmp(*e, PREFIX, strlen(PREFIX)))
             continue;
         if (!names.n)

@@ -113,7 +113,7 @@ struct pk_opt_input {
     const char *command;
     int argc;
     const char *const *argv;
-    const char *const *environ_; /* "NAME=value" ..., NULL-terminated */
+    const char *const *environ_; /* "NAME=value" ..., NULL-terminated; NULL = the process's own */
     const struct pk_opt_program *program;
     bool lenient; /* what is wrong in the environment or a file ends the reading there, without an error */
 };

@@ -16,7 +16,7 @@ sys.path.append(str(pathlib.Path(__file__).parents[1]))
 pytest_plugins = ["busy"]  # a test that calls busy.in_time is repeated on a busy machine
 
 BINARY = os.environ.get("PERFKIT_BIN", str(pathlib.Path(__file__).parents[2] / "build" / "perfkit"))
-PASSED_ON = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "GCOV_PREFIX")
+PASSED_ON = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "LLVM_PROFILE_FILE")
 
 # perfkit asks none of hwloc's plugins (lib/machine/topology.c), which load X and OpenCL, a tenth of what a short command takes.
 NO_PLUGINS = "/nowhere"

@@ -473,6 +473,7 @@ def test_interrupted_and_not_saved(perfkit):
     assert p.returncode == 130 and b"saved as run" not in err and b"nothing is stored" in err, err
 
 
+@not_sanitized  # coverage has a file, too
 def test_spools_that_are_full_are_all_named(perfkit, tmp_path):
     """No file may grow beyond 400 KB: store, spool and the spool in TMPDIR fill up one after the other."""
     r = perfkit("run", "selftest", *NULL, "-v", "noisy", "-a", "busy_ns=1000:100000:*2", env={"TMPDIR": tmp_path},

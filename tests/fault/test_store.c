@@ -4,6 +4,7 @@
 
 #include "bench/record/record.h"
 #include "bench/record/spool.h"
+#include "build_config.h"
 #include "store/read/figures.h"
 #include "store/table/table.h"
 
@@ -23,7 +24,7 @@
 enum { SLICES = 2, SAMPLES = 60, ENOUGH = 100000 };
 
 /* AddressSanitizer watches every third of the faults: each of them makes a store anew, and most end in the same few lines. */
-#ifdef __SANITIZE_ADDRESS__
+#ifdef PK_SANITIZED
 enum { NTH = 3 };
 #else
 enum { NTH = 1 };

@@ -1,5 +1,6 @@
 /* Every op on a GPU against the float64 reference: the checks that the CPU's ops pass, with larger and odder shapes. An op that
  * the device lacks is a skipped test. */
+#include "build_config.h"
 #include "given.h"
 #include "isolated.h"
 #include "model/tree/weights.h"
@@ -251,8 +252,7 @@ static void ceilings(void **state)
                   c.copy_bytes_per_s / 1e9, c.cache_bytes / (1 << 20));
     assert_true(c.fp32_flops_per_s > 1e8 && c.fp32_flops_per_s < 1e15);
     assert_true(c.exp_per_s > 1e6);
-#if !defined(                                                                                                \
-    __SANITIZE_ADDRESS__) /* which watches the multiply-adds more closely than it does the exponentials */
+#ifndef PK_SANITIZED /* multiply-adds are watched more closely than exponentials */
     assert_true(c.exp_per_s < c.fp32_flops_per_s);
 #endif
     assert_true(c.memory_bytes_per_s > 1e8 && c.memory_bytes_per_s < 1e14);

@@ -7,6 +7,7 @@
  * "In the loop" is what happens between two samples: clearing and resolving marks, storing, asking the stop rule. */
 #include "base/clock.h"
 #include "bench/measure/stop.h"
+#include "build_config.h"
 #include "device/null.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@
 
 enum { REGIONS_MAX = 8, LIMIT_NS = 100, BATCH = 2000, BATCHES = 200, PATIENCE_S = 60, SKIP = 77 };
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef PK_SANITIZED
 static const bool instrumented = true;
 #else
 static const bool instrumented = false;

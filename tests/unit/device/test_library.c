@@ -124,7 +124,7 @@ static void what_the_version_needs_is_opened_first(void **state)
 
 static void a_small_address_space_is_said(void **state)
 {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef PK_SANITIZED
     skip(); /* it could not go on itself */
 #endif
     struct rlimit all, few;
