@@ -242,10 +242,8 @@ static enum pk_code start_command(const struct pk_cmd *c, int argc, const char *
     const struct pk_probe *probe = NULL;
     struct pk_own *programs = NULL;
     app.programs = &programs;
-    app.input = (struct pk_opt_input){.argc = argc - 1,
-                                      .argv = argv + 1,
-                                      .program = pk_program_options(a),
-                                      .lenient = c->explains};
+    app.input = (struct pk_opt_input){
+        .argc = argc - 1, .argv = argv + 1, .program = pk_program_options(a), .lenient = c->explains};
     pk_app_options(&app, c->name, NULL);
     const char *first = c->axes ? pk_opt_first_argument(&app.input, app.tables, 2) : NULL;
     if (first && (c->axes == PK_AXES_REQUIRED || is_own(&app, first)) &&
