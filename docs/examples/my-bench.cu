@@ -22,8 +22,7 @@ static void setup(perfkit_case *c)
     threads = (unsigned)perfkit_int(c, "threads");
     x = (float *)perfkit_cuda_alloc(c, (size_t)n * sizeof *x);
     y = (float *)perfkit_cuda_alloc(c, (size_t)n * sizeof *y);
-    if (x && y &&
-        perfkit_cuda_ok(c, cudaMemset(x, 0x3f, (size_t)n * sizeof *x), "filling x")) /* 0x3f3f3f3f is 0.747 */
+    if (x && y && perfkit_cuda_ok(c, cudaMemset(x, 0x3f, (size_t)n * sizeof *x), "filling x")) /* 0x3f3f3f3f is 0.747 */
         perfkit_cuda_ok(c, cudaMemset(y, 0, (size_t)n * sizeof *y), "filling y");
 }
 
