@@ -158,7 +158,7 @@ static enum pk_code tag(struct pk_entry *e, const char *suite, struct pk_err *er
 
 static const char *name_of(const char *path, struct pk_arena *a)
 {
-    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    const char *file = pk_path_name(path);
     size_t n = strlen(file);
     return pk_strndup(a, file, n > 4 && strcmp(file + n - 4, ".ini") == 0 ? n - 4 : n);
 }

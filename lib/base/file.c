@@ -113,6 +113,12 @@ bool pk_file_exists(const char *root, const char *path)
     return full_path(full, root, path) && access(full, F_OK) == 0;
 }
 
+const char *pk_path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 bool pk_same_file(const char *x, const char *y)
 {
     struct stat s, t;

@@ -42,6 +42,9 @@ bool pk_file_int(const char *root, const char *path, int64_t *value);
 
 bool pk_file_exists(const char *root, const char *path);
 
+/* What is behind the last slash of a path: a part of it. */
+const char *pk_path_name(const char *path);
+
 /* Whether both paths lead to one file, by whatever names and links. */
 bool pk_same_file(const char *x, const char *y);
 

@@ -12,6 +12,14 @@ json_t *pk_json_real(double x)
     return isfinite(x) ? json_real(x) : json_null();
 }
 
+json_t *pk_json_texts(const char *const *v, size_t n)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < n && v[i]; i++)
+        json_array_append_new(array, json_string(v[i]));
+    return array;
+}
+
 const char *pk_json_str(const json_t *obj, const char *key, const char *fallback)
 {
     const json_t *v = json_object_get(obj, key);

@@ -23,6 +23,9 @@ static inline void pk_json_cleanup(json_t **j)
 /* A real, or null when x is not finite. */
 json_t *pk_json_real(double x);
 
+/* An array of the texts v[0..n), or of those before a NULL: with n = SIZE_MAX, of a list that ends with it. */
+json_t *pk_json_texts(const char *const *v, size_t n);
+
 /* Members of an object with a fallback for "absent or of another type". */
 const char *pk_json_str(const json_t *obj, const char *key, const char *fallback);
 int64_t pk_json_int(const json_t *obj, const char *key, int64_t fallback);

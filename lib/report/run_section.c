@@ -118,9 +118,7 @@ static enum pk_code put_commands(struct pk_page *p, const struct pk_page_run *ru
 /* Rows of a query as {"columns": [...], "rows": [[...], ...]}. */
 static json_t *rows_of(const struct pk_rows *r)
 {
-    json_t *columns = json_array(), *rows = json_array();
-    for (size_t i = 0; i < r->n_cols; i++)
-        json_array_append_new(columns, json_string(r->names[i]));
+    json_t *columns = pk_json_texts(r->names, r->n_cols), *rows = json_array();
     for (size_t row = 0; row < r->n; row++) {
         json_t *list = json_array();
         for (size_t i = 0; i < r->n_cols; i++) {

@@ -164,14 +164,11 @@ enum run_end { REPLIED, BROKEN, LATE, STOPPED };
 
 static json_t *request_of(const struct pk_command *r)
 {
-    json_t *words = json_array();
-    for (const char *const *w = r->o->argv; *w; w++)
-        json_array_append_new(words, json_string(*w));
-    json_t *j =
-        json_pack("{s:s, s:i, s:s, s:s, s:s, s:{}, s:s, s:i, s:o, s:s?, s:b}", "type", "measure", "id",
-                  r->turn->invocation, "experiment", "exec", "variant", "exec", "device", "cpu", "axes",
-                  "pass", pk_pass_name(r->turn->pass), "invocation", r->turn->invocation, "command", words,
-                  "prepare", r->o->prepare, "ignore_failure", (int)r->o->ignore_failure);
+    json_t *j = json_pack("{s:s, s:i, s:s, s:s, s:s, s:{}, s:s, s:i, s:o, s:s?, s:b}", "type", "measure",
+                          "id", r->turn->invocation, "experiment", "exec", "variant", "exec", "device", "cpu",
+                          "axes", "pass", pk_pass_name(r->turn->pass), "invocation", r->turn->invocation,
+                          "command", pk_json_texts(r->o->argv, SIZE_MAX), "prepare", r->o->prepare,
+                          "ignore_failure", (int)r->o->ignore_failure);
     if (r->turn->pass == PK_PASS_COUNTER)
         json_object_set_new(j, "counters", pk_counted_request(r->o->counters, r->turn->round));
     return j;

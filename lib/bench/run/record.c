@@ -9,14 +9,6 @@
 
 #include <string.h>
 
-static json_t *texts_json(const struct pk_texts *t)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < t->n; i++)
-        json_array_append_new(array, json_string(t->v[i]));
-    return array;
-}
-
 /* Axes as they were written, files with their digests: who goes on with the run must find them as they were. */
 static json_t *axes_json(const struct pk_run *r)
 {
@@ -38,11 +30,11 @@ const char *pk_run_settings(const struct pk_run *r)
         "{s:s, s:s, s:o, s:o, s:o, s:s?, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:I, "
         "s:b, s:s}",
         "preset", r->plan.preset->name, "device", r->device, "axes", axes_json(r), "variants",
-        texts_json(&o->variants), "peers", texts_json(&o->peers), "filter", o->filter, "invocations",
-        o->invocations, "min_samples", o->min_samples, "max_samples", o->max_samples, "min_time_ns",
-        o->min_time_ns, "max_time_ns", o->max_time_ns, "max_noise", o->max_noise, "warmup", o->warmup,
-        "budget_ns", o->budget_ns, "timeout_ns", o->timeout_ns, "threads", o->threads, "limit_bytes",
-        o->limit_bytes, "bind",
+        pk_json_texts(o->variants.v, o->variants.n), "peers", pk_json_texts(o->peers.v, o->peers.n), "filter",
+        o->filter, "invocations", o->invocations, "min_samples", o->min_samples, "max_samples",
+        o->max_samples, "min_time_ns", o->min_time_ns, "max_time_ns", o->max_time_ns, "max_noise",
+        o->max_noise, "warmup", o->warmup, "budget_ns", o->budget_ns, "timeout_ns", o->timeout_ns, "threads",
+        o->threads, "limit_bytes", o->limit_bytes, "bind",
         !strcmp(o->bind, "cores") || !strcmp(o->bind, "none") ? json_boolean(!strcmp(o->bind, "cores"))
                                                               : json_string(o->bind),
         "seed", o->seed, "check", !o->no_check, "ceilings_of", r->ceilings_key);

@@ -2,6 +2,8 @@
  * iteration, which are samples. */
 #include "import/reader.h"
 
+#include "base/file.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,9 +103,8 @@ static void take_place(const struct reading *n, const json_t *row, const char *k
 /* The program's name in argv[0], without its folder. */
 static const char *test_of(struct pk_import_reader *r, const json_t *args)
 {
-    const char *path = json_string_value(json_array_get(args, 0)), *slash = path ? strrchr(path, '/') : NULL;
-    return path && strlen(path) <= PK_IMPORT_TEXT_MAX ? pk_strdup(r->a, slash ? slash + 1 : path)
-                                                      : "nccl-tests";
+    const char *path = json_string_value(json_array_get(args, 0));
+    return path && strlen(path) <= PK_IMPORT_TEXT_MAX ? pk_strdup(r->a, pk_path_name(path)) : "nccl-tests";
 }
 
 static void take_config(struct reading *n, const json_t *config)

@@ -9,14 +9,6 @@
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-static json_t *texts_json(const struct pk_texts *t)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < t->n; i++)
-        json_array_append_new(array, json_string(t->v[i]));
-    return array;
-}
-
 static json_t *thresholds_json(const struct pk_threshold *v, size_t n)
 {
     json_t *list = json_array();
@@ -31,10 +23,11 @@ json_t *pk_gate_mark_json(const struct pk_gate_mark *m)
     const struct pk_criteria *k = &m->criteria;
     json_t *criteria = NULL; /* nothing but what the rule says */
     if (k->n_own || k->n_all || m->metrics.n || m->all_metrics)
-        criteria = json_pack("{s:o, s:o, s:o, s:f, s:b, s:b}", "metrics", texts_json(&m->metrics),
-                             "own_thresholds", thresholds_json(k->own, k->n_own), "thresholds",
-                             thresholds_json(k->all, k->n_all), "own_min_effect", k->min_effect, "typed",
-                             (int)k->typed, "all_metrics", (int)m->all_metrics);
+        criteria =
+            json_pack("{s:o, s:o, s:o, s:f, s:b, s:b}", "metrics", pk_json_texts(m->metrics.v, m->metrics.n),
+                      "own_thresholds", thresholds_json(k->own, k->n_own), "thresholds",
+                      thresholds_json(k->all, k->n_all), "own_min_effect", k->min_effect, "typed",
+                      (int)k->typed, "all_metrics", (int)m->all_metrics);
     return json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:b, s:I, s:I, s:I, s:b, s:o*, s:o*}", "id", m->id,
                      "side", m->side, "what", m->text, "alpha", r->alpha, "min_effect", r->min_effect,
                      "strict", (int)r->strict, "until_clear", (int)r->until_clear, "max_pairs",

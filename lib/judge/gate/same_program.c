@@ -10,12 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static const char *folder_of(const char *path, struct pk_arena *a)
 {
     const char *slash = strrchr(path, '/');
@@ -80,7 +74,7 @@ bool pk_same_program(const char *const *a_words, const char *const *b_words, str
     size_t i = 1;
     while (a_words[i] && b_words[i] && strcmp(a_words[i], b_words[i]) == 0)
         i++;
-    if (a_words[i] || b_words[i] || strcmp(name_of(a_words[0]), name_of(b_words[0])) != 0)
+    if (a_words[i] || b_words[i] || strcmp(pk_path_name(a_words[0]), pk_path_name(b_words[0])) != 0)
         return false; /* a program may do by its name what it does */
     return pk_same_file(x, y) || (equal_bytes(x, y) && same_libraries(x, y, a) && same_commit(x, y, a));
 }

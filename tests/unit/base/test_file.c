@@ -66,12 +66,20 @@ static void what_cannot_be_read(void **state)
     }
 }
 
+static void the_name_of_a_path_is_behind_its_last_slash(void **state)
+{
+    assert_string_equal(pk_path_name("/usr/bin/sleep"), "sleep");
+    assert_string_equal(pk_path_name("sleep"), "sleep");
+    assert_string_equal(pk_path_name("folder/"), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_size),
         cmocka_unit_test(endless_files_end),
         cmocka_unit_test(what_cannot_be_read),
+        cmocka_unit_test(the_name_of_a_path_is_behind_its_last_slash),
     };
     int fd = mkstemp(path);
     if (fd < 0)

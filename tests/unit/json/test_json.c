@@ -75,10 +75,23 @@ static void values_are_shown_with_the_fewest_digits(void **state)
     }
 }
 
+static void texts_end_where_they_are_said_to(void **state)
+{
+    static const char *const v[] = {"a", "b", NULL};
+    const size_t limits[] = {0, 1, 2, SIZE_MAX};
+    for (size_t i = 0; i < 4; i++) {
+        PK_JSON_CLEANUP json_t *j = pk_json_texts(v, limits[i]);
+        assert_int_equal(json_array_size(j), i < 2 ? i : 2);
+        if (i > 1)
+            assert_string_equal(json_string_value(json_array_get(j, 1)), "b");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(plain_members_are_found),
                                        cmocka_unit_test(anything_else_is_left_to_the_parser),
+                                       cmocka_unit_test(texts_end_where_they_are_said_to),
                                        cmocka_unit_test(values_are_shown_with_the_fewest_digits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Gate sides, noise: what earlier calibrations say about the cases, and what equal sides add to it. */
-#include "judge/gate/sides/private.h"
+#include "judge/gate/sides/sides.h"
 
 #include "base/text/words.h"
 #include "bench/plan/declared_work.h"
@@ -24,7 +24,7 @@ enum pk_code pk_gate_sides_noise(struct pk_gate_sides *s, struct pk_store *store
         return err->code;
     struct pk_noise_of of = {.metrics = &s->what->metrics, .machine = info.machine};
     for (int i = 0; i < PK_SIDES; i++) {
-        PK_JSON_CLEANUP json_t *words = s->probe ? NULL : pk_gate_side_words(&s->side[i]);
+        PK_JSON_CLEANUP json_t *words = s->probe ? NULL : pk_json_texts(s->side[i].argv, SIZE_MAX);
         of.plans[i] = s->probe ? &s->side[i].run.plan : NULL;
         of.words[i] = words ? pk_json_text(a, words, PK_JSON_CANON) : NULL;
     }
@@ -55,8 +55,8 @@ enum pk_code pk_gate_sides_calibrate(struct pk_gate_sides *s, size_t part, struc
     if (result->interrupted)
         return PK_OK;
     s->n_calibration_rows = pk_calibration_rows(&of_part, &s->rule, s->arena, &v);
-    for (size_t i = 0; i < s->n_calibration_rows && s->probe;
-         i++) { /* a gate's cases lack what a side sets */
+    /* A gate's cases lack what a side sets. */
+    for (size_t i = 0; i < s->n_calibration_rows && s->probe; i++) {
         const size_t first = s->side[PK_BASE].experiment.first;
         const struct pk_case_info x =
             pk_planned_case_info(&base->plan, (size_t)v[i].ordinal - first, s->arena);

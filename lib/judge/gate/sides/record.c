@@ -1,7 +1,8 @@
 /* Gate sides, record: one run per side, tied by an id, the runners that measure into them, and the verdicts of their rows. */
-#include "judge/gate/sides/private.h"
+#include "judge/gate/sides/sides.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/rng.h"
 #include "bench/record/fits.h"
 #include "bench/record/runinfo.h"
@@ -34,33 +35,19 @@ static void make_experiment_runner(struct pk_gate_sides *of, int i, const struct
 
 /* --- commands --------------------------------------------------------------------------------------------------------- */
 
-static const char *file_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Both sides record their case under one name, so that later runs can be compared with either. */
 static const char *shared_name(const struct pk_gate_sides *s)
 {
-    const char *base = file_of(s->side[PK_BASE].argv[0]), *new_ = file_of(s->side[PK_NEW].argv[0]);
+    const char *base = pk_path_name(s->side[PK_BASE].argv[0]), *new_ = pk_path_name(s->side[PK_NEW].argv[0]);
     if (s->case_name)
         return s->case_name;
     return strcmp(base, new_) ? pk_printf(s->arena, "%s vs %s", base, new_) : new_;
 }
 
-json_t *pk_gate_side_words(const struct pk_gate_side *s)
-{
-    json_t *words = json_array();
-    for (const char *const *w = s->argv; *w; w++)
-        json_array_append_new(words, json_string(*w));
-    return words;
-}
-
 static enum pk_code begin_command(const struct pk_gate_sides *of, struct pk_gate_side *s, struct pk_err *err)
 {
     PK_JSON_CLEANUP json_t *settings =
-        json_pack("{s:o, s:I, s:i, s:s?, s:o}", "command", pk_gate_side_words(s), "timeout_ns",
+        json_pack("{s:o, s:I, s:i, s:s?, s:o}", "command", pk_json_texts(s->argv, SIZE_MAX), "timeout_ns",
                   (json_int_t)of->options->timeout_ns, "warmup", PK_GATE_WARMUP, "prepare", of->prepare,
                   "gate", pk_gate_mark_json(&s->mark));
     s->run.info.experiment = "exec";

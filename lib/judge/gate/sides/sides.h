@@ -4,13 +4,15 @@
  *   record.c    two runs tied by an id, the runners that measure into them, their ends, and the verdicts of their rows
  *   noise.c     what earlier calibrations say of the rows, and what equal sides add to it
  *
- * Steps: plan (of an experiment), equal, noise; check the criteria of all; begin; pk_gate_run with the parts; end; then the calibration of
+ * Steps: plan (of an experiment), compare, noise; check the criteria of all; begin; pk_gate_run with the parts; end; then the calibration of
  * equal sides and the verdicts of others. */
 #pragma once
 
 #include "judge/gate/gate.h"
 #include "judge/gate/row_noise.h"
 #include "judge/gate/side_runner.h"
+
+enum { PK_GATE_WARMUP = 0 }; /* runs of a side that is a program, before those that count */
 
 /* One side: what it is, and the run that it is recorded as. */
 struct pk_gate_side {
