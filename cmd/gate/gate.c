@@ -10,6 +10,14 @@
 #define AT(member)     offsetof(struct gate_options, member)
 #define AT_RUN(member) AT(run.member)
 
+const struct pk_opt pk_gate_record_rows[] = {
+    {"label", .letter = 'l', .type = PK_OPT_TEXT, .offset = offsetof(struct pk_run_options, label),
+     .arg = "LABEL", .group = "The record", .help = "label the two runs NAME-a and NAME-b"},
+    {"tag", .type = PK_OPT_LIST, .offset = offsetof(struct pk_run_options, tags), .arg = "KEY=VALUE",
+     .help = "further information to store with the runs"},
+    {0},
+};
+
 static const struct pk_opt gate_rows[] = {
     {"a", .type = PK_OPT_TEXT, .offset = AT(a), .arg = "SIDE", .cli_only = true, .group = "The two sides",
      .help = "the base: a command; with an EXPERIMENT a build of perfkit (build-main) or settings "
@@ -45,10 +53,7 @@ static const struct pk_opt gate_rows[] = {
     {.rows = pk_run_process_rows, .offset = AT(run)},
     {.rows = pk_run_device_rows, .offset = AT(run)},
     {.rows = pk_report_rows, .offset = AT(files)},
-    {"label", .letter = 'l', .type = PK_OPT_TEXT, .offset = AT_RUN(label), .arg = "LABEL",
-     .group = "The record", .help = "label the two runs NAME-a and NAME-b"},
-    {"tag", .type = PK_OPT_LIST, .offset = AT_RUN(tags), .arg = "KEY=VALUE",
-     .help = "further information to store with the runs"},
+    {.rows = pk_gate_record_rows, .offset = AT(run)},
     {"no-save", .type = PK_OPT_FLAG, .offset = AT_RUN(no_save),
      .help = "print and write the verdicts; store nothing"},
     {0},

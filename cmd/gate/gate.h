@@ -13,6 +13,9 @@ struct pk_report_files {
 };
 extern const struct pk_opt pk_report_rows[]; /* options that fill it */
 
+/* Of gate and calibrate; they write into struct pk_run_options. */
+extern const struct pk_opt pk_gate_record_rows[];
+
 struct gate_options {
     struct pk_run_options run; /* first: the rows that a gate shares with `run` write there */
     const char *a, *b, *against;
