@@ -26,6 +26,9 @@ NO_PLUGINS = "/nowhere"
 LIBRARIES = "../libraries"
 OWN_LIBRARIES = {"PERFKIT_CUDA_LIBS": None}
 
+# Half of what doctor costs besides is a Python with NumPy and two ranks that it starts.
+NO_CHILDREN = {"PERFKIT_PYTHON": "/bin/false", "PERFKIT_MPI": "/nowhere"}
+
 # A shell without job control starts what is in the background with these ignored, and perfkit leaves ignored what it finds ignored.
 for signum in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
     if signal.getsignal(signum) == signal.SIG_IGN:

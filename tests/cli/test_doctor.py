@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import BINARY, OWN_LIBRARIES, Perfkit, not_sanitized
+from conftest import BINARY, NO_CHILDREN, OWN_LIBRARIES, Perfkit, not_sanitized
 
 ROWS = {"cpu", "virtualisation", "governor", "turbo", "smt", "thp", "cgroup", "steal", "pressure", "noise", "ram", "blas", "clock",
         "store", "numpy", "cuda", "cublaslt", "cudnn", "nccl", "cupti", "nvml", "mpi", "onednn"}
@@ -30,17 +30,13 @@ def looked(looking):
     return looking[1]
 
 
-# Starting Python with NumPy and two ranks is most of what a call costs.
-CHEAP = {"PERFKIT_PYTHON": "/bin/false", "PERFKIT_MPI": "/bin/false"}
-
-
 @pytest.fixture(scope="module")
 def lacking(tmp_path_factory):
     """A home, and what one call found that has no Python, no oneDNN and a library of another version, and requires what is not there."""
     one = Perfkit(tmp_path_factory.mktemp("lacking"))
     (one.root / "libraries" / "libcublasLt.so.7").touch()
     return one, one("doctor", "--format", "json", "--require", "numpy", "--require", "cpu", "--require", "cuda", "--db", "p.db",
-                    env=CHEAP | {"PERFKIT_BLAS": "openblas"})
+                    env=NO_CHILDREN | {"PERFKIT_BLAS": "openblas"})
 
 
 def test_every_row_has_a_state_and_says_what_it_found(looked):
@@ -63,7 +59,7 @@ def test_what_makes_timings_spread(looked):
 
 @not_sanitized
 def test_required_and_there_and_a_small_stack_is_enough(perfkit):
-    r = perfkit("doctor", "--require", "cpu", "--require", "ram", "--require", "fake", env=CHEAP,
+    r = perfkit("doctor", "--require", "cpu", "--require", "ram", "--require", "fake", env=NO_CHILDREN,
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (256 << 10, 256 << 10)))
     assert r.status == 0, r
 
@@ -77,7 +73,7 @@ def test_every_source_is_tried(looked):
 
 
 def test_a_source_can_be_required(perfkit):
-    r = perfkit("doctor", "--require", "cpu-events", "--format", "json", env=CHEAP)
+    r = perfkit("doctor", "--require", "cpu-events", "--format", "json", env=NO_CHILDREN)
     row = {row["name"]: row for row in r.rows("sources")}["cpu-events"]  # another call may count something else
     if row["state"] == "ok":
         assert r.status == 0
@@ -99,7 +95,7 @@ def test_onednn_is_found_by_a_longer_name(perfkit, tmp_path):
     for name, version in (("libdnnl.so.3.6", "3, 6, 2"), ("libdnnl.so.3.10", "3, 10, 1"), ("libdnnl.so.2.7", "2, 7, 0")):
         (tmp_path / "fake.c").write_text(FAKE % version)
         subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / name, tmp_path / "fake.c"], check=True, timeout=60)
-    row = found(perfkit("doctor", "--format", "json", env=CHEAP | {"LD_LIBRARY_PATH": tmp_path}))["onednn"]
+    row = found(perfkit("doctor", "--format", "json", env=NO_CHILDREN | {"LD_LIBRARY_PATH": tmp_path}))["onednn"]
     assert row["state"] == "ok" and row["found"] == "onednn 3.10.1" or "built" in row["found"] or "switched off" in row["found"], row
 
 
@@ -120,7 +116,7 @@ def test_it_is_one_screen(lacking):
     tables = r.json()["tables"]
     rows = tables["doctor"]["rows"] + tables["sources"]["rows"]
     words = [w for row in rows for text in (row["found"], row["advice"]) for w in (text or "").split()]
-    narrow, wide = [perfkit("doctor", "--db", "p.db", "--width", width, env=CHEAP | {"PERFKIT_BLAS": "openblas"}).stdout.splitlines() for width in ("80", "120")]
+    narrow, wide = [perfkit("doctor", "--db", "p.db", "--width", width, env=NO_CHILDREN | {"PERFKIT_BLAS": "openblas"}).stdout.splitlines() for width in ("80", "120")]
     assert max(map(len, narrow)) <= 80 or max(map(len, words)) > 30
     of_the_moment = sum(row["name"] in OF_THE_MOMENT and row["state"] != "ok" for row in rows)
     assert len(wide) <= 50 + 2 * of_the_moment and max(map(len, wide)) <= 120, "\n".join(wide)
@@ -157,7 +153,7 @@ def test_looking_creates_no_store(looking):
 def test_a_store_that_cannot_be_opened(perfkit, path, why):
     """What recording would meet, before anything is measured."""
     (perfkit.cwd / "text").write_text("no database")
-    doctor = perfkit("doctor", "--format", "json", "--require", "store", db=path, env=CHEAP)
+    doctor = perfkit("doctor", "--format", "json", "--require", "store", db=path, env=NO_CHILDREN)
     assert doctor.status == 6 and "--require store: it is not ok" in doctor.stderr and why in doctor.stderr
     assert found(doctor)["store"]["state"] == "no"
     perfkit("exec", "--runs", "1", "--", "true", db=path).refused(1, why)
