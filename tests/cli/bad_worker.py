@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A worker that misbehaves on request: the axis `mode` of a case, else BAD_WORKER, says how."""
+"""A worker that misbehaves on request: the axis `mode` of a case, else BAD_WORKER, says how; of several modes there,
+busy_ns / 100000 counts to that of a case."""
 import json
 import os
 import signal
@@ -261,7 +262,8 @@ def main():
         request = json.loads(line)
         if request["type"] == "quit":
             break
-        mode = request["axes"].get("mode", os.environ.get("BAD_WORKER", "good"))
+        modes = os.environ.get("BAD_WORKER", "good").split(",")
+        mode = request["axes"].get("mode", modes[request["axes"]["busy_ns"] // 100000 - 1 if len(modes) > 1 else 0])
         MODES[mode](request)
 
 

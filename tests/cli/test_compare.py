@@ -456,10 +456,15 @@ def test_what_was_measured_while_the_machine_throttled_is_unstable(perfkit, stor
     store.noted(run, notes, invocations=2)
     row = row_of(perfkit, "main", "@", "--exit-code", status=4)
     assert row["verdict"] == "unstable" and "throttled itself or became slower" in row["reason"]
+
+
+def test_most_of_a_base_has_to_be_disturbed_and_by_heat(perfkit, store):
+    sessions(store, "main", [1.00e6, 1.01e6, 0.99e6, 1.005e6, 0.995e6])
+    run = store.run([case("vanilla", 256, [1.2e6, 1.2e6, 1.2e6])])
     store.noted(run, {"class": "flat", "doubts": ["crowded", "noisy"]})
     assert row_of(perfkit, "main", "@")["verdict"] == "slower"
     for base in range(1, 4):
-        store.noted(base, notes)
+        store.noted(base, {"doubts": ["crowded", "throttled"]})
         assert row_of(perfkit, "main", "@")["verdict"] == ("unstable" if base == 3 else "slower")  # three runs of five
 
 

@@ -127,7 +127,7 @@ def test_choice_on_a_link_with_jitter(perfkit):
     good = 0
     for seed in range(10):
         r = run(perfkit, "-v", "bucket", "--bucket-bytes", "128KiB:32MiB:*4", "--compute-ms", "6", "--link-jitter", "0.05", "--seed", seed + 1,
-                "--min-samples", "9", "--max-samples", "9")
+                "--min-samples", "9", "--max-samples", "9", "--tables", "choice")
         choice = {row["choice"]: row for row in r.rows("choice")}
         good += choice["model, these tensors"]["regret"] <= 0.05
     assert good >= 9

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import BINARY, OWN_LIBRARIES, Perfkit, not_sanitized
+from conftest import BINARY, NO_CHILDREN, OWN_LIBRARIES, Perfkit, not_sanitized
 
 ROWS = {"cpu", "virtualisation", "governor", "turbo", "smt", "thp", "cgroup", "steal", "pressure", "noise", "ram", "blas", "clock",
         "store", "numpy", "cuda", "cublaslt", "cudnn", "nccl", "cupti", "nvml", "mpi", "onednn"}
@@ -30,13 +30,13 @@ def looked(looking):
     return looking[1]
 
 
-WITHOUT_PYTHON = {"PERFKIT_PYTHON": "/bin/false"}
-
-
 @pytest.fixture(scope="module")
-def without_python(tmp_path_factory):
-    """What a call found that has no Python."""
-    return Perfkit(tmp_path_factory.mktemp("without"))("doctor", "--format", "json", env=WITHOUT_PYTHON)
+def lacking(tmp_path_factory):
+    """A home, and what one call found that has no Python, no oneDNN and a library of another version, and requires what is not there."""
+    one = Perfkit(tmp_path_factory.mktemp("lacking"))
+    (one.root / "libraries" / "libcublasLt.so.7").touch()
+    return one, one("doctor", "--format", "json", "--require", "numpy", "--require", "cpu", "--require", "cuda", "--db", "p.db",
+                    env=NO_CHILDREN | {"PERFKIT_BLAS": "openblas"})
 
 
 def test_every_row_has_a_state_and_says_what_it_found(looked):
@@ -58,8 +58,9 @@ def test_what_makes_timings_spread(looked):
 
 
 @not_sanitized
-def test_a_small_stack_is_enough(looking):
-    r = looking[0]("doctor", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (256 << 10, 256 << 10)))
+def test_required_and_there_and_a_small_stack_is_enough(perfkit):
+    r = perfkit("doctor", "--require", "cpu", "--require", "ram", "--require", "fake", env=NO_CHILDREN,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (256 << 10, 256 << 10)))
     assert r.status == 0, r
 
 
@@ -72,8 +73,7 @@ def test_every_source_is_tried(looked):
 
 
 def test_a_source_can_be_required(perfkit):
-    assert perfkit("doctor", "--require", "fake").status == 0
-    r = perfkit("doctor", "--require", "cpu-events", "--format", "json")
+    r = perfkit("doctor", "--require", "cpu-events", "--format", "json", env=NO_CHILDREN)
     row = {row["name"]: row for row in r.rows("sources")}["cpu-events"]  # another call may count something else
     if row["state"] == "ok":
         assert r.status == 0
@@ -95,27 +95,28 @@ def test_onednn_is_found_by_a_longer_name(perfkit, tmp_path):
     for name, version in (("libdnnl.so.3.6", "3, 6, 2"), ("libdnnl.so.3.10", "3, 10, 1"), ("libdnnl.so.2.7", "2, 7, 0")):
         (tmp_path / "fake.c").write_text(FAKE % version)
         subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / name, tmp_path / "fake.c"], check=True, timeout=60)
-    row = found(perfkit("doctor", "--format", "json", env={"LD_LIBRARY_PATH": tmp_path}))["onednn"]
+    row = found(perfkit("doctor", "--format", "json", env=NO_CHILDREN | {"LD_LIBRARY_PATH": tmp_path}))["onednn"]
     assert row["state"] == "ok" and row["found"] == "onednn 3.10.1" or "built" in row["found"] or "switched off" in row["found"], row
 
 
-def test_onednn_is_looked_for(perfkit, looked):
+def test_onednn_is_looked_for(looked, lacking):
     """The build may know of it and the machine not have it: the row says what runs."""
     rows = found(looked)
     row, blas = rows["onednn"], rows["blas"]["found"]
     assert (row["state"] == "ok") == ("oneDNN was not found" not in blas and bool(re.match(r"onednn \d+\.\d+", row["found"]))), (row, blas)
     if row["state"] == "no":
         assert row["advice"] == "sudo apt-get install libdnnl-dev" or "built" in row["found"] or "disabled" in row["found"], row
-    one = found(perfkit("doctor", "--format", "json", env={"PERFKIT_BLAS": "openblas"}))["onednn"]
+    one = found(lacking[1])["onednn"]
     assert one["state"] == "no" and ("PERFKIT_BLAS" in one["found"] or row["state"] == "no")
 
 
-def test_it_is_one_screen(perfkit):
+def test_it_is_one_screen(lacking):
     """Of 120 columns and 50 lines; of 80 columns unless a path is too long: words are never broken."""
-    tables = perfkit("doctor", "--format", "json", "--db", "p.db").json()["tables"]
+    perfkit, r = lacking
+    tables = r.json()["tables"]
     rows = tables["doctor"]["rows"] + tables["sources"]["rows"]
     words = [w for row in rows for text in (row["found"], row["advice"]) for w in (text or "").split()]
-    narrow, wide = [perfkit("doctor", "--db", "p.db", "--width", width).stdout.splitlines() for width in ("80", "120")]
+    narrow, wide = [perfkit("doctor", "--db", "p.db", "--width", width, env=NO_CHILDREN | {"PERFKIT_BLAS": "openblas"}).stdout.splitlines() for width in ("80", "120")]
     assert max(map(len, narrow)) <= 80 or max(map(len, words)) > 30
     of_the_moment = sum(row["name"] in OF_THE_MOMENT and row["state"] != "ok" for row in rows)
     assert len(wide) <= 50 + 2 * of_the_moment and max(map(len, wide)) <= 120, "\n".join(wide)
@@ -152,7 +153,7 @@ def test_looking_creates_no_store(looking):
 def test_a_store_that_cannot_be_opened(perfkit, path, why):
     """What recording would meet, before anything is measured."""
     (perfkit.cwd / "text").write_text("no database")
-    doctor = perfkit("doctor", "--format", "json", "--require", "store", db=path)
+    doctor = perfkit("doctor", "--format", "json", "--require", "store", db=path, env=NO_CHILDREN)
     assert doctor.status == 6 and "--require store: it is not ok" in doctor.stderr and why in doctor.stderr
     assert found(doctor)["store"]["state"] == "no"
     perfkit("exec", "--runs", "1", "--", "true", db=path).refused(1, why)
@@ -183,28 +184,16 @@ def test_one_advice_for_the_absent_driver(looked):
         assert "install the NVIDIA driver" in rows["nvml"]["advice"] and "install the NVIDIA driver" in rows["cuda"]["advice"]
 
 
-def test_a_folder_of_libraries_is_an_option_of_the_environment(perfkit, tmp_path):
-    (tmp_path / "libcublasLt.so.7").write_text("")
-    row = found(perfkit("doctor", "--format", "json", env={"PERFKIT_CUDA_LIBS": str(tmp_path)}))["cublaslt"]
+def test_a_folder_of_libraries_is_an_option_of_the_environment(lacking):
+    row = found(lacking[1])["cublaslt"]
     assert row["state"] == "no"
     assert "libcublasLt.so.7 is another major version" in row["found"] or "nvcc was not found" in row["found"] \
         or "switched off" in row["found"]
 
 
-def test_required_and_there(perfkit):
-    assert perfkit("doctor", "--require", "cpu", "--require", "ram").status == 0
-
-
-def test_required_and_missing(perfkit):
-    r = perfkit("doctor", "--require", "cpu", "--require", "cuda")
-    assert r.status == 6
-    assert "cuda" in r.error()["what"]
-
-
-def test_everything_required_and_missing_is_named(perfkit, without_python):
-    rows = found(without_python)
-    r = perfkit("doctor", "--require", "numpy", "--require", "cpu", "--require", "cuda", env=WITHOUT_PYTHON)
-    error = r.error()
+def test_everything_required_and_missing_is_named(lacking):
+    r = lacking[1]
+    rows, error = found(r), r.error()
     assert r.status == 6 and error["what"] == "--require numpy, cuda: they are not ok on this machine"
     assert error["why"] == f"numpy: {rows['numpy']['found']}; cuda: {rows['cuda']['found']}"
     assert error["try"].startswith("numpy: " + rows["numpy"]["advice"])
@@ -229,6 +218,6 @@ def test_required_and_unknown(perfkit):
     perfkit("doctor", "--require", "cudda").refused(2, "--require cudda", "did you mean 'cuda'?")
 
 
-def test_a_python_without_numpy(without_python):
-    rows = found(without_python)
+def test_a_python_without_numpy(lacking):
+    rows = found(lacking[1])
     assert rows["numpy"]["state"] == "no" and "/bin/false" in rows["numpy"]["found"]

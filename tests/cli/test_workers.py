@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("measured")
 
 BAD = pathlib.Path(__file__).parent / "bad_worker.py"
 NUMPY = ("run", "attention-scaling", "--variant", "vanilla", "--peer", "numpy-attention", "--python", sys.executable,
-         "-a", "d_model=8", "-a", "batch=1", "--device", "cpu", "--invocations", "2", "--max-time", "20ms", "--min-time", "5ms")
+         "-a", "d_model=8", "-a", "batch=1", "--device", "cpu", "--invocations", "1", "--max-time", "20ms", "--min-time", "5ms")
 
 
 def selftest(*more):
@@ -52,38 +52,49 @@ def peer_case(perfkit):
     return query(perfkit, "SELECT status, message FROM v_case WHERE variant <> 'ok'")[0]
 
 
-@pytest.mark.parametrize("mode, status, message", [
-    ("hang", "timeout", "no result after 1s; the worker and all that it started were ended"),
-    ("crash", "failed", "ended by signal 11 (Segmentation fault); last output: about to crash"),
-    ("leave", "failed", "exit status 3; last output: cannot find my keys"),
-    ("garbage", "failed", "violated the protocol: no JSON: Hello, is this the printer?"),
-    ("undeclared", "failed", "samples of the metric \"made_up_ns\", which was not declared"),
-    ("wrong-unit", "failed", "it reports the metric \"work_ns\" in \"us\", which has the unit \"ns\""),
-    ("wrong-id", "failed", "it answered request"),
-    ("own-case", "failed", "it named a case other than the requested one"),
-    ("empty", "failed", "it reported ok without a sample"),
-    ("huge-line", "failed", "a line longer than 8 MiB"),
-    ("truncated", "failed", "died: exit status 0"),
-    ("failing", "failed", "element 7 is 3, should be 4"),
-    ("good", "ok", ""),
-    ("noisy", "ok", ""),
-    ("not-a-number", "ok", ""),
-])
-def test_what_a_bad_peer_gets(perfkit, mode, status, message):
+def bad_peer(perfkit, modes, *more):
+    """The status of a run in which the bad peer has a case of each mode, and (status, message) of each; its neighbours are measured."""
     token = uuid.uuid4().hex
-    limit = "1s" if mode == "hang" else "60s"
-    r = perfkit(*selftest("--timeout", limit, "--peer-startup", "0s"), env={"BAD_WORKER": mode, "TOKEN": token})
-    assert r.status == (1 if status == "failed" else 0), r
-    case = peer_case(perfkit)
-    assert case[0] == status and message in case[1]
-    assert query(perfkit, "SELECT status FROM v_case WHERE variant = 'ok'") == [("ok",)]
+    r = perfkit(*selftest("--peer-startup", "0s", "-a", "busy_ns=" + ",".join(f"{i}00000" for i in range(1, len(modes) + 1)), *more),
+                env={"BAD_WORKER": ",".join(modes), "TOKEN": token})
+    cases = query(perfkit, "SELECT status, message, case_id FROM v_case WHERE variant <> 'ok' ORDER BY axes ->> 'busy_ns'")
+    assert [status for status, in query(perfkit, "SELECT status FROM v_case WHERE variant = 'ok'")] == ["ok"] * len(modes), r
     assert query(perfkit, "SELECT DISTINCT invocations FROM v_summary WHERE variant = 'ok'") == [(2,)]
-    if status != "ok":
-        assert query(perfkit, "SELECT count(*) FROM v_sample s JOIN v_case USING(case_id) WHERE variant <> 'ok'") == [(0,)]
+    with_samples = query(perfkit, "SELECT DISTINCT case_id FROM v_sample JOIN v_case USING(case_id) WHERE variant <> 'ok'")
+    assert set(with_samples) == {(case,) for status, _, case in cases if status == "ok"}
     assert gone(token)
+    return r.status, [case[:2] for case in cases]
 
 
-@pytest.mark.parametrize("startup, seconds, state", [([], 300, "ok"), (["--peer-startup", "60s"], 60, "ok"), (["--peer-startup", "0s"], 0, "timeout")])
+def test_what_a_bad_peer_gets(perfkit):
+    told = {
+        "crash": "ended by signal 11 (Segmentation fault); last output: about to crash",
+        "leave": "exit status 3; last output: cannot find my keys",
+        "garbage": "violated the protocol: no JSON: Hello, is this the printer?",
+        "undeclared": "samples of the metric \"made_up_ns\", which was not declared",
+        "wrong-unit": "it reports the metric \"work_ns\" in \"us\", which has the unit \"ns\"",
+        "wrong-id": "it answered request",
+        "own-case": "it named a case other than the requested one",
+        "empty": "it reported ok without a sample",
+        "huge-line": "a line longer than 8 MiB",
+        "truncated": "died: exit status 0",
+        "failing": "element 7 is 3, should be 4",
+        "good": "",
+        "noisy": "",
+        "not-a-number": "",
+    }
+    status, cases = bad_peer(perfkit, told, "--timeout", "60s")
+    assert status == 1 and len(cases) == len(told)
+    for (mode, message), case in zip(told.items(), cases):
+        assert case[0] == ("failed" if message else "ok") and message in case[1], (mode, case)
+
+
+def test_a_peer_that_hangs(perfkit):
+    status, cases = bad_peer(perfkit, ["hang"], "--timeout", "1s")
+    assert (status, cases) == (0, [("timeout", "no result after 1s; the worker and all that it started were ended")])
+
+
+@pytest.mark.parametrize("startup, seconds, state", [([], 300, "ok"), (["--peer-startup", "0s"], 0, "timeout")])
 def test_a_peer_has_time_to_start(perfkit, startup, seconds, state):
     r = perfkit(*selftest("--timeout", "1s", *startup), env={"BAD_WORKER": "slow"})
     assert r.status == 0 and peer_case(perfkit)[0] == state, r
@@ -203,7 +214,7 @@ def test_a_signal_at_any_moment(perfkit, sig, fixture, request):
     request.getfixturevalue(fixture)
     random.seed(sig)
     reached = 0
-    for _ in range(8):
+    for _ in range(5):
         token = uuid.uuid4().hex
         p = slow_run(perfkit, token)
         time.sleep(random.uniform(0.02, 0.8))
@@ -213,12 +224,12 @@ def test_a_signal_at_any_moment(perfkit, sig, fixture, request):
         reached += p.returncode == 130
         assert gone(token)
         check_store(perfkit, ("interrupted", "complete"))
-    assert reached >= 4
+    assert reached >= 3
 
 
 def test_kill_9_leaves_no_worker(perfkit, measured):
     random.seed(9)
-    for _ in range(6):
+    for _ in range(4):
         token = uuid.uuid4().hex
         p = slow_run(perfkit, token)
         time.sleep(random.uniform(0.1, 0.8))
@@ -234,13 +245,13 @@ def test_a_killed_worker_is_replaced(perfkit, measured):
     killed, end = 0, time.monotonic() + 60
     while p.poll() is None and time.monotonic() < end:
         for pid in marked(token):
-            if pid != p.pid and killed < 3 and random.random() < 0.05:
+            if pid != p.pid and killed < 3 and random.random() < 0.3:
                 try:
                     os.kill(pid, signal.SIGKILL)
                     killed += 1
                 except ProcessLookupError:
                     pass
-        time.sleep(0.05)
+        time.sleep(0.2)
     out, err = p.communicate(timeout=30)
     assert killed and p.returncode in (0, 1), err.decode()
     check_store(perfkit, ("complete",))

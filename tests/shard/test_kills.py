@@ -1,4 +1,5 @@
 """A writer that is killed at any moment leaves whole shards, and the next one continues behind them."""
+import os
 import random
 import subprocess
 import time
@@ -7,7 +8,7 @@ import pytest
 
 import shards
 
-KILLS = 100
+KILLS = int(os.environ.get("PK_KILLS", "100"))
 CASE = {"dtype": "F32", "samples": 252, "batch": 4, "shard": 12, "length": 16, "width": 64}
 
 

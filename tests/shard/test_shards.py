@@ -24,8 +24,7 @@ def expected(np, dtype, samples=22, length=6, width=10):
     return layers
 
 
-@pytest.mark.parametrize("dtype", ["F32", "BF16"])
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec, dtype", [(codec, "BF16") for codec in CODECS] + [("none", "F32"), ("zstd-huffman", "F32")])
 def test_reader_of_the_page(tmp_path, codec, dtype):
     np = pytest.importorskip("numpy")
     for module in ("xxhash", *(["zstandard"] if "zstd" in codec else []), *(["lz4.block"] if codec == "lz4" else [])):

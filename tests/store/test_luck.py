@@ -12,7 +12,7 @@ from stored import query
 
 WRITER = os.environ["PK_STORE_WRITER"]
 PERFKIT = os.environ["PERFKIT_BIN"]
-KILLS = int(os.environ.get("PK_KILLS", "200"))
+KILLS = int(os.environ.get("PK_KILLS", "120"))
 
 
 def writer(path, *args, **popen):
@@ -83,7 +83,7 @@ def test_runs_of_other_hosts_and_containers_are_left_alone(tmp_path):
 
 def test_eight_at_once_lose_nothing(tmp_path):
     path = tmp_path / "s.db"
-    n, cases, slices, samples = 8, 4, 10, 500
+    n, cases, slices, samples = 8, 4, 10, 100
     writers = [writer(path, 1, cases, slices, samples) for _ in range(n)] # the file is made by whoever comes first
     promised = set()
     for w in writers:
@@ -106,14 +106,14 @@ def test_a_reader_that_holds_on(tmp_path):
     reader = sqlite3.connect(path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM run").fetchall()
-    w = writer(path, 0, 2, 3, 50, "run=1", "first=10", "patience=100")
+    w = writer(path, 0, 2, 2, 50, "run=1", "first=10", "patience=100")
     out, err = w.communicate(timeout=60)
     assert w.returncode == 1 and "perfkit import" in err, err
     reader.execute("COMMIT")
     reader.close()
     spool = path.with_name("s.db.spool-1.jsonl")
     assert perfkit("import", spool, "--db", path).returncode == 0
-    assert query(path, "SELECT count(*) FROM v_sample") == [(2 * 10 + 2 * 3 * 50,)]
+    assert query(path, "SELECT count(*) FROM v_sample") == [(2 * 10 + 2 * 2 * 50,)]
     assert sound(path)
 
 
@@ -153,7 +153,7 @@ def full_disk(run, path):
 def test_a_file_may_not_grow(tmp_path):
     """RLIMIT_FSIZE stops the store and every spool at the same size: some slices are in the store, some in a spool, and one is refused."""
     path = tmp_path / "s.db"
-    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
     full_disk(lambda: writer(path, 1, 2, 200, 1000, preexec_fn=limit, env={**os.environ, "TMPDIR": str(tmp_path)}), path)
 
 
