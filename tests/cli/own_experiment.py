@@ -1,4 +1,4 @@
-#!/usr/bin/env -S python3 -SI
+#!/usr/bin/env python3
 """An experiment of its own, by the protocol alone. OWN_* change what it says: see test_own.py."""
 import json
 import mmap

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S python3 -SI
+#!/usr/bin/env python3
 """A peer of batch-scaling that measures nothing: it reports the numbers of the report, one process for each batch size, or processes of
 which one starts late (SEED_REPORT=late), which all start differently (SEED_REPORT=unsteady), or whose small micro-steps differ
 (SEED_REPORT=floor)."""

@@ -444,8 +444,7 @@ else:
 # --- bad luck ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("delay", [0.05, 0.2, 0.45])
+@pytest.mark.parametrize("sig, delay", [(signal.SIGINT, 0.05), (signal.SIGINT, 0.2), (signal.SIGINT, 0.45), (signal.SIGTERM, 0.2)])
 def test_interrupted(perfkit, sig, delay):
     token = uuid.uuid4().hex
     p = perfkit.start("exec", "--runs", "1000", "--", "sleep", "0.03", env={"TOKEN": token})
