@@ -176,7 +176,7 @@ def test_timeout_ends_the_children_too(perfkit):
 
 @not_sanitized
 def test_peak_memory_of_a_small_command_under_a_large_parent(perfkit):
-    large = "import subprocess, sys; ballast = bytearray(b'x') * (500 << 20); sys.exit(subprocess.run(sys.argv[1:]).returncode)"
+    large = "import subprocess, sys; ballast = bytearray(b'x') * (100 << 20); sys.exit(subprocess.run(sys.argv[1:]).returncode)"
     from conftest import BINARY
     done = subprocess.run([sys.executable, "-c", large, BINARY, "exec", "--runs", "3", "--", "true"],
                           env=perfkit.environment(), cwd=perfkit.cwd, capture_output=True, timeout=120)
@@ -186,16 +186,16 @@ def test_peak_memory_of_a_small_command_under_a_large_parent(perfkit):
 
 @not_sanitized
 def test_peak_memory_of_a_large_command(perfkit):
-    perfkit("exec", "--runs", "2", "--", sys.executable, "-c", "b = bytearray(b'x') * (200 << 20)")
+    perfkit("exec", "--runs", "2", "--", sys.executable, "-c", "b = bytearray(b'x') * (100 << 20)")
     low, high = query(perfkit, "SELECT min, max FROM v_summary WHERE metric = 'peak_bytes'")[0]
-    assert 200 << 20 < low <= high < 300 << 20
+    assert 100 << 20 < low <= high < 200 << 20
 
 
 @not_sanitized
 def test_cpu_time(perfkit):
-    perfkit("exec", "--runs", "2", "--", sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass")
+    perfkit("exec", "--runs", "2", "--", sys.executable, "-c", "import time\nwhile time.process_time() < 0.1: pass")
     least, = query(perfkit, "SELECT sum(min) FROM v_summary WHERE metric IN ('user_ns', 'system_ns')")[0]  # the least of each, of two runs
-    assert 0.15e9 < least < 3e9
+    assert 0.05e9 < least < 3e9
 
 
 @not_sanitized
@@ -444,8 +444,7 @@ else:
 # --- bad luck ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("delay", [0.05, 0.2, 0.45])
+@pytest.mark.parametrize("sig, delay", [(signal.SIGINT, 0.05), (signal.SIGINT, 0.2), (signal.SIGINT, 0.45), (signal.SIGTERM, 0.2)])
 def test_interrupted(perfkit, sig, delay):
     token = uuid.uuid4().hex
     p = perfkit.start("exec", "--runs", "1000", "--", "sleep", "0.03", env={"TOKEN": token})

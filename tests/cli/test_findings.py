@@ -6,7 +6,7 @@ from conftest import not_sanitized
 from stored import Stored, query
 
 EXPERIMENTS = ("attention-scaling", "batch-scaling", "ddp-bucket", "extraction", "mixed-precision", "tree-patch")
-SHORT = ("--min-time", "0", "--max-time", "1ms", "--min-samples", "2", "--max-samples", "2", "--no-check")
+SHORT = ("--min-time", "0", "--max-time", "1ms", "--min-samples", "2", "--max-samples", "2", "--warmup", "0", "--no-check")
 POINT = {"batch": 1, "heads": 2, "dtype": "fp32", "causal": 0, "d_model": 64}
 TIMES = {"vanilla": 4e6, "flash": 2e6, "fused": 4.4e6}
 

@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "probes" / 
 from shared import transformer as peer  # the layout of weights, told once more
 
 peer.np = np
-FEW = ("--min-samples", "2", "--min-time", "1ms", "--max-time", "5ms", "--invocations", "1")
+FEW = ("--min-samples", "2", "--max-samples", "2", "--warmup", "0", "--min-time", "1ms", "--max-time", "1ms", "--invocations", "1")
 TINY = sum((("-a", text) for text in ("layers=2", "d_model=32", "heads=2", "d_ff=40", "vocab=50", "batch=2", "seq_len=9")), ())
 
 

@@ -389,10 +389,10 @@ def test_many_samples_lie_end_to_end(perfkit):
 def test_memory_does_not_grow_with_the_samples(perfkit):
     """By `exec`, whose small process starts the program: a child of this one would count what Python has."""
     store, peaks = Stored(perfkit.db), []
-    for samples in (1000, 200000):
+    for samples in (1000, 100000):
         store_samples(store, samples)
         r = perfkit("exec", "-r", "1", "--no-save", "-q", "--format", "json", "--", BINARY, "export", "trace", "--phases", "--db", perfkit.db,
                     "-o", perfkit.root / "run.json")
         peaks.append(r.rows("commands")[0]["peak_bytes"])
         assert (perfkit.root / "run.json").read_text().count('"cat":"sample"') == samples
-    assert peaks[1] < peaks[0] + (4 << 20), peaks  # sorted at once they took 14 MB more
+    assert peaks[1] < peaks[0] + (4 << 20), peaks  # sorted at once they took 7 MB more
