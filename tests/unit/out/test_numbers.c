@@ -216,7 +216,7 @@ static void assert_shortest(double v)
 static void reals_are_shortest(void **state)
 {
     struct pk_rng r = {7};
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 500; i++) {
         assert_shortest(pk_rng_normal(&r) * pow(10, (double)pk_rng_below(&r, 24) - 6));
         assert_shortest((double)pk_rng_below(&r, 1u << 30) / (double)(1 + pk_rng_below(&r, 1000)));
         assert_shortest(round(pk_rng_uniform(&r) * 1e6) / 1e3);
@@ -235,7 +235,7 @@ static void reals_are_shortest(void **state)
 static void integers_and_reals_read_back(void **state)
 {
     struct pk_rng r = {42};
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 500; i++) {
         int64_t v = (int64_t)(pk_rng_next(&r) >> pk_rng_below(&r, 64)) * (i % 2 ? 1 : -1);
         char *text = machine_text(pk_cell_int(v));
         assert_int_equal(strtoll(text, NULL, 10), v);
