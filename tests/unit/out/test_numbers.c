@@ -247,16 +247,19 @@ static void integers_and_reals_read_back(void **state)
     }
 }
 
-/* Compiles a locale with a decimal comma from the system's sources; false where they are not installed. */
+/* Compiles a locale with French numbers from the system's sources; false where they are not installed. */
 static bool french(void)
 {
     char dir[] = "/tmp/perfkit-locale-XXXXXX", command[256];
     if (!mkdtemp(dir))
         return false;
-    snprintf(command, sizeof command, "localedef -i fr_FR -f UTF-8 %s/fr_FR.UTF-8 2>/dev/null", dir);
-    bool made = system(command) == 0;
+    snprintf(command, sizeof command,
+             "cd %s && printf 'LC_NUMERIC\\ncopy \"fr_FR\"\\nEND LC_NUMERIC\\n' >numbers && "
+             "localedef -c -i ./numbers -f ANSI_X3.4-1968 ./fr_FR 2>/dev/null",
+             dir);
+    bool made = system(command) >= 0;
     setenv("LOCPATH", dir, 1);
-    made = made && setlocale(LC_ALL, "fr_FR.UTF-8");
+    made = made && setlocale(LC_NUMERIC, "fr_FR");
     unsetenv("LOCPATH");
     snprintf(command, sizeof command, "rm -r %s", dir);
     return system(command) == 0 && made;
