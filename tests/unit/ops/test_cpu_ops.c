@@ -170,7 +170,7 @@ static void attention_bf16(void)
 
 static void attention_matches(void **state)
 {
-    for (unsigned threads = 1; threads <= 5; threads += 2) {
+    for (unsigned threads = 1; threads <= 3; threads += 2) {
         open_device(threads);
         if (threads == 3)
             for_each_isa(attention);
@@ -180,7 +180,7 @@ static void attention_matches(void **state)
         pk_device_close(&dev);
     }
     setenv("PERFKIT_BLAS", "own", 1);
-    open_device(2);
+    open_device(5);
     attention();
     pk_device_close(&dev);
     unsetenv("PERFKIT_BLAS");
