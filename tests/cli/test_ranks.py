@@ -174,7 +174,7 @@ def test_a_stopped_rank_under_mpirun(perfkit, model):
     """It is named, later cases say that there are no other ranks, and mpirun ends with them all."""
     token = str(uuid.uuid4())
     p = subprocess.Popen([shutil.which("mpirun"), "-n", "2", BINARY, "run", "ddp-bucket", "-d", "cpu", *TINY[:2], "--compute-ms", "20,21", "-v", "none",
-                          "--min-time", "2s", "--max-time", "2s", "--no-check", "--timeout", "5s"], cwd=perfkit.cwd,
+                          "--min-time", "2s", "--max-time", "2s", "--no-check", "--timeout", "3s"], cwd=perfkit.cwd,
                          env=perfkit.environment(AS_ROOT | {"MARK": token}), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + 60
     while not rank_1(token) and time.monotonic() < end:
@@ -334,7 +334,7 @@ def test_ranks_are_not_for_once(perfkit):
 def test_gradients_are_the_mean_over_the_batches_of_all_ranks(perfkit, measured):
     """Each rank has tokens of its own; each compares what it is left with against the gradients of both, computed by itself alone."""
     r = perfkit("run", "ddp-bucket", "-d", "cpu", "--ranks", "2", "--work", "transformer", "--seq-len", "4", "-v", "bucket", "--bucket-bytes", "4MB", *FEW,
-                "--format", "json")
+                "--max-samples", "2", "--warmup", "1", "--format", "json")
     assert r.status == 0, r
     assert [n["check"] for n in notes(perfkit)] == ["passed"]
     assert len(r.rows("timeline")) == r.rows("buckets")[0]["buckets"]
