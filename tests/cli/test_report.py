@@ -322,7 +322,7 @@ def test_bad_input(perfkit):
 
 # --- charts of every experiment: as Vega-Lite compiles them, in a browser, and with characters ---
 
-QUICK = ("--invocations", "3", "--min-samples", "3", "--max-samples", "30", "--min-time", "0s", "--max-time", "5ms")
+QUICK = ("--invocations", "3", "--min-samples", "3", "--max-samples", "10", "--min-time", "0s", "--max-time", "5ms")
 MEASURED = {  # what has rows for every chart of its experiment, in a second or two each
     "attention-scaling": "-a d_model=16,64 -a seq_len=256,1024,4096 -v vanilla,flash --memory-limit 300MiB",
     "tree-patch": "-a layers=1,2 -a hidden=64 -a patches=1,2,0 -v naive,batched -a matcher=compiled -a op=patch",
