@@ -174,7 +174,7 @@ def test_a_stopped_rank_under_mpirun(perfkit, model):
     """It is named, later cases say that there are no other ranks, and mpirun ends with them all."""
     token = str(uuid.uuid4())
     p = subprocess.Popen([shutil.which("mpirun"), "-n", "2", BINARY, "run", "ddp-bucket", "-d", "cpu", *TINY[:2], "--compute-ms", "20,21", "-v", "none",
-                          "--min-time", "2s", "--max-time", "2s", "--no-check", "--timeout", "3s"], cwd=perfkit.cwd,
+                          "--min-time", "2s", "--max-time", "2s", "--no-check", "--timeout", "5s"], cwd=perfkit.cwd,
                          env=perfkit.environment(AS_ROOT | {"MARK": token}), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + 60
     while not rank_1(token) and time.monotonic() < end:
