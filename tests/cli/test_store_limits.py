@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -77,12 +78,11 @@ def test_an_endless_query_ends(endless, args, stranger):
     in_time(time.monotonic() - began, 20)
 
 
-@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_query(endless, sig):
+def test_a_signal_ends_a_query(endless):
     p = endless.start("show")
     wait_until(lambda: cpu_s(p) > 0.2)
     began = time.monotonic()
-    p.send_signal(sig)
+    p.send_signal(signal.SIGINT)
     _, err = p.communicate(timeout=20)
     took = time.monotonic() - began
     assert p.returncode == 130 and ("a signal ended it" in err.decode() or took > TIMER_S), err
@@ -161,8 +161,9 @@ def of_equal_cases(path, n):
 @not_sanitized
 def test_a_signal_ends_what_the_library_computes(perfkit, tmp_path):
     """No loop of a command that only reads takes longer, whatever it computes."""
-    for name in ("a.db", "b.db"):
-        of_equal_cases(tmp_path / name, 15000)  # half a second to read them, five to match them
+    of_equal_cases(tmp_path / "a.db", 15000)  # half a second to read them, five to match them
+    shutil.copy(tmp_path / "a.db", tmp_path / "b.db")
+    query(tmp_path / "b.db", "UPDATE run SET uuid = 'b'")
     p = perfkit.start("compare", f"{tmp_path}/a.db:1", f"{tmp_path}/b.db:1", stdout=subprocess.DEVNULL)
     wait_until(lambda: cpu_s(p) > 0.8)
     began = time.monotonic()
@@ -204,10 +205,9 @@ def test_hundreds_of_cases_are_shown_in_seconds(perfkit, experiment):
                       else f"json_set({c}, '$.copy', k.i)" if c in ("axes", "identity") else c for c in names]
             db.execute(f"WITH k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < {500 // n}) INSERT INTO {table}({', '.join(names)})"
                        f" SELECT {', '.join(values)} FROM {table}, k")
-    for more, least in ((), 40), (("--tables", "all"), 500):
-        done, used = cpu_of(perfkit, "show", *more)
-        assert done.status == 0 and done.stdout.count("\n") > least
-        in_time(used, 1.5 * ENDS_S)
+    done, used = cpu_of(perfkit, "show", "--tables", "all")
+    assert done.status == 0 and done.stdout.count("\n") > 500
+    in_time(used, 1.5 * ENDS_S)
 
 
 @not_sanitized

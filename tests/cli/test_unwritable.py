@@ -183,7 +183,7 @@ def test_a_store_that_another_one_is_copied_over(perfkit, tmp_path):
 
 def test_a_run_whose_slices_were_imported_is_complete(perfkit):
     """With its fits; not before all of them are there, although the end of the run fits into the store."""
-    args = ("run", "selftest", "--device", "null", "-v", "ok", "-a", "busy_ns=1000,2000,4000", "--min-samples", "20000", "--max-samples", "20000")
+    args = ("run", "selftest", "--device", "null", "-v", "ok", "-a", "busy_ns=1000,2000,4000", "--min-samples", "6000", "--max-samples", "6000")
     assert perfkit(*args).status == 0
     limit = perfkit.db.stat().st_size + 40_000
     p = perfkit.start(*args, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
@@ -292,7 +292,7 @@ def test_a_limit_on_file_size_is_named(perfkit, limit):
 
 def test_a_gate_names_what_each_side_could_not_write(perfkit):
     """The store is full when both have begun: two spools, and an import brings each in."""
-    sides = ("--a", "busy_ns=1000", "--b", "busy_ns=2000", "--min-samples", "20000", "--max-samples", "20000", "--budget", "1ms")
+    sides = ("--a", "busy_ns=1000", "--b", "busy_ns=2000", "--min-samples", "6000", "--max-samples", "6000", "--budget", "1ms")
     args = ("gate", "selftest", "--device", "null", "-v", "ok", *sides)
     assert perfkit(*args).status in (0, 3, 4)
     limit = perfkit.db.stat().st_size + 40_000
