@@ -116,7 +116,6 @@ class Child:
             ready.register(fd, select.POLLIN)
             while not ready.poll(step * 1000):
                 self.observe()
-                step = min(1.2 * step, 0.25)
                 if time.monotonic() - began > seconds + self.delay() - before:
                     return False
         finally:

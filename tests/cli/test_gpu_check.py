@@ -29,12 +29,12 @@ GPU_ONLY = [s.name for s in stages.STAGES if s.needs == "gpu"]
 NOT_TINY = ["step-peers", "flash-peers", "step-compiled", "attention-compiled", "numerics-full", "large"]
 
 
-def command(*args, perfkit=BINARY, tests=TESTS):
-    return [sys.executable, ROOT / "tests" / "gpu" / "check.py", "--perfkit", perfkit, "--tests", tests, *args]
+def command(*args, perfkit=BINARY):
+    return [sys.executable, ROOT / "tests" / "gpu" / "check.py", "--perfkit", perfkit, "--tests", TESTS, *args]
 
 
-def check(out, *args, perfkit=BINARY, device="cpu", tests=TESTS):
-    p = subprocess.run(command("--device", device, "--quick", "--out", out, *args, perfkit=perfkit, tests=tests), capture_output=True, text=True,
+def check(out, *args, perfkit=BINARY, device="cpu"):
+    p = subprocess.run(command("--device", device, "--quick", "--out", out, *args, perfkit=perfkit), capture_output=True, text=True,
                        timeout=300, check=False)
     lines = [line.split(": ", 2)[1:] for line in p.stdout.splitlines() if line.startswith("gpu-check: ")]
     return p.returncode, [tuple(said[0].split(" ", 1)) for said in lines if said[0].split(" ")[0] in NAMES], p
@@ -84,19 +84,15 @@ SLOW = '[ "$1" != run ] || [ -e "$0.slow" ] || { touch "$0.slow"; sleep 3; }\n'
 def checked(tmp_path_factory, ceilings):
     """Two calls: one that has too little time, and one that does the rest."""
     folder = tmp_path_factory.mktemp("check")
-    out, perfkit, tests = folder / "out", stub(folder, SLOW + FEW), folder / "tests"
+    out, perfkit = folder / "out", stub(folder, SLOW + FEW)
     out.mkdir()
     shutil.copy(ceilings, out / "perfkit.db")
-    tests.mkdir()
-    for name in ("device", "comm", "cudnn", "products", "bandwidth"):  # not ops, which takes a second: its tests run on the CPU by themselves
-        if (program := pathlib.Path(TESTS, "test-gpu-" + name)).exists():
-            (tests / program.name).symlink_to(program)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PERFKIT_CUDA_LIBS", str(make_other_libraries(folder / "libraries")))
         began = time.monotonic()
-        first = check(out, "--within", "16", perfkit=perfkit, tests=tests)
+        first = check(out, "--within", "16", perfkit=perfkit)
         seconds, left = time.monotonic() - began, states(out)
-        return out, first, seconds, left, check(out, perfkit=perfkit, tests=tests)
+        return out, first, seconds, left, check(out, perfkit=perfkit)
 
 
 def test_a_call_ends_within_its_time(checked):
@@ -131,8 +127,8 @@ def test_few_files_and_an_archive_of_them(checked):
     assert labels == {"gpu-check-%s-cpu-quick" % s for s in runs if states(out)[s] == "passed"}
     text = (out / "report.md").read_text()
     assert all("## Run %d: " % (i + 1) in text for i in range(len(labels))) and "| numerics | passed |" in text
-    assert re.search(r"\| device \| at least 1 \| test-gpu-device passed \d+ tests \| holds \|", text)
-    assert re.search(r"\| capture-errors \| +\| numerics passed \| not measured \|", text), "a test that is skipped shows nothing"
+    assert re.search(r"\| kernels \| at least 1 \| test-gpu-ops passed \d+ tests \| holds \|", text)
+    assert re.search(r"\| flash-3xtf32 \| +\| numerics passed \| not measured \|", text), "a test that is skipped shows nothing"
 
 
 def test_a_named_stage_is_repeated(checked):
@@ -489,7 +485,7 @@ def test_the_claims_are_printed_last(checked):
     table = lines[at:]
     assert not any(line.startswith("gpu-check: ") for line in table) and len(table) < 60 and max(map(len, table)) <= 120
     words = {line.split()[0]: line[23:35].strip() for line in table}
-    assert words["device"] == "passed" and words["capture-errors"] == "not measured"
+    assert words["kernels"] == "passed" and words["flash-3xtf32"] == "not measured"
     assert "memcheck" in " ".join(table).partition("not run: ")[2].split()
 
 

@@ -44,7 +44,6 @@ PRINTED = (
     ("plan", "bucket", "--from", "5"),
     ("db", "info"), ("db", "check"), ("db", "prune", "--keep", "3", "--dry-run"),
 )
-OF_TABLES = ("show", "compare", "gate", "history")  # the others print text of one kind, or narrow tables
 # Verdicts of what was measured here: any of them is an output.
 STATUSES = (0, 3, 4, 5, 6)
 
@@ -70,7 +69,7 @@ def too_wide(text, width):
 
 @pytest.mark.parametrize("command", PRINTED, ids=" ".join)
 def test_no_line_is_wider_than_the_terminal(recorded, command):
-    for width in WIDTHS if command[0] in OF_TABLES else (80, 200):
+    for width in WIDTHS:
         r = recorded(command[0], "--width", width, *command[1:])
         assert r.status in STATUSES and r.stdout, r
         assert not too_wide(r.stdout, width), (width, too_wide(r.stdout, width))
@@ -108,14 +107,17 @@ def test_a_row_that_is_too_wide_is_lines_of_key_and_value(recorded):
     assert "Left out" not in narrow
 
 
+SIZES = ((80, 24), *((width, 0) for width in WIDTHS))
+
+
 @pytest.fixture(scope="module")
 def doctors(tmp_path_factory):
     """What doctor prints by width and height; what 24 lines show is among all rows."""
     one = Perfkit(tmp_path_factory.mktemp("doctor"))
-    return {size: one("doctor", "--width", size[0], "--height", size[1], "--color", "always", env={"LC_ALL": "C"}) for size in ((80, 24), (80, 0), (200, 0))}
+    return {size: one("doctor", "--width", size[0], "--height", size[1], "--color", "always", env={"LC_ALL": "C"}) for size in SIZES}
 
 
-@pytest.mark.parametrize("width, height", [(80, 24), (80, 0), (200, 0)])
+@pytest.mark.parametrize("width, height", SIZES)
 def test_doctor_fits_and_its_states_are_coloured(doctors, width, height):
     r = doctors[width, height]
     assert r.status == 0 and r.stdout.isascii() and not too_wide(r.stdout, width), too_wide(r.stdout, width)

@@ -102,8 +102,11 @@ static void what_it_lacks_is_unavailable(void **state)
 /* Every dimension, length, mask and direction in some plan; all 48 take a minute. The kernel is Hopper's own. */
 static void plans_are_made(void **state)
 {
-    static const struct pk_cudnn_shape shapes[] = {
-        {8, 128, 16, false, false, 1}, {8, 1024, 32, true, false, 1}, {8, 4096, 128, false, true, 1}};
+    static const struct pk_cudnn_shape shapes[] = {{8, 128, 16, false, false, 1},
+                                                   {8, 1024, 32, true, false, 1},
+                                                   {8, 4096, 128, false, false, 1},
+                                                   {8, 128, 64, true, true, 1},
+                                                   {8, 4096, 128, false, true, 1}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct pk_cudnn_graph g;
         struct pk_cudnn_plan p;

@@ -56,10 +56,10 @@ static void quiet(const struct machine *m, int gates, double red, double pairs)
 static void identical_code_is_rarely_red(void **state)
 {
     quiet(&clean, 150, 0.01, 8);
-    quiet(&mixed, 300, 0.01, 8);
-    quiet(&drifting, 500, 0.01, 8);
+    quiet(&mixed, 500, 0.01, 8);
+    quiet(&drifting, 1000, 0.01, 8);
     quiet(&remembering, 100, 0.01, 8);
-    quiet(&noisy, 500, 0.01, 17); /* no margin hides false alarms of 50 tests */
+    quiet(&noisy, 1000, 0.01, 17); /* no margin hides false alarms of 50 tests */
 }
 
 static void trouble_is_not_red_either(void **state)

@@ -105,9 +105,9 @@ static void rarely_noted(const struct mix *m, size_t gates, double most)
 
 static void equal_tails_are_rarely_noted(void **state)
 {
-    rarely_noted(&no_mode, 150, 0.01);
-    rarely_noted(&far, 250, 0.01);
-    rarely_noted(&at_p90, 250, 0.03);
+    rarely_noted(&no_mode, 300, 0.01);
+    rarely_noted(&far, 500, 0.01);
+    rarely_noted(&at_p90, 500, 0.03);
 }
 
 static void slower_tails_are_noted(void **state)
