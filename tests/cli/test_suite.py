@@ -4,7 +4,7 @@ import sqlite3
 import junit
 import pytest
 from conftest import BINARY, not_sanitized
-from stored import query
+from stored import Stored, query
 
 COMMON = """\
 [suite]
@@ -205,10 +205,12 @@ def test_stored_runs_are_one_family(perfkit):
     assert r.status == 4 and {t["verdict"] for t in r.rows("compare_ns") if t["row"] == "case"} == {"unreplicated"}
 
 
-def slower(perfkit, runs):
-    """The newest runs are as if they had taken 5 % more."""
-    query(perfkit, "UPDATE slice_summary SET figure = figure * 1.05 WHERE slice_id IN (SELECT s.id FROM slice s JOIN run_case c"
-                   " ON c.id = s.case_id WHERE c.run_id > (SELECT max(id) FROM run) - ?)", runs)
+def written(store, label, times, ns, *entries):
+    """So many runs of entries are in the store, as if they had been measured."""
+    for entry in entries * times:
+        run = store.run([("ok", {"busy_ns": 100000}, {"work_ns": [ns, ns]})], label=label, experiment="selftest", device="null")
+        store.db.execute("UPDATE run SET tags = json_object('suite', 'perf', 'entry', ?) WHERE id = ?", [entry, run])
+    store.db.commit()
 
 
 @not_sanitized
@@ -216,9 +218,9 @@ def test_what_is_an_entrys_own_wins(perfkit):
     """Its thresholds, then its least effect, then what is for all rows; what is typed is stronger than the file."""
     entries = {"plain": "", "effect": "min-effect = 8%\n", "both": "min-effect = 8%\nthreshold = work_ns=3%\n",
                "case": "min-effect = 3%\nthreshold = work_ns[variant=ok]=8%\n"}
-    stored(perfkit, "main", 5, **dict.fromkeys(entries, 100000))
-    stored(perfkit, "slow", **dict.fromkeys(entries, 100000))
-    slower(perfkit, len(entries))
+    store = Stored(perfkit.db)
+    written(store, "main", 5, 100000, *entries)
+    written(store, "slow", 1, 105000, *entries)
 
     def verdicts(*args, threshold="3%"):
         text = COMMON + f"threshold = *={threshold}\n" + "".join(
@@ -234,9 +236,9 @@ def test_what_is_an_entrys_own_wins(perfkit):
 
 
 def test_a_stored_slowdown_and_its_threshold(perfkit):
-    stored(perfkit, "main", 5, one=100000)
-    stored(perfkit, "slow", one=100000)
-    slower(perfkit, 1)
+    store = Stored(perfkit.db)
+    written(store, "main", 5, 100000, "one")
+    written(store, "slow", 1, 105000, "one")
     r = suite(perfkit, against(one=100000), "--against", "main", "slow")
     assert r.status == 3 and "suite perf is slower: [one] work_ns of ok: slower, +5.0 %" in r.error()["what"], r
     assert suite(perfkit, against(one=100000) + "threshold = work_ns=10%\n", "--against", "main", "slow").status == 0
@@ -259,8 +261,9 @@ def test_an_entry_without_a_base(perfkit):
 
 
 def test_a_stored_case_that_no_longer_ends_ok(perfkit):
-    stored(perfkit, "main", times=5, one=100000, two=100000)
-    stored(perfkit, "feature", one=100000, two=100000)
+    store = Stored(perfkit.db)
+    written(store, "main", 5, 100000, "one", "two")
+    written(store, "feature", 1, 100000, "one", "two")
     with sqlite3.connect(perfkit.db) as db:
         db.execute("UPDATE slice SET status = 'failed', message = 'it burns' WHERE case_id = (SELECT max(id) FROM run_case)")
     r = suite(perfkit, against(one=100000, two=100000), "--against", "main", "feature", "--min-effect", "1000%", "--junit", "j.xml", "--format", "json")
