@@ -867,7 +867,7 @@ def nvcc():
     return shutil.which("nvcc") or next((p for p in ["/usr/local/cuda/bin/nvcc"] if pathlib.Path(p).exists()), None)
 
 
-FOR_GPUS = ["-gencode", "arch=compute_80,code=[sm_80,compute_80]", "-Xcompiler", "-Wall,-Wextra,-Werror", "-Werror", "all-warnings"]
+FOR_GPUS = ["-gencode", "arch=compute_80,code=sm_80", "-gencode", "arch=compute_90a,code=sm_90a", "-Xcompiler", "-Wall,-Wextra,-Werror", "-Werror", "all-warnings"]
 
 
 def example(name, tmp):

@@ -430,7 +430,7 @@ say(type="status", status=sys.argv[1], message="x\\n::error::y\\n  ::z")
 def test_no_text_in_a_report_is_a_command_of_a_ci_system(perfkit, new):
     """Its file may be printed into a log, or be /dev/stdout."""
     (perfkit.cwd / "reports.py").write_text(REPORTS)
-    side = f"{sys.executable} reports.py "
+    side = f"{sys.executable} -S -E reports.py "
     files = {"--junit": "j.xml", "--summary": "s.md", "--json": "j.json", "--gab": "g.json"}
     perfkit("gate", "--name", "g", "--a", side + "ok", "--b", side + new, "--max-pairs", "8", "--no-fail", *sum(files.items(), ()))
     texts = {name: (perfkit.cwd / name).read_text() for name in files.values() if (perfkit.cwd / name).exists()}
