@@ -96,18 +96,18 @@ def test_noise_is_split_into_processes_and_samples(perfkit, between, within, sam
 
 def test_the_interval_that_is_wanted_is_a_share(perfkit):
     calibrate(perfkit, "--interval", "0").refused(2, "--interval")
-    wide, narrow = (calibrate(perfkit, "--interval", x, "--format", "json").rows("components")[0] for x in ("10%", "0.2%"))
+    wide, narrow = (calibrate(perfkit, "--pairs", "8", "--interval", x, "--format", "json").rows("components")[0] for x in ("10%", "0.2%"))
     assert wide["processes"] == 6 and narrow["processes"] > 60
-    assert "for a median within ±2 %" in calibrate(perfkit, "--interval", "2%").stdout
+    assert "for a median within ±2 %" in calibrate(perfkit, "--pairs", "8", "--interval", "2%").stdout
 
 
 def test_merge_brings_calibrations_and_prune_takes_them(perfkit, tmp_path):
-    calibrate(perfkit)
+    calibrate(perfkit, "--pairs", "4")
     other = tmp_path / "other.db"
     assert perfkit("run", "selftest", *NULL, "--db", str(other)).status == 0
     assert perfkit("db", "merge", str(perfkit.db), "--db", str(other)).status == 0
     with sqlite3.connect(other) as db:
-        assert db.execute("SELECT run_id, metric, pairs FROM v_calibration").fetchall() == [(2, "made_up_ns", 20)]
+        assert db.execute("SELECT run_id, metric, pairs FROM v_calibration").fetchall() == [(2, "made_up_ns", 4)]
     perfkit("run", "selftest", *NULL)
     assert perfkit("db", "prune", "--keep", "1").status == 0
     assert query(perfkit, "SELECT count(*) FROM v_calibration") == [(0,)]
@@ -169,13 +169,13 @@ def test_without_a_calibration_the_command_is_named(perfkit):
     reporter(perfkit, "work.sh", PERCENT)
     r = gate(perfkit)
     assert "is unknown: `perfkit calibrate -- ./work.sh b` measures it." in r.stdout
-    r = perfkit("gate", "selftest", *NULL, "--a", "busy_ns=100000", "--b", "busy_ns=110000")
+    r = perfkit("gate", "selftest", *NULL, "--a", "busy_ns=100000", "--b", "busy_ns=110000", "--max-pairs", "8")
     assert "`perfkit calibrate selftest -a busy_ns=110000 -v ok` measures it" in r.stdout, r
 
 
 @not_sanitized
 def test_calibrations_of_other_commands_settings_and_cases_say_nothing(perfkit):
-    calibrate(perfkit)
+    calibrate(perfkit, "--pairs", "8")
     reporter(perfkit, "other.sh", PERCENT)
     assert gate(perfkit, "--min-effect", "0.1%", a="./other.sh", b="./other.sh b").status == 0
     assert perfkit("calibrate", "selftest", *NULL, "-n", "4", "-a", "busy_ns=1000").status == 0
@@ -183,9 +183,9 @@ def test_calibrations_of_other_commands_settings_and_cases_say_nothing(perfkit):
     for more, known in ((("-a", "busy_ns=1000"), True), (("-a", "busy_ns=2000"), False)):
         r = perfkit("gate", "selftest", *NULL, *sides, *more)
         assert ("Calibrated by run" in r.stdout) == known, r
-    r = perfkit("gate", "selftest", *NULL, "--a", "busy_ns=1000", "--b", "busy_ns=1001")
+    r = perfkit("gate", "selftest", *NULL, "--a", "busy_ns=1000", "--b", "busy_ns=1001", "--max-pairs", "8")
     assert "Calibrated by run 5" in r.stdout, r
-    r = perfkit("gate", "selftest", *NULL, "--a", "busy_ns=1000", "--b", "busy_ns=1001", "--cold")
+    r = perfkit("gate", "selftest", *NULL, "--a", "busy_ns=1000", "--b", "busy_ns=1001", "--max-pairs", "8", "--cold")
     assert "Calibrated by run" not in r.stdout
 
 
@@ -273,12 +273,12 @@ device = null
 min-time = 0
 max-samples = 5
 min-samples = 5
+max-pairs = 8
 [same]
 experiment = selftest
 variant = ok
 a = busy_ns=1000
 b = busy_ns=1000
-max-pairs = 12
 [changed]
 experiment = selftest
 variant = ok

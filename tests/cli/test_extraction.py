@@ -22,6 +22,7 @@ REPORT = str(HERE / "report_extraction.py")
 KILLS = int(os.environ.get("PERFKIT_TEST_KILLS", 4))  # random moments
 # Of layers as small as these a second thread would mostly wait; the stages of a pass have threads of their own.
 ONE = ("--preset", "smoke", "--invocations", "1", "--min-samples", "1", "--min-time", "0", "--max-time", "1ms", "--warmup", "0", "--threads", "1")
+SHORT = ("--seq-len", "16")  # where files are the subject, and no time
 SEED = ("--layers", "24", "--d-model", "896", "--heads", "14", "--kv-heads", "2", "--d-ff", "4864", "--vocab", "151936", "--extract-from", "10",
         "--extract-to", "23", "--batch", "4", "--seq-len", "512", "--samples", "9")
 
@@ -218,6 +219,7 @@ def test_ten_times_is_shown_by_the_whole_interval_alone(perfkit, tmp_path, times
 
 @not_sanitized
 def test_every_variant_is_measured_and_checked(measured, perfkit):
+    query(perfkit, "UPDATE ceiling SET device = 'cpu 2 threads' WHERE device = 'cpu'")  # measuring them would take most of its time
     r = run(perfkit, "--dtype", "fp32,bf16", "--samples", "9", "--threads", "2", device="cpu")
     assert [check for (check,) in query(perfkit, "SELECT notes ->> '$.check' FROM slice WHERE pass = 'timing'")] == 6 * ["passed"]
     assert all(("zstd-huffman after exponent" if HAS_ZSTD else "none after exponent") in row["setting"] for row in r.rows("plans"))
@@ -254,10 +256,10 @@ def contents(folder):
 @not_sanitized
 def test_a_folder_is_complete_and_untouched(measured, perfkit, tmp_path):
     folder = tmp_path / "out"
-    run(perfkit, "-v", "pipelined", "-a", f"sink={folder}", device="cpu")
+    run(perfkit, "-v", "pipelined", "-a", f"sink={folder}", *SHORT, device="cpu")
     assert samples_of(folder) == 61 and not list(folder.glob("*/timing"))
     before = contents(folder)
-    run(perfkit, "-v", "sequential,pipelined", "-a", f"sink={folder}", device="cpu")
+    run(perfkit, "-v", "sequential,pipelined", "-a", f"sink={folder}", *SHORT, device="cpu")
     assert contents(folder) == before
 
 
@@ -265,7 +267,7 @@ def test_a_folder_is_complete_and_untouched(measured, perfkit, tmp_path):
 def test_files_of_others_stay(measured, perfkit, tmp_path):
     """Beside what timed passes write, and where a link leads."""
     folder, mine = tmp_path / "out", tmp_path / "mine"
-    args = ("-v", "pipelined", "--samples", "9", "-a", f"sink={folder}")
+    args = ("-v", "pipelined", "--samples", "9", "-a", f"sink={folder}", *SHORT)
     run(perfkit, *args, device="cpu")
     (timing,) = [f / "timing" for f in folder.iterdir()]
     timing.mkdir()
@@ -300,18 +302,19 @@ def test_each_configuration_has_a_subfolder(measured, perfkit, tmp_path):
 @not_sanitized
 def test_beside_a_configuration_that_is_not_complete_no_other_begins(measured, perfkit, tmp_path):
     """What continues with other options by mistake is no second extraction."""
-    run(perfkit, "-v", "pipelined", "-a", f"sink={tmp_path}/out", "-a", "codec=none", "--samples", "20", device="cpu")
+    args = ("-v", "pipelined", "-a", f"sink={tmp_path}/out", *SHORT)
+    run(perfkit, *args, "-a", "codec=none", "--samples", "20", device="cpu")
     (file,) = (tmp_path / "out").glob("*/manifest.json")
     m = json.loads(file.read_text())
     (file.parent / m["shards"].pop()["file"]).unlink()
     file.write_text(json.dumps(m))
-    for args, word in ((("--codec", "lz4", "--samples", "20"), 'codec is "none" there and "lz4" here'), (("--codec", "none", "--samples", "5"), "samples"),
+    for others, word in ((("--codec", "lz4", "--samples", "20"), 'codec is "none" there and "lz4" here'), (("--codec", "none", "--samples", "5"), "samples"),
                        (("--codec", "none", "--d-ff", "392", "--samples", "20"), "d_ff")):
-        r = perfkit("run", "extraction", "-d", "cpu", *ONE, "-v", "pipelined", "-a", f"sink={tmp_path}/out", *args)
+        r = perfkit("run", "extraction", "-d", "cpu", *ONE, *args, *others)
         assert r.status == 1 and "shards of another configuration" in r.stderr and "16 of 20 samples" in r.stderr and word in r.stderr, r
-    run(perfkit, "-v", "pipelined", "-a", f"sink={tmp_path}/out", "-a", "codec=none", "--samples", "20", device="cpu")
+    run(perfkit, *args, "-a", "codec=none", "--samples", "20", device="cpu")
     assert samples_of(tmp_path / "out") == 20
-    run(perfkit, "-v", "pipelined", "-a", f"sink={tmp_path}/out", "-a", "codec=none", "--samples", "5", device="cpu")
+    run(perfkit, *args, "-a", "codec=none", "--samples", "5", device="cpu")
     assert len(manifests(tmp_path / "out")) == 2
 
 
@@ -341,7 +344,7 @@ def test_a_folder_that_cannot_be_written(measured, perfkit):
 
 @not_sanitized
 def test_a_shard_that_was_cut_is_no_part_of_a_continued_extraction(measured, perfkit, tmp_path):
-    folder, args = tmp_path / "out", ("-v", "pipelined", "-a", f"sink={tmp_path}/out", "-a", "codec=none")
+    folder, args = tmp_path / "out", ("-v", "pipelined", "-a", f"sink={tmp_path}/out", "-a", "codec=none", *SHORT)
     run(perfkit, *args, device="cpu")
     good, shard = contents(folder), sorted(folder.glob("*/*.safetensors"))[1]
     shard.write_bytes(good[shard.name][:-1])
