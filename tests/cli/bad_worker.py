@@ -111,13 +111,6 @@ def truncated(request):
     sys.exit(0)
 
 
-def flood(request):
-    metric()
-    line = json.dumps({"type": "samples", "metric": "step_ns", "values": [1] * 100000}) + "\n"
-    while True:
-        WIRE.write(line)
-
-
 def repeat(data, fd=None, writers=4):
     """The same bytes without end: whole lines at once, from several processes, so that the pipe is never empty."""
     data = data.encode() * (1 if len(data) == 1 else max(1, 4096 // len(data)))
@@ -244,7 +237,7 @@ def choosing(request):
 
 MODES = {"good": good, "slow": slow, "hang": hang, "hang-in-trace": hang_in_trace, "crash": crash, "leave": leave, "garbage": garbage, "undeclared": undeclared,
          "wrong-id": wrong_id, "wrong-unit": wrong_unit, "own-case": own_case, "empty": empty, "not-a-number": not_a_number, "huge-line": huge_line,
-         "truncated": truncated, "flood": flood, "noisy": noisy, "failing": failing, "idle-death": idle_death, "leaving": leaving,
+         "truncated": truncated, "noisy": noisy, "failing": failing, "idle-death": idle_death, "leaving": leaving,
          "settings": settings, "choosing": choosing, "flood-settings": flood_settings, "flood-series": flood_series,
          "flood-metrics": flood_metrics, "flood-unknown": flood_unknown, "flood-blank": flood_blank, "endless-line": endless_line, "nested": nested,
          "drip": drip, "loud": loud, "flood-stdin": flood_stdin, "closes-all": closes_all, "stopped": stopped, "deaf": deaf}
