@@ -31,7 +31,7 @@ static bool is_offered(const struct pk_complete *l, const char *name)
            !(in_list && strchr(name, ',')) && !pk_has_part(list, strlen(list), ',', name);
 }
 
-static void print(const struct pk_complete *l, const struct pk_texts *names, FILE *f)
+static void print_names(const struct pk_complete *l, const struct pk_texts *names, FILE *f)
 {
     for (size_t i = 0; i < names->n; i++)
         if (is_offered(l, names->v[i]))
@@ -68,7 +68,7 @@ static void complete(struct pk_app *app, const struct pk_cmd *cmd, struct pk_com
     for (size_t i = 0; i < names.v.n; i++)
         if (!strchr("-~", *names.v.v[i])) /* would be an option, or a folder */
             pk_texts_add_new(&l->texts, names.v.v[i], app->arena);
-    print(l, &l->texts, app->text);
+    print_names(l, &l->texts, app->text);
     pk_store_close(names.store);
 }
 
@@ -83,7 +83,7 @@ static enum pk_code complete_line(struct pk_app *app)
     if (cmd)
         complete(app, cmd, &l);
     else if (l.n == 2)
-        print(&l, &names, app->text);
+        print_names(&l, &names, app->text);
     return PK_OK;
 }
 

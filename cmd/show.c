@@ -25,7 +25,7 @@ struct shown {
     int64_t run_id;
 };
 
-static enum pk_code print(void *user, struct pk_out *out, struct pk_err *err)
+static enum pk_code print_run(void *user, struct pk_out *out, struct pk_err *err)
 {
     const struct shown *v = user;
     return pk_run_tables(v->s, v->run_id, out, err) ? err->code : pk_ranking_print(v->s, v->run_id, out, err);
@@ -39,7 +39,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     if (pk_open_run(app, app->args.n ? app->args.v[0] : "@", &s, &run_id, err))
         return err->code;
     struct shown v = {s, run_id};
-    const struct pk_printed tables = {print, &v, pk_printf(app->arena, "run %lld", (long long)run_id)};
+    const struct pk_printed tables = {print_run, &v, pk_printf(app->arena, "run %lld", (long long)run_id)};
     return pk_print_tables(&tables, &o->tables, app->out, app->arena, err);
 }
 

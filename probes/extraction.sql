@@ -156,13 +156,13 @@ FROM extraction_all WHERE run_id = :run AND setting = :each AND status = 'ok' AN
 -- column: batch_ns | Batch (ms) | ms | 3
 -- column: bytes_per_s | GB/s | GB/s | 2
 -- column: share | Share of a batch | % | 1
--- column: binds | Binds | text
+-- column: binds | Bottleneck | text
 -- column: setting | Setting | text | machine
 -- note: SELECT printf('%s: the bottleneck is %s, %.3f ms a batch. Table overlap shows how well the pipeline hides the other stages.', variant, slowest, bound_ns / 1e6)
 --   FROM extraction_all WHERE run_id = :run AND setting = :each AND variant = 'pipelined' AND bound_ns > 0 AND extract_ns > 0
 -- note: SELECT 'Times of threads are elapsed time: where forward and compression share the CPUs, each makes the other slower.' FROM v_case WHERE run_id = :run AND device = 'cpu' LIMIT 1
 SELECT s.variant, s.stage, s.parallel, s.total_ns / s.batches AS batch_ns, s.bytes * 1e9 / s.total_ns AS bytes_per_s,
-       s.total_ns / s.parallel / a.extract_ns AS share, iif(s.stage = a.slowest, 'binds', '') AS binds, s.setting
+       s.total_ns / s.parallel / a.extract_ns AS share, iif(s.stage = a.slowest, 'yes', '') AS binds, s.setting
 FROM extraction_stage s JOIN extraction_all a USING (run_id, case_id)
 WHERE s.run_id = :run AND s.setting = :each AND a.status = 'ok' AND s.total_ns IS NOT NULL ORDER BY s.ordinal, s.row;
 

@@ -204,7 +204,7 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
 }
 
 /* Help goes to standard output. What it has buffered, main writes. */
-static enum pk_code print(const char *text, struct pk_err *err)
+static enum pk_code print_text(const char *text, struct pk_err *err)
 {
     return fputs(text, stdout) >= 0 || errno == EPIPE ? PK_OK : pk_output_cannot("standard output", err);
 }
@@ -226,9 +226,9 @@ static enum pk_code start_with(const struct pk_cmd *c, struct pk_app *app, struc
     if (pk_opt_parse(&app->input, app->tables, 3, app->arena, &app->args, &help, err))
         return err->code;
     if (help)
-        return print(pk_usage_command(c, app->tables, help > 1,
-                                      pk_out_options_of(app->globals, PK_FMT_TABLE).width, app->arena),
-                     err);
+        return print_text(pk_usage_command(c, app->tables, help > 1,
+                                           pk_out_options_of(app->globals, PK_FMT_TABLE).width, app->arena),
+                          err);
     if (check_arity(c, app->args.n, err))
         return err->code;
     return run_command(c, app, err);
@@ -279,9 +279,9 @@ enum pk_code pk_dispatch(int argc, const char **argv, struct pk_arena *a, struct
 {
     const char *first = argc > 1 ? argv[1] : NULL;
     if (first && one_of(first, "--version", "version"))
-        return print(pk_printf(a, "perfkit %s\n", pk_version), err);
+        return print_text(pk_printf(a, "perfkit %s\n", pk_version), err);
     if (first && (one_of(first, "-h", "--help") || !strcmp(first, "help")))
-        return argc == 2 ? print(pk_usage_program(a, true), err)
+        return argc == 2 ? print_text(pk_usage_program(a, true), err)
                          : start_command(&pk_cmd_help, argc, argv, a, err);
     if (!first || *first == '-')
         return no_command(first, a, err);

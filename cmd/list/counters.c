@@ -199,7 +199,7 @@ static void print_metrics(const struct lister *l)
 
 /* --- all of it ------------------------------------------------------------------------------------------------------ */
 
-static enum pk_code nothing(const struct lister *l, struct pk_err *err)
+static enum pk_code none_matches(const struct lister *l, struct pk_err *err)
 {
     const char **names = pk_new_n(l->arena, const char *, l->n_groups + l->n);
     for (size_t i = 0; i < l->n_groups; i++)
@@ -240,7 +240,7 @@ enum pk_code pk_list_counters(struct pk_app *app, const char *pattern, bool all,
     struct lister l = {.arena = app->arena, .out = app->out, .pattern = pattern, .all = all};
     l.n_groups = pk_groups(app->arena, &l.groups);
     if (!survey(&l))
-        return nothing(&l, err);
+        return none_matches(&l, err);
     print_sources(&l);
     print_groups(&l);
     if (!pattern) { /* what can be counted is the outcome */

@@ -85,7 +85,7 @@ struct printed {
     struct pk_arena *a;
 };
 
-static enum pk_code print(void *user, struct pk_out *out, struct pk_err *err)
+static enum pk_code print_buckets(void *user, struct pk_out *out, struct pk_err *err)
 {
     const struct printed *p = user;
     (void)err;
@@ -114,8 +114,8 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
             return err->code;
     }
     struct printed p = {q, v, n, o->explain, app->arena};
-    return pk_print_tables(&(struct pk_printed){print, &p, "plan bucket"}, &o->tables, app->out, app->arena,
-                           err);
+    return pk_print_tables(&(struct pk_printed){print_buckets, &p, "plan bucket"}, &o->tables, app->out,
+                           app->arena, err);
 }
 
 enum pk_code pk_cmd_plan_bucket(struct pk_app *app, struct pk_err *err)

@@ -30,7 +30,7 @@ struct printed {
     struct pk_arena *a;
 };
 
-static enum pk_code print(void *user, struct pk_out *out, struct pk_err *err)
+static enum pk_code print_report(void *user, struct pk_out *out, struct pk_err *err)
 {
     const struct printed *p = user;
     (void)err;
@@ -52,6 +52,6 @@ enum pk_code pk_cmd_plan_parallel(struct pk_app *app, struct pk_err *err)
         pk_parallel_search(&s, &request, app->arena, &ranking, err))
         return err->code;
     struct printed p = {{&s, &ranking, (size_t)o->parallel.top, &tokens, o->explain}, app->arena};
-    return pk_print_tables(&(struct pk_printed){print, &p, "plan parallel"}, &o->tables, app->out, app->arena,
-                           err);
+    return pk_print_tables(&(struct pk_printed){print_report, &p, "plan parallel"}, &o->tables, app->out,
+                           app->arena, err);
 }

@@ -158,7 +158,7 @@ static enum pk_code gab(const struct pk_median_rows *rows, const char *direction
 
 /* --- formats ---------------------------------------------------------------------------------------------------------- */
 
-static enum pk_code nothing(const char *format, struct pk_err *err)
+static enum pk_code no_case_or_metric(const char *format, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOTHING, "export %s: there is nothing to write", format);
     pk_why(err, strncmp(format, "gab", 3)
@@ -185,7 +185,7 @@ enum pk_code pk_export_text(struct pk_store *s, const char *format, const int64_
                        : gab(&rows, strcmp(format, "gab") == 0 ? "lower" : "higher", a, &j, err)))
         return err->code;
     if (!json_object_size(j) && !json_array_size(j))
-        return nothing(format, err);
+        return no_case_or_metric(format, err);
     *text = pk_printf(a, "%s\n", pk_json_text(a, j, JSON_INDENT(1)));
     return PK_OK;
 }

@@ -22,7 +22,7 @@ struct region {
 };
 
 struct building {
-    struct pk_traced *t;
+    struct pk_import_trace *t;
     struct pk_arena *a;       /* until the case is there */
     int64_t begin_ns, end_ns; /* of the step that is described, or of everything */
     bool stepped;
@@ -32,10 +32,10 @@ struct building {
 
 /* --- collecting -------------------------------------------------------------------------------------------------------- */
 
-struct pk_traced *pk_traced_new(struct pk_import_reader *r)
+struct pk_import_trace *pk_import_trace_new(struct pk_import_reader *r)
 {
-    struct pk_traced *t = pk_new(r->a, struct pk_traced);
-    *t = (struct pk_traced){.r = r, .index = pk_new(r->a, struct pk_index)};
+    struct pk_import_trace *t = pk_new(r->a, struct pk_import_trace);
+    *t = (struct pk_import_trace){.r = r, .index = pk_new(r->a, struct pk_index)};
     *t->index = (struct pk_index){.arena = r->a};
     return t;
 }
@@ -43,10 +43,10 @@ struct pk_traced *pk_traced_new(struct pk_import_reader *r)
 static bool same_name(const void *wanted, uint32_t row)
 {
     const void *const *w = wanted;
-    return !strcmp(((const struct pk_traced *)w[0])->names[row], w[1]);
+    return !strcmp(((const struct pk_import_trace *)w[0])->names[row], w[1]);
 }
 
-const char *pk_traced_name(struct pk_traced *t, const char *text, uint32_t *row)
+const char *pk_import_trace_name(struct pk_import_trace *t, const char *text, uint32_t *row)
 {
     PK_ARENA_CLEANUP struct pk_arena own = {0};
     struct pk_buf safe = {.arena = &own};
@@ -69,14 +69,15 @@ const char *pk_traced_name(struct pk_traced *t, const char *text, uint32_t *row)
     return t->names[at];
 }
 
-void pk_traced_add(struct pk_traced *t, enum pk_traced_kind kind, const struct pk_traced_span *s)
+void pk_import_trace_add(struct pk_import_trace *t, enum pk_import_trace_kind kind,
+                         const struct pk_import_trace_span *s)
 {
-    struct pk_traced_spans *to = &t->of[kind];
+    struct pk_import_trace_spans *to = &t->of[kind];
     size_t all = 0;
-    for (int k = 0; k < PK_TRACED_KINDS; k++)
+    for (int k = 0; k < PK_IMPORT_TRACE_KINDS; k++)
         all += t->of[k].n;
-    if (all == PK_TRACED_MAX)
-        pk_import_problem(t->r, "more than %d events", PK_TRACED_MAX);
+    if (all == PK_IMPORT_TRACE_MAX)
+        pk_import_problem(t->r, "more than %d events", PK_IMPORT_TRACE_MAX);
     if (s->begin_ns < -TIME_MOST || s->end_ns < s->begin_ns || s->end_ns > TIME_MOST)
         pk_import_problem(t->r, "'%.100s' has no valid times", s->name);
     if (t->r->failed)
@@ -85,7 +86,7 @@ void pk_traced_add(struct pk_traced *t, enum pk_traced_kind kind, const struct p
     to->v[to->n++] = *s;
 }
 
-enum pk_kernel_family pk_traced_op_family(const char *name)
+enum pk_kernel_family pk_import_trace_op_family(const char *name)
 {
     static const struct {
         const char *op;
@@ -134,29 +135,29 @@ enum pk_kernel_family pk_traced_op_family(const char *name)
 /* What contains others comes before them. */
 static int by_begin(const void *a, const void *b)
 {
-    const struct pk_traced_span *x = a, *y = b;
+    const struct pk_import_trace_span *x = a, *y = b;
     return x->begin_ns != y->begin_ns ? COMPARE(x->begin_ns, y->begin_ns) : COMPARE(y->end_ns, x->end_ns);
 }
 
 static int by_thread(const void *a, const void *b)
 {
-    const struct pk_traced_span *x = a, *y = b;
+    const struct pk_import_trace_span *x = a, *y = b;
     return x->lane != y->lane ? COMPARE(x->lane, y->lane) : by_begin(a, b);
 }
 
 static int by_length(const void *a, const void *b)
 {
-    const struct pk_traced_span *x = a, *y = b;
+    const struct pk_import_trace_span *x = a, *y = b;
     return COMPARE(x->end_ns - x->begin_ns, y->end_ns - y->begin_ns);
 }
 
 static int by_launch(const void *a, const void *b)
 {
-    const struct pk_traced_span *x = a, *y = b;
+    const struct pk_import_trace_span *x = a, *y = b;
     return COMPARE(x->launch, y->launch);
 }
 
-static void sort(struct pk_traced_spans *s, int (*order)(const void *, const void *))
+static void sort(struct pk_import_trace_spans *s, int (*order)(const void *, const void *))
 {
     if (s->n)
         qsort(s->v, s->n, sizeof *s->v, order);
@@ -166,7 +167,7 @@ static void sort(struct pk_traced_spans *s, int (*order)(const void *, const voi
 
 static void choose_window(struct building *b)
 {
-    struct pk_traced_spans *steps = &b->t->of[PK_TRACED_STEP];
+    struct pk_import_trace_spans *steps = &b->t->of[PK_IMPORT_TRACE_STEP];
     b->stepped = steps->n > 0;
     if (b->stepped) {
         sort(steps, by_length);
@@ -177,9 +178,9 @@ static void choose_window(struct building *b)
     }
     b->begin_ns = INT64_MAX;
     b->end_ns = INT64_MIN;
-    for (int k = 0; k < PK_TRACED_KINDS; k++)
+    for (int k = 0; k < PK_IMPORT_TRACE_KINDS; k++)
         for (size_t i = 0; i < b->t->of[k].n; i++) {
-            const struct pk_traced_span *s = &b->t->of[k].v[i];
+            const struct pk_import_trace_span *s = &b->t->of[k].v[i];
             b->begin_ns = s->begin_ns < b->begin_ns ? s->begin_ns : b->begin_ns;
             b->end_ns = s->end_ns > b->end_ns ? s->end_ns : b->end_ns;
         }
@@ -204,13 +205,13 @@ static int longest_region(const void *a, const void *b)
 /* The step or the whole, and the ranges that took longest, by their names. */
 static void choose_regions(struct building *b)
 {
-    struct pk_traced *t = b->t;
-    const struct pk_traced_spans *ranges = &t->of[PK_TRACED_RANGE];
+    struct pk_import_trace *t = b->t;
+    const struct pk_import_trace_spans *ranges = &t->of[PK_IMPORT_TRACE_RANGE];
     struct region *all = pk_new_n(b->a, struct region, t->n_names + 1);
     size_t n = 0;
     for (size_t i = 0; i < ranges->n; i++) {
         uint32_t row;
-        pk_traced_name(t, ranges->v[i].name, &row);
+        pk_import_trace_name(t, ranges->v[i].name, &row);
         all[row].name = ranges->v[i].name;
         all[row].total_ns += ranges->v[i].end_ns - ranges->v[i].begin_ns;
     }
@@ -244,7 +245,7 @@ static const char *region_name(const void *building, int region)
 /* The step itself, then the ranges in it. */
 static void make_marks(struct building *b, struct pk_marks *m)
 {
-    const struct pk_traced_spans *ranges = &b->t->of[PK_TRACED_RANGE];
+    const struct pk_import_trace_spans *ranges = &b->t->of[PK_IMPORT_TRACE_RANGE];
     *m = (struct pk_marks){.v = pk_new_n(b->a, struct pk_mark, ranges->n + 1)};
     m->v[m->n++] = (struct pk_mark){.lane = PK_LANE_HOST,
                                     .region = WHOLE,
@@ -262,7 +263,8 @@ static void make_marks(struct building *b, struct pk_marks *m)
 
 /* --- pieces ------------------------------------------------------------------------------------------------------------ */
 
-static struct pk_kernel kernel_of(const struct building *b, const struct pk_traced_span *s, int64_t launched)
+static struct pk_kernel kernel_of(const struct building *b, const struct pk_import_trace_span *s,
+                                  int64_t launched)
 {
     return (struct pk_kernel){.name = s->name,
                               .family = s->family,
@@ -275,10 +277,10 @@ static struct pk_kernel kernel_of(const struct building *b, const struct pk_trac
 }
 
 /* When the host launched a piece; -1: it is not known. */
-static int64_t launched(const struct building *b, const struct pk_traced_span *piece)
+static int64_t launched(const struct building *b, const struct pk_import_trace_span *piece)
 {
-    const struct pk_traced_spans *launches = &b->t->of[PK_TRACED_LAUNCH];
-    const struct pk_traced_span *found =
+    const struct pk_import_trace_spans *launches = &b->t->of[PK_IMPORT_TRACE_LAUNCH];
+    const struct pk_import_trace_span *found =
         piece->launch && launches->n
             ? bsearch(piece, launches->v, launches->n, sizeof *launches->v, by_launch)
             : NULL;
@@ -286,7 +288,8 @@ static int64_t launched(const struct building *b, const struct pk_traced_span *p
 }
 
 /* Whether a piece is of the device and the step; *at is when it was launched, -1 = not known. */
-static bool is_piece(const struct building *b, const struct pk_traced_span *s, int64_t device, int64_t *at)
+static bool is_piece(const struct building *b, const struct pk_import_trace_span *s, int64_t device,
+                     int64_t *at)
 {
     *at = launched(b, s);
     return s->device == device && within(b, *at < 0 ? s->begin_ns : *at);
@@ -296,7 +299,7 @@ static bool is_piece(const struct building *b, const struct pk_traced_span *s, i
 static size_t take_pieces(struct building *b, int64_t device, const struct pk_marks *marks,
                           struct pk_trace *out)
 {
-    const struct pk_traced_spans *pieces = &b->t->of[PK_TRACED_PIECE];
+    const struct pk_import_trace_spans *pieces = &b->t->of[PK_IMPORT_TRACE_PIECE];
     size_t n = 0, known = 0;
     int64_t at;
     for (size_t i = 0; i < pieces->n; i++)
@@ -316,7 +319,7 @@ static size_t take_pieces(struct building *b, int64_t device, const struct pk_ma
 
 /* Operators of one thread that are open, each within the one below it. */
 struct open_op {
-    const struct pk_traced_span *op;
+    const struct pk_import_trace_span *op;
     int64_t end_ns;
     bool counted;
 };
@@ -324,7 +327,7 @@ struct open_op {
 static void add_part(struct building *b, struct open_op *o, int64_t from, int64_t to, struct pk_trace *out,
                      size_t *cap)
 {
-    struct pk_traced_span part = *o->op;
+    struct pk_import_trace_span part = *o->op;
     if (to <= from && o->counted)
         return;
     part.begin_ns = from;
@@ -338,14 +341,14 @@ static void add_part(struct building *b, struct open_op *o, int64_t from, int64_
 /* Operators without the time of those within them: what is left of each, in parts. */
 static void take_own_times(struct building *b, const struct pk_marks *marks, struct pk_trace *out)
 {
-    struct pk_traced_spans *ops = &b->t->of[PK_TRACED_OP];
+    struct pk_import_trace_spans *ops = &b->t->of[PK_IMPORT_TRACE_OP];
     struct open_op *open = pk_new_n(b->a, struct open_op, ops->n + 1);
     size_t depth = 0, cap = 1;
     int64_t until = INT64_MIN;
     *out = (struct pk_trace){.v = pk_new(b->a, struct pk_kernel)};
     sort(ops, by_thread);
     for (size_t i = 0; i <= ops->n; i++) {
-        const struct pk_traced_span *op = i < ops->n ? &ops->v[i] : NULL;
+        const struct pk_import_trace_span *op = i < ops->n ? &ops->v[i] : NULL;
         if (op && !within(b, op->begin_ns))
             continue;
         while (depth &&
@@ -367,7 +370,7 @@ static void take_own_times(struct building *b, const struct pk_marks *marks, str
 /* Operators as they were, for the timeline. */
 static void take_ops(struct building *b, struct pk_kernel **v, size_t *n)
 {
-    struct pk_traced_spans *ops = &b->t->of[PK_TRACED_OP];
+    struct pk_import_trace_spans *ops = &b->t->of[PK_IMPORT_TRACE_OP];
     *v = pk_new_n(b->a, struct pk_kernel, ops->n + 1);
     sort(ops, by_begin);
     for (size_t i = 0; i < ops->n && *n < PK_SPANS_NOTED; i++)
@@ -383,8 +386,9 @@ static void take_ops(struct building *b, struct pk_kernel **v, size_t *n)
 static void add_samples(struct building *b, struct pk_imported_case *c)
 {
     struct pk_import_reader *r = b->t->r;
-    const struct pk_traced_spans *steps = &b->t->of[PK_TRACED_STEP], *ranges = &b->t->of[PK_TRACED_RANGE];
-    const struct pk_traced_span whole = {.begin_ns = b->begin_ns, .end_ns = b->end_ns};
+    const struct pk_import_trace_spans *steps = &b->t->of[PK_IMPORT_TRACE_STEP],
+                                       *ranges = &b->t->of[PK_IMPORT_TRACE_RANGE];
+    const struct pk_import_trace_span whole = {.begin_ns = b->begin_ns, .end_ns = b->end_ns};
     struct pk_imported_metric *m[PK_REGIONS_MAX];
     size_t n = 0;
     for (size_t i = 0; i < b->n_regions; i++) {
@@ -396,7 +400,7 @@ static void add_samples(struct building *b, struct pk_imported_case *c)
     for (size_t i = 0; i < b->n_regions && !r->failed; i++)
         m[i] = &c->metrics[i];
     for (size_t i = 0; i < (b->stepped ? steps->n : 1) && !r->failed; i++) {
-        const struct pk_traced_span *s = b->stepped ? &steps->v[i] : &whole;
+        const struct pk_import_trace_span *s = b->stepped ? &steps->v[i] : &whole;
         pk_import_sample(r, m[WHOLE], (int64_t)i, (double)(s->end_ns - s->begin_ns));
     }
     for (size_t i = 0; i < ranges->n && !r->failed; i++)
@@ -423,7 +427,7 @@ static void add_notes(struct building *b, struct pk_imported_case *c, const stru
 }
 
 /* Of a device; -1: of the host. */
-static void add_case(struct pk_traced *t, const json_t *axes, int64_t device)
+static void add_case(struct pk_import_trace *t, const json_t *axes, int64_t device)
 {
     PK_ARENA_CLEANUP struct pk_arena own = {0};
     struct building b = {.t = t, .a = &own};
@@ -445,7 +449,7 @@ static void add_case(struct pk_traced *t, const json_t *axes, int64_t device)
     if (device < 0) {
         spans.n_pieces = 0;
         take_ops(&b, &spans.pieces, &spans.n_pieces);
-    } else if (spans.n_pieces + t->of[PK_TRACED_OP].n < PK_SPANS_NOTED)
+    } else if (spans.n_pieces + t->of[PK_IMPORT_TRACE_OP].n < PK_SPANS_NOTED)
         take_ops(&b, &spans.ops, &spans.n_ops);
     if (t->r->failed)
         return;
@@ -453,12 +457,12 @@ static void add_case(struct pk_traced *t, const json_t *axes, int64_t device)
     add_notes(&b, c, &pieces, &spans);
 }
 
-void pk_traced_finish(struct pk_traced *t, const json_t *axes)
+void pk_import_trace_finish(struct pk_import_trace *t, const json_t *axes)
 {
     int64_t devices[DEVICES_MAX];
     size_t n = 0;
-    const struct pk_traced_spans *pieces = &t->of[PK_TRACED_PIECE];
-    if (!t->r->failed && !pieces->n && !t->of[PK_TRACED_OP].n)
+    const struct pk_import_trace_spans *pieces = &t->of[PK_IMPORT_TRACE_PIECE];
+    if (!t->r->failed && !pieces->n && !t->of[PK_IMPORT_TRACE_OP].n)
         pk_import_problem(t->r, "there is no kernel and no operator in it");
     for (size_t i = 0; i < pieces->n && !t->r->failed; i++) {
         size_t at = 0;
@@ -469,8 +473,8 @@ void pk_traced_finish(struct pk_traced *t, const json_t *axes)
         else if (at == n)
             devices[n++] = pieces->v[i].device;
     }
-    sort(&t->of[PK_TRACED_LAUNCH], by_launch);
-    sort(&t->of[PK_TRACED_RANGE], by_begin);
+    sort(&t->of[PK_IMPORT_TRACE_LAUNCH], by_launch);
+    sort(&t->of[PK_IMPORT_TRACE_RANGE], by_begin);
     for (size_t i = 0; i < n && !t->r->failed; i++) {
         PK_JSON_CLEANUP json_t *own = axes ? json_deep_copy(axes) : json_object();
         if (n > 1)

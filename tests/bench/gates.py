@@ -62,8 +62,8 @@ def noise_of(perfkit, kernels, db):
     _, tables = run(perfkit, db, "calibrate", "--", kernels, "0")
     found = {r["variant"]: r for r in tables["calibration"] if r["metric"] == "unit_ns"}
     for name, r in found.items():
-        print(f"  {name}: processes ±{r['between_cv']:.2%}, pairs ±{r['pair_sd']:.2%}, hides {r['floor']:.2%}, advised {r['min_effect']:.2%}, "
-              f"finds {r['mde']:.2%}", flush=True)
+        print(f"  {name}: processes ±{r['between_cv']:.2%}, pairs ±{r['pair_sd']:.2%}, noise floor {r['floor']:.2%}, suggested --min-effect {r['min_effect']:.2%}, "
+              f"MDE {r['mde']:.2%}", flush=True)
     return found
 
 

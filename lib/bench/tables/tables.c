@@ -22,8 +22,8 @@ static const char *const doubts[] = {"doubts", NULL};
 static const char *const built_in[] = {"commands",    "counters",      "case_times", "case_memory",
                                        "case_values", "case_problems", NULL};
 
-static enum pk_code print(struct pk_store *s, const char *const *tables, const char *experiment,
-                          int64_t run_id, struct pk_out *out, struct pk_err *err)
+static enum pk_code print_each(struct pk_store *s, const char *const *tables, const char *experiment,
+                               int64_t run_id, struct pk_out *out, struct pk_err *err)
 {
     const struct pk_param params[] = {pk_param_int(":run", run_id), pk_param_text(":experiment", experiment)};
     for (; *tables; tables++)
@@ -96,7 +96,7 @@ enum pk_code pk_run_requested_tables(struct pk_store *s, const char *experiment,
 {
     return pk_counter_table(s, run_id, experiment, out, err)
                ? err->code
-               : print(s, requested, experiment, run_id, out, err);
+               : print_each(s, requested, experiment, run_id, out, err);
 }
 
 static enum pk_code print_experiment(struct pk_store *s, const char *experiment, int64_t run_id,
@@ -106,14 +106,15 @@ static enum pk_code print_experiment(struct pk_store *s, const char *experiment,
     const struct pk_probe *p = pk_run_probe(s, run_id, experiment, &a);
     const char *own = p ? pk_probe_sql(p) : "";
     const struct pk_param run = pk_param_int(":run", run_id);
-    if ((*own ? pk_tables_print(s, own, &run, 1, out, err) || print(s, doubts, experiment, run_id, out, err)
-              : print(s, built_in, experiment, run_id, out, err)) ||
+    if ((*own ? pk_tables_print(s, own, &run, 1, out, err) ||
+                    print_each(s, doubts, experiment, run_id, out, err)
+              : print_each(s, built_in, experiment, run_id, out, err)) ||
         pk_run_notes(s, "interval_notes", experiment, run_id, out, err) ||
         pk_run_notes(s, "startup_notes", experiment, run_id, out, err) ||
         (!pk_out_brief(out) && pk_run_notes(s, "doubt_notes", experiment, run_id, out, err)) ||
         (!usual_counters(s, run_id, experiment) && pk_counter_table(s, run_id, experiment, out, err)))
         return err->code;
-    return print(s, beside, experiment, run_id, out, err);
+    return print_each(s, beside, experiment, run_id, out, err);
 }
 
 int64_t pk_run_count_commands(struct pk_store *s, int64_t run_id)
@@ -131,12 +132,12 @@ enum pk_code pk_run_commands(struct pk_store *s, int64_t run_id, int64_t n, stru
     const char *const tables[] = {
         n > 1 ? "commands" : "command", "case_times", "case_memory", "case_values", "case_problems", NULL};
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    if (print(s, tables, "exec", run_id, out, err) ||
+    if (print_each(s, tables, "exec", run_id, out, err) ||
         (!usual_counters(s, run_id, "exec") && pk_counter_table(s, run_id, "exec", out, err)))
         return err->code;
     const char *more = pk_run_show_command(s, run_id, " --details", &a);
     pk_out_note(out, pk_printf(&a, "CPU events, state of the machine: %s", more ? more : "--details"));
-    return print(s, beside, "exec", run_id, out, err);
+    return print_each(s, beside, "exec", run_id, out, err);
 }
 
 enum pk_code pk_run_all_tables(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)

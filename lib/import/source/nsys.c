@@ -13,7 +13,7 @@ enum { READ_LIMIT_S = 600 };
 
 struct reading {
     struct pk_import_reader *r;
-    struct pk_traced *t;
+    struct pk_import_trace *t;
     struct pk_store *s;
     const struct table *table;
     uint64_t deadline_ns;
@@ -23,13 +23,13 @@ struct reading {
 /* What the rows of each table are. */
 static const struct table {
     const char *name, *query;
-    enum pk_traced_kind kind;
+    enum pk_import_trace_kind kind;
 } tables[] = {
-    {"CUPTI_ACTIVITY_KIND_KERNEL", "nsys_kernels", PK_TRACED_PIECE},
-    {"CUPTI_ACTIVITY_KIND_MEMCPY", "nsys_copies", PK_TRACED_PIECE},
-    {"CUPTI_ACTIVITY_KIND_MEMSET", "nsys_fills", PK_TRACED_PIECE},
-    {"CUPTI_ACTIVITY_KIND_RUNTIME", "nsys_calls", PK_TRACED_LAUNCH},
-    {"NVTX_EVENTS", "nsys_ranges", PK_TRACED_RANGE},
+    {"CUPTI_ACTIVITY_KIND_KERNEL", "nsys_kernels", PK_IMPORT_TRACE_PIECE},
+    {"CUPTI_ACTIVITY_KIND_MEMCPY", "nsys_copies", PK_IMPORT_TRACE_PIECE},
+    {"CUPTI_ACTIVITY_KIND_MEMSET", "nsys_fills", PK_IMPORT_TRACE_PIECE},
+    {"CUPTI_ACTIVITY_KIND_RUNTIME", "nsys_calls", PK_IMPORT_TRACE_LAUNCH},
+    {"NVTX_EVENTS", "nsys_ranges", PK_IMPORT_TRACE_RANGE},
 };
 
 enum { TABLES = sizeof tables / sizeof *tables };
@@ -62,7 +62,7 @@ static const char *copy_name(const struct pk_cell *kind)
 }
 
 /* start, end, name, device, stream, correlation, process, bytes of copies */
-static void take_piece(struct reading *n, const struct pk_cell *c, struct pk_traced_span *s)
+static void take_piece(struct reading *n, const struct pk_cell *c, struct pk_import_trace_span *s)
 {
     const bool kernel = n->table == tables;
     const char *name = kernel                                       ? pk_cell_string(&c[2])
@@ -70,7 +70,7 @@ static void take_piece(struct reading *n, const struct pk_cell *c, struct pk_tra
                                                                     : copy_name(&c[2]);
     if (c[3].type != PK_CELL_INT || c[3].i < 0 || c[3].i > 1 << 20)
         pk_import_problem(n->r, "there is no device");
-    s->name = pk_traced_name(n->t, *name ? name : "?", NULL);
+    s->name = pk_import_trace_name(n->t, *name ? name : "?", NULL);
     s->family = kernel ? pk_kernel_family_of(s->name) : PK_FAMILY_COPY;
     s->device = c[3].i;
     s->lane = c[4].type == PK_CELL_INT ? (uint32_t)c[4].i : 0;
@@ -79,43 +79,44 @@ static void take_piece(struct reading *n, const struct pk_cell *c, struct pk_tra
 }
 
 /* start, end, text, thread. Returns what it is. */
-static enum pk_traced_kind take_range(struct reading *n, const struct pk_cell *c, struct pk_traced_span *s)
+static enum pk_import_trace_kind take_range(struct reading *n, const struct pk_cell *c,
+                                            struct pk_import_trace_span *s)
 {
     PK_ARENA_CLEANUP struct pk_arena own = {0};
     const char *text = pk_cell_string(&c[2]), *id = strstr(text, ", op_id = "),
                *seq = strstr(text, ", seq = ");
     const char *end = seq && (!id || seq < id) ? seq : id;
     uint32_t thread;
-    pk_traced_name(n->t, pk_printf(&own, "thread %lld", c[3].type == PK_CELL_INT ? (long long)c[3].i : 0),
-                   &thread);
+    pk_import_trace_name(
+        n->t, pk_printf(&own, "thread %lld", c[3].type == PK_CELL_INT ? (long long)c[3].i : 0), &thread);
     if (end)
         text = pk_strndup(&own, text, (size_t)(end - text));
-    s->name = pk_traced_name(n->t, *text ? text : "?", NULL);
+    s->name = pk_import_trace_name(n->t, *text ? text : "?", NULL);
     s->lane = thread;
-    s->family = pk_traced_op_family(s->name);
-    return end ? PK_TRACED_OP : PK_TRACED_RANGE;
+    s->family = pk_import_trace_op_family(s->name);
+    return end ? PK_IMPORT_TRACE_OP : PK_IMPORT_TRACE_RANGE;
 }
 
 static enum pk_code take_row(void *reading, const struct pk_cell *c, struct pk_err *err)
 {
     struct reading *n = reading;
     struct pk_import_reader *r = n->r;
-    enum pk_traced_kind kind = n->table->kind;
-    struct pk_traced_span s = {.begin_ns = c[0].i, .end_ns = c[1].i};
+    enum pk_import_trace_kind kind = n->table->kind;
+    struct pk_import_trace_span s = {.begin_ns = c[0].i, .end_ns = c[1].i};
     if (pk_import_stopped(r))
         return PK_E_IO;
     if (c[0].type != PK_CELL_INT || c[1].type != PK_CELL_INT)
         pk_import_problem(r, "its times are no integers");
-    else if (kind == PK_TRACED_PIECE)
+    else if (kind == PK_IMPORT_TRACE_PIECE)
         take_piece(n, c, &s);
-    else if (kind == PK_TRACED_RANGE)
+    else if (kind == PK_IMPORT_TRACE_RANGE)
         kind = take_range(n, c, &s);
     else
         s.launch = launch_of(&c[3], &c[4]);
-    if (kind == PK_TRACED_LAUNCH)
+    if (kind == PK_IMPORT_TRACE_LAUNCH)
         s.name = "";
-    if (!r->failed && (kind != PK_TRACED_LAUNCH || s.launch))
-        pk_traced_add(n->t, kind, &s);
+    if (!r->failed && (kind != PK_IMPORT_TRACE_LAUNCH || s.launch))
+        pk_import_trace_add(n->t, kind, &s);
     if (pk_clock_ns() > n->deadline_ns)
         pk_import_problem(r, "reading it takes more than %d minutes", READ_LIMIT_S / 60);
     r->at++;
@@ -127,7 +128,7 @@ static enum pk_code take_row(void *reading, const struct pk_cell *c, struct pk_e
 static enum pk_code take_text(void *reading, const struct pk_cell *c, struct pk_err *err)
 {
     struct reading *n = reading;
-    n->text = c[0].type == PK_CELL_NULL ? NULL : pk_traced_name(n->t, pk_cell_string(&c[0]), NULL);
+    n->text = c[0].type == PK_CELL_NULL ? NULL : pk_import_trace_name(n->t, pk_cell_string(&c[0]), NULL);
     return PK_OK;
 }
 
@@ -187,7 +188,7 @@ static void read_database(struct reading *n)
                              ? strtoll(start, NULL, 10)
                              : 0;
     read_tables(n, &names);
-    pk_traced_finish(n->t, NULL);
+    pk_import_trace_finish(n->t, NULL);
 }
 
 /* A file is a run once, by all of its bytes. */
@@ -201,7 +202,7 @@ static void hash_file(struct pk_import_reader *r)
 static void read_file(struct pk_import_reader *r)
 {
     PK_STORE_CLEANUP struct pk_store *s = NULL;
-    struct reading n = {.r = r, .t = pk_traced_new(r)};
+    struct reading n = {.r = r, .t = pk_import_trace_new(r)};
     const struct pk_store_wait wait = {.stop_flag = r->stop_flag};
     struct pk_err err = {0};
     n.deadline_ns = pk_clock_ns() + READ_LIMIT_S * (uint64_t)PK_NS_PER_S;

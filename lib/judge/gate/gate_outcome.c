@@ -86,7 +86,7 @@ static enum pk_code failed(const struct pk_ended_gate *g, const struct pk_gate_c
                            : "run that side alone: it wrote nothing to stderr, and its stdout is not kept");
 }
 
-static enum pk_code nothing(const struct pk_ended_gate *g, struct pk_err *err)
+static enum pk_code none_compared(const struct pk_ended_gate *g, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOTHING, "nothing was compared");
     if (g->samples->n_cases && g->samples->cases[0].closed)
@@ -111,5 +111,5 @@ enum pk_code pk_gate_ended(const struct pk_ended_gate *g, struct pk_err *err)
     if (broken)
         return failed(g, broken, side, err);
     const struct pk_comparison *c = &g->result->comparison;
-    return c->n || pk_first_unmatched(c, false) ? PK_OK : nothing(g, err);
+    return c->n || pk_first_unmatched(c, false) ? PK_OK : none_compared(g, err);
 }

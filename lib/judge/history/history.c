@@ -205,8 +205,8 @@ static struct pk_compare_side all_figures(const struct pk_history_run *runs, siz
         .name = pk_printf(a, "the history of %s", experiment), .v = v, .n = total};
 }
 
-static enum pk_code nothing(size_t n_runs, const char *experiment, const struct gathering *g, size_t setups,
-                            const char *filter, struct pk_err *err)
+static enum pk_code no_history(size_t n_runs, const char *experiment, const struct gathering *g,
+                               size_t setups, const char *filter, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOTHING, "%s has no history yet", experiment);
     if (!g->n && filter)
@@ -252,7 +252,7 @@ enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const 
     }
     out->left_out = g.n - out->n;
     if (!out->n)
-        return nothing(n, experiment, &g, out->n_setups, o->filter, err);
+        return no_history(n, experiment, &g, out->n_setups, o->filter, err);
     struct pk_compared *rows = pk_new_n(a, struct pk_compared, out->n);
     for (size_t i = 0; i < out->n; i++)
         rows[i].new_ = out->v[i].newest;

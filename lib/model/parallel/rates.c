@@ -143,7 +143,7 @@ static enum pk_code query_rate(struct pk_store *store, const char *query, int64_
     return PK_OK;
 }
 
-static enum pk_code nothing(int64_t run_id, const char *what, const char *fix, struct pk_err *err)
+static enum pk_code no_rate(int64_t run_id, const char *what, const char *fix, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOTHING, "run %lld has no rate for a plan", (long long)run_id);
     pk_why(err, "%s", what);
@@ -162,7 +162,7 @@ enum pk_code pk_parallel_rates_of_run(struct pk_store *store, int64_t run_id, st
         s->rate[PK_RATE_NETWORK] = s->rate[PK_RATE_LINK];
     return found || link
                ? PK_OK
-               : nothing(run_id,
+               : no_rate(run_id,
                          "rates are the fit of ddp-bucket's variant bucket (launch, link), or steps of "
                          "mixed-precision (compute)",
                          "perfkit run mixed-precision --mode step", err);
@@ -175,6 +175,6 @@ enum pk_code pk_parallel_rates_of_machine(struct pk_store *store, int64_t run_id
     if (query_rate(store, "plan_ceiling", run_id, a, &s->rate[PK_RATE_COMPUTE], &found, err))
         return err->code;
     return found ? PK_OK
-                 : nothing(run_id, "no ceiling of products was measured on its machine",
+                 : no_rate(run_id, "no ceiling of products was measured on its machine",
                            "perfkit doctor --ceilings", err);
 }

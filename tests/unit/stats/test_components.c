@@ -1,4 +1,4 @@
-/* Components of variance: against a published table, and in simulation; what is advised gives the interval that was asked for. */
+/* Components of variance: against a published table, and in simulation; what it suggests gives the interval that was asked for. */
 #include "stats/infer.h"
 
 #include "base/rng.h"
@@ -95,8 +95,8 @@ static void many_processes_follow_the_formula(void **state)
         }
 }
 
-/* Measuring as advised gives an interval of the width that was wanted. */
-static void what_is_advised_suffices(void **state)
+/* Measuring as suggested gives an interval of the width that was wanted. */
+static void what_is_suggested_suffices(void **state)
 {
     static const double between[] = {0.01, 0.003, 0}, within[] = {0.02, 0.03, 0.02};
     for (int k = 0; k < 3; k++) {
@@ -129,9 +129,12 @@ static void nothing_suffices_for_a_hair(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_published_table),        cmocka_unit_test(one_sample_a_process_shows_only_the_sum),
-        cmocka_unit_test(components_are_found),     cmocka_unit_test(many_processes_follow_the_formula),
-        cmocka_unit_test(what_is_advised_suffices), cmocka_unit_test(nothing_suffices_for_a_hair),
+        cmocka_unit_test(a_published_table),
+        cmocka_unit_test(one_sample_a_process_shows_only_the_sum),
+        cmocka_unit_test(components_are_found),
+        cmocka_unit_test(many_processes_follow_the_formula),
+        cmocka_unit_test(what_is_suggested_suffices),
+        cmocka_unit_test(nothing_suffices_for_a_hair),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
