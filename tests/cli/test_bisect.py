@@ -28,13 +28,13 @@ def data(text):
 class Repository:
     """Commits, oldest first, each of a time in ns or "broken", which does not build; their names are c1, c2 ..."""
 
-    def __init__(self, perfkit, *commits, subjects={}):
+    def __init__(self, perfkit, *commits, subjects={}, more={}):
         self.perfkit, self.folder = perfkit, perfkit.cwd
         self.builds = perfkit.root / "builds"
         self.git("init", "-q", "-b", "main", ".")
         stream = ""
         for i, ns in enumerate(commits):
-            files = {"644 inline .gitignore": "solve\nturn\n", "755 inline build.sh": BUILD, "644 inline solve.in": SOLVE.format(name=f"{i} {ns}", ns=ns)}
+            files = {"644 inline .gitignore": "solve\nturn\n", "755 inline build.sh": BUILD, "644 inline solve.in": SOLVE.format(name=f"{i} {ns}", ns=ns), **more}
             stream += f"commit refs/heads/main\ncommitter x <x@y> {10**9 + i} +0000\n" + data(subjects.get(i + 1, f"change {i + 1}")) + "".join(
                 f"M {file}\n" + data(text) for file, text in files.items()) + f"reset refs/tags/c{i + 1}\nfrom refs/heads/main\n"
         self.git("fast-import", "--quiet", input=stream)

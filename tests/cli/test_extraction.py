@@ -51,7 +51,7 @@ def by_variant(r, table):
 
 @not_sanitized
 def test_a_pass_is_fill_and_bound_and_drain_to_the_nanosecond(perfkit):
-    """16 batches; the store of one thread binds."""
+    """16 batches; the store of one thread is the bottleneck."""
     r = run(perfkit)
     passes = {v: row["extract_ns"] for v, row in by_variant(r, "comparison").items()}
     front = passes["sequential"] / 16 - STORE_NS

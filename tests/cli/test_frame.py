@@ -71,10 +71,9 @@ def test_commands_of_the_page_work_from_top_to_bottom(perfkit, measured):
         build.symlink_to(pathlib.Path(BINARY).parent)
     (perfkit.cwd / "docs").symlink_to(pathlib.Path(__file__).parents[2] / "docs")
     (perfkit.cwd / "before.json").write_text('{"results": [{"command": "sleep 0.1", "times": [0.101, 0.102, 0.1], "exit_codes": [0, 0, 0]}]}')
-    (perfkit.cwd / "Makefile").write_text("solve: solve.in\n\tcp solve.in solve\n\tchmod +x solve\n")
-    repository = Repository(perfkit, FAST, SLOW)  # whose commits bisect searches
+    makefile = "solve: solve.in\n\tcp solve.in solve\n\tchmod +x solve\n"
+    repository = Repository(perfkit, FAST, SLOW, more={"644 inline Makefile": makefile})  # whose commits bisect searches
     repository.git("tag", "v1.2", "c1")
-    repository.git("branch", "-M", "main")
     for command in commands:
         if "--peer" in command:
             continue

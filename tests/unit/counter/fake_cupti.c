@@ -482,6 +482,7 @@ static int nvml_by_pci(const char *id, pk_nvml_device *d)
 static int nvml_power(pk_nvml_device d, unsigned *milliwatts)
 {
     *milliwatts = 412000;
+    fake_nvml.powers++;
     return fake_nvml.no_power ? PK_NVML_NOT_SUPPORTED : 0;
 }
 

@@ -59,7 +59,7 @@ struct fake_nvml {
     bool old_driver; /* what newer drivers have is refused */
     bool no_gpm;     /* the GPU has none */
     double busy;     /* of all GPM metrics, in percent; the next is one more */
-    _Atomic int gpm_live, gpm_samples;
+    _Atomic int gpm_live, gpm_samples, powers; /* samples that are there; samples and powers that were read */
     int live;
 };
 extern struct fake_nvml fake_nvml;

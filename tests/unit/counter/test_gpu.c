@@ -1143,8 +1143,8 @@ static void states_that_doctor_tells(void **state)
 static const char *const usages[] = {"gpu_power_watts", "gpu_sm_busy", "gpu_warps_active", "gpu_tensor_busy",
                                      "gpu_dram_used"};
 
-/* An iteration that lasts until the thread has read a few moments in it; the readings. */
-static json_t *use_gpu(const struct pk_source *s, int samples, struct pk_reading *r)
+/* An iteration that lasts until the thread has read so many moments in it, or 1 s; the readings. */
+static json_t *use_gpu(const struct pk_source *s, int moments, struct pk_reading *r)
 {
     struct pk_counter_env env = fakes;
     void *h;
@@ -1154,7 +1154,8 @@ static json_t *use_gpu(const struct pk_source *s, int samples, struct pk_reading
     assert_int_equal(s->open(&env, p, &dev, &arena, &h, &err), 0);
     assert_int_equal(s->start(h, &err), 0);
     const struct timespec moment = {0, 200000};
-    for (int i = 0; i < (samples ? 5000 : 20) && (!samples || fake_nvml.gpm_samples < samples); i++)
+    const int before = fake_nvml.powers;
+    for (int i = 0; i < 5000 && fake_nvml.powers < before + moments; i++)
         nanosleep(&moment, NULL);
     assert_int_equal(s->stop(h, &again, &err), 0);
     assert_int_equal(s->read(h, -1, r, &err), 0);
@@ -1196,7 +1197,7 @@ static void usage_without_gpm_is_power(void **state)
     struct pk_reading r[5];
     fake_nvml.no_gpm = true;
     assert_int_equal(s->check(s, &fakes, &arena).state, PK_SOURCE_DEGRADED);
-    json_decref(use_gpu(s, 0, r));
+    json_decref(use_gpu(s, 6, r));
     assert_true(!r[0].unavailable && r[1].unavailable && r[4].unavailable);
     assert_non_null(strstr(r[1].why, "does not report it"));
     struct pk_nvml without = fake_nvml_table;
