@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-struct options {
+struct baseline_options {
     const char *label, *tag, *branch, *reason;
     int64_t newest;
     bool force, only;
 };
 
-#define O(field) offsetof(struct options, field)
+#define O(field) offsetof(struct baseline_options, field)
 
 static const struct pk_opt options[] = {
     {"reason", .type = PK_OPT_TEXT, .offset = O(reason), .arg = "TEXT", .cli_only = true, .group = "Deciding",
@@ -74,7 +74,8 @@ static enum pk_code print_one(struct pk_app *app, struct pk_store *s, struct pk_
     return PK_OK;
 }
 
-static enum pk_code check_texts(const struct pk_app *app, const struct options *o, struct pk_err *err)
+static enum pk_code check_texts(const struct pk_app *app, const struct baseline_options *o,
+                                struct pk_err *err)
 {
     const char *json;
     if (pk_text_check("reason", o->reason, err) || pk_text_check("branch", o->branch, err) ||
@@ -89,7 +90,7 @@ static enum pk_code check_texts(const struct pk_app *app, const struct options *
 
 static enum pk_code save(struct pk_app *app, struct pk_store *s, struct pk_err *err)
 {
-    const struct options *o = app->options;
+    const struct baseline_options *o = app->options;
     const struct pk_baseline_decision why = {user_name(app->arena), o->reason};
     int64_t *ids = NULL, newest;
     struct pk_baseline b = {.name = app->args.v[1], .newest = o->newest};
@@ -116,7 +117,7 @@ static enum pk_code save(struct pk_app *app, struct pk_store *s, struct pk_err *
 
 static enum pk_code accept(struct pk_app *app, struct pk_store *s, struct pk_err *err)
 {
-    const struct options *o = app->options;
+    const struct baseline_options *o = app->options;
     const struct pk_baseline_decision why = {user_name(app->arena), o->reason};
     int64_t *ids = NULL;
     size_t n = 0;
@@ -233,7 +234,7 @@ const struct pk_cmd pk_cmd_baseline = {
                 "perfkit baseline accept v1.2 @ --reason 'slower by design: checks its input'\n"
                 "perfkit gate --against main @",
     .options = options,
-    .options_bytes = sizeof(struct options),
+    .options_bytes = sizeof(struct baseline_options),
     .exact_args = "1+",
     .run = run,
 };

@@ -7,12 +7,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct options {
+struct db_options {
     int64_t keep;
     bool dry_run;
 };
 
-#define O(field) offsetof(struct options, field)
+#define O(field) offsetof(struct db_options, field)
 
 static const struct pk_opt options[] = {
     {"keep", .letter = 'k', .type = PK_OPT_INT, .offset = O(keep), .arg = "N", .max = 1e9, .def = "100",
@@ -102,7 +102,7 @@ static const struct pk_column prune_columns[] = {
 
 static enum pk_code prune(struct pk_app *app, struct pk_store *s, struct pk_err *err)
 {
-    const struct options *o = app->options;
+    const struct db_options *o = app->options;
     int64_t removed;
     if (pk_store_prune(s, o->keep, o->dry_run, &removed, err))
         return err->code;
@@ -162,7 +162,7 @@ const struct pk_cmd pk_cmd_db = {
                 "perfkit db merge node1.db node2.db\n"
                 "perfkit db prune --keep 20 --dry-run",
     .options = options,
-    .options_bytes = sizeof(struct options),
+    .options_bytes = sizeof(struct db_options),
     .exact_args = "1+",
     .run = run,
 };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct options {
+struct export_options {
     const char *what;
     bool phases;
 };
@@ -37,10 +37,10 @@ static const struct {
 };
 
 static const struct pk_opt options[] = {
-    {"what", .letter = 'w', .type = PK_OPT_CHOICE, .offset = offsetof(struct options, what), .arg = "ROWS",
-     .choices = whats, .def = "samples", .group = "Exporting",
+    {"what", .letter = 'w', .type = PK_OPT_CHOICE, .offset = offsetof(struct export_options, what),
+     .arg = "ROWS", .choices = whats, .def = "samples", .group = "Exporting",
      .help = "the rows to write: every raw sample, or data derived from them"},
-    {"phases", .type = PK_OPT_FLAG, .offset = offsetof(struct options, phases),
+    {"phases", .type = PK_OPT_FLAG, .offset = offsetof(struct export_options, phases),
      .help = "trace: also every slice and sample of the run, with warm-up and disturbed ones apart; all by "
              "the wall clock"},
     {0},
@@ -86,7 +86,7 @@ static const char *no_rows(const struct pk_texts *runs, const char *what, struct
 }
 
 /* A file for Perfetto: no table, and of one run. */
-static enum pk_code write_trace(struct pk_app *app, const struct options *o, struct pk_err *err)
+static enum pk_code write_trace(struct pk_app *app, const struct export_options *o, struct pk_err *err)
 {
     PK_STORE_CLEANUP struct pk_store *s = NULL;
     const struct pk_timeline_options how = {.phases = o->phases, .file = app->globals->output};
@@ -116,7 +116,7 @@ static enum pk_code write_text(struct pk_app *app, struct pk_store *s, const str
 static enum pk_code print_tables(struct pk_app *app, struct pk_store *s, const struct pk_texts *runs,
                                  struct pk_err *err)
 {
-    const struct options *o = app->options;
+    const struct export_options *o = app->options;
     const char *table = pk_printf(app->arena, "export_%s", o->what);
     struct pk_param params[] = {
         pk_param_text(":run", NULL),
@@ -133,7 +133,7 @@ static enum pk_code print_tables(struct pk_app *app, struct pk_store *s, const s
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    const struct options *o = app->options;
+    const struct export_options *o = app->options;
     const char *format = app->args.v[0];
     const bool is_trace = !strcmp(format, trace);
     bool is_text = is_trace;
@@ -171,7 +171,7 @@ const struct pk_cmd pk_cmd_export = {
                 "perfkit export bmf @                    medians for Bencher\n"
                 "perfkit export gab @                    medians for github-action-benchmark",
     .options = options,
-    .options_bytes = sizeof(struct options),
+    .options_bytes = sizeof(struct export_options),
     .exact_args = "1+",
     .format_first = true,
     .text_formats = text_formats,

@@ -8,7 +8,7 @@
 
 /* --- the command ----------------------------------------------------------------------------------------- */
 
-struct options {
+struct history_options {
     struct pk_texts metrics;
     const char *filter, *label;
     int64_t last;
@@ -16,7 +16,7 @@ struct options {
     bool gates, all;
 };
 
-#define O(member) offsetof(struct options, member)
+#define O(member) offsetof(struct history_options, member)
 
 static const struct pk_opt options[] = {
     {"metric", .letter = 'm', .type = PK_OPT_LIST, .offset = O(metrics), .arg = "METRIC", .commas = true,
@@ -37,7 +37,7 @@ static const struct pk_opt options[] = {
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    const struct options *o = app->options;
+    const struct history_options *o = app->options;
     const char *experiment = app->args.v[0];
     const struct pk_run_wanted wanted = {experiment, o->label, o->gates, o->last};
     const struct pk_history_options what = {
@@ -74,7 +74,7 @@ const struct pk_cmd pk_cmd_history = {
                 "perfkit history exec --label nightly --last 30\n"
                 "perfkit history attention-scaling --format csv -o history.csv\n",
     .options = options,
-    .options_bytes = sizeof(struct options),
+    .options_bytes = sizeof(struct history_options),
     .exact_args = "1",
     .plots = true,
     .run = run,

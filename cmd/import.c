@@ -4,12 +4,12 @@
 #include "bench/record/runinfo.h"
 #include "import/import.h"
 
-struct options {
+struct import_options {
     const char *label;
     struct pk_texts tags;
 };
 
-#define O(field) offsetof(struct options, field)
+#define O(field) offsetof(struct import_options, field)
 
 static const struct pk_opt options[] = {
     {"label", .letter = 'l', .type = PK_OPT_TEXT, .offset = O(label), .arg = "LABEL", .group = "Importing",
@@ -22,7 +22,7 @@ static const struct pk_opt options[] = {
 /* What is refused is refused before anything is written. */
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    const struct options *o = app->options;
+    const struct import_options *o = app->options;
     const size_t n = app->args.n;
     PK_STORE_CLEANUP struct pk_store *s = NULL;
     struct pk_import_result *results = pk_new_n(app->arena, struct pk_import_result, n);
@@ -53,7 +53,7 @@ const struct pk_cmd pk_cmd_import = {
                 "perfkit import --label main run-*.json    each file becomes a run\n"
                 "perfkit import perfkit.db.spool-12.jsonl  slices that could not be stored",
     .options = options,
-    .options_bytes = sizeof(struct options),
+    .options_bytes = sizeof(struct import_options),
     .exact_args = "1+",
     .run = run,
 };

@@ -5,17 +5,17 @@
 #include "judge/report/ranking.h"
 #include "out/output/output.h"
 
-struct options {
+struct show_options {
     struct pk_texts tables;
 };
 
 static const struct pk_opt options[] = {
-    {"tables", .letter = 't', .type = PK_OPT_LIST, .offset = offsetof(struct options, tables), .arg = "TABLE",
-     .group = "Tables", .cli_only = true, .commas = true,
+    {"tables", .letter = 't', .type = PK_OPT_LIST, .offset = offsetof(struct show_options, tables),
+     .arg = "TABLE", .group = "Tables", .cli_only = true, .commas = true,
      .help = "print these tables, or all; without it a screen gets findings and the main table; of several, "
              "CSV needs one, or -o DIR/ for a "
              "file of each"},
-    {"table", .type = PK_OPT_LIST, .offset = offsetof(struct options, tables), .arg = "TABLE",
+    {"table", .type = PK_OPT_LIST, .offset = offsetof(struct show_options, tables), .arg = "TABLE",
      .cli_only = true, .help = "the same as --tables"},
     {0},
 };
@@ -33,7 +33,7 @@ static enum pk_code print_run(void *user, struct pk_out *out, struct pk_err *err
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    const struct options *o = app->options;
+    const struct show_options *o = app->options;
     PK_STORE_CLEANUP struct pk_store *s = NULL;
     int64_t run_id;
     if (pk_open_run(app, app->args.n ? app->args.v[0] : "@", &s, &run_id, err))
@@ -53,7 +53,7 @@ const struct pk_cmd pk_cmd_show = {
                 "perfkit show --tables scaling --format csv\n"
                 "perfkit show colleague.db:nightly --format csv -o nightly/    a file each",
     .options = options,
-    .options_bytes = sizeof(struct options),
+    .options_bytes = sizeof(struct show_options),
     .exact_args = "0-1",
     .plots = true,
     .run = run,

@@ -133,7 +133,7 @@ static const char *const check_points[] = {
     NULL,
 };
 
-struct state {
+struct attention_state {
     struct pk_attention_step step;
     void *q, *k, *v, *d_o;
 };
@@ -226,7 +226,7 @@ static enum pk_code fill(struct pk_ctx *ctx, char *dst, size_t n, enum pk_dtype 
 
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *t = pk_new(ctx->arena, struct state);
+    struct attention_state *t = pk_new(ctx->arena, struct attention_state);
     ctx->state = t;
     t->step.s = shape_of(ctx->c);
     const enum pk_dtype type = t->step.s.dtype;
@@ -247,7 +247,7 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 
 static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *t = ctx->state;
+    struct attention_state *t = ctx->state;
     pk_attention_forget(ctx->dev, &t->step);
     pk_mark_begin(ctx->dev, FORWARD, PK_LANE_COMPUTE);
     enum pk_code rc = pk_attention_forward(ctx->dev, ctx->c->variant, &t->step, err);
@@ -337,7 +337,7 @@ static enum pk_code check_problem(struct pk_ctx *ctx, const struct pk_attention_
 /* Fully: every problem. At the real shape: the last one, by sampled rows and columns. */
 static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 {
-    const struct pk_attention_step *t = &((struct state *)ctx->state)->step;
+    const struct pk_attention_step *t = &((struct attention_state *)ctx->state)->step;
     enum pk_code rc = PK_OK;
     for (size_t b = full ? 0 : t->s.problems - 1; !rc && b < t->s.problems; b++)
         rc = check_problem(ctx, t, b, full, err);

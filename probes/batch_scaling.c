@@ -406,7 +406,7 @@ static struct pk_work work(const struct pk_case *c, unsigned region)
 
 /* --- one case --- */
 
-struct state {
+struct scaling_state {
     struct pk_comm own; /* opened for this case only */
     struct pk_comm *comm;
     struct pk_tokens tokens;
@@ -420,7 +420,7 @@ struct state {
 
 static const struct pk_origin origin = {.seed = WEIGHTS_SEED};
 
-static enum pk_code make_weights(struct pk_ctx *ctx, struct state *s, struct pk_err *err)
+static enum pk_code make_weights(struct pk_ctx *ctx, struct scaling_state *s, struct pk_err *err)
 {
     const struct pk_transformer_config m = config_of(ctx->c);
     if (pk_transformer_open(&s->t, ctx->dev, &m, PK_NEEDS_OPTIMIZER, ctx->arena, err))
@@ -431,7 +431,7 @@ static enum pk_code make_weights(struct pk_ctx *ctx, struct state *s, struct pk_
     return open_tokens(ctx->c, ctx->arena, &s->tokens, err);
 }
 
-static enum pk_code make_epoch(struct pk_ctx *ctx, struct state *s, struct pk_err *err)
+static enum pk_code make_epoch(struct pk_ctx *ctx, struct scaling_state *s, struct pk_err *err)
 {
     const struct pk_schedule schedule = schedule_of(ctx->c, s->comm->processes > 1 ? s->comm->rank : 0);
     const bool overlapped = ctx->c->variant == OVERLAPPED;
@@ -455,7 +455,7 @@ static enum pk_code make_epoch(struct pk_ctx *ctx, struct state *s, struct pk_er
 
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *s = ctx->state = pk_new(ctx->arena, struct state);
+    struct scaling_state *s = ctx->state = pk_new(ctx->arena, struct scaling_state);
     const uint64_t began = pk_device_now_ns(ctx->dev);
     if (pk_transport_open(ctx, &transport, &s->own, &s->comm, err))
         return err->code;
@@ -473,7 +473,7 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 }
 
 /* On a device with a simulated clock what passes on the real one is 0. */
-static int64_t note_init(const struct pk_ctx *ctx, const struct state *s)
+static int64_t note_init(const struct pk_ctx *ctx, const struct scaling_state *s)
 {
     const uint64_t of[] = {[INIT_LOAD] = ctx->dry ? 0 : ctx->started.load_ns,
                            [INIT_DEVICE] = ctx->dry ? 0 : ctx->started.device_ns,
@@ -491,7 +491,7 @@ static int64_t note_init(const struct pk_ctx *ctx, const struct state *s)
 
 static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *s = ctx->state;
+    struct scaling_state *s = ctx->state;
     const int64_t init_ns = note_init(ctx, s);
     const uint64_t began = pk_device_now_ns(ctx->dev);
     enum pk_code rc = pk_epoch_run(&s->epoch, err);
@@ -504,7 +504,7 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 }
 
 /* Of the optimizer steps of the first epoch: the losses of this rank's micro-steps in each, averaged over its samples. */
-static json_t *losses_by_step(const struct state *s)
+static json_t *losses_by_step(const struct scaling_state *s)
 {
     enum { SHOWN = 64 };
     const struct pk_epoch *e = &s->epoch;
@@ -523,7 +523,7 @@ static json_t *losses_by_step(const struct state *s)
 
 static enum pk_code inspect(struct pk_ctx *ctx, bool last, struct pk_err *err)
 {
-    struct state *s = ctx->state;
+    struct scaling_state *s = ctx->state;
     const bool is_first = isnan(s->first[0]);
     if (ctx->dry || last)
         return PK_OK;
@@ -544,7 +544,7 @@ static enum pk_code inspect(struct pk_ctx *ctx, bool last, struct pk_err *err)
 }
 
 /* The first window, and the loss behind its update, made again without threads and lanes from the first weights. */
-static enum pk_code check_window(struct pk_ctx *ctx, struct state *s, struct pk_err *err)
+static enum pk_code check_window(struct pk_ctx *ctx, struct scaling_state *s, struct pk_err *err)
 {
     const size_t more = s->epoch.o.accum + 1, n = more < s->epoch.micro_steps ? more : s->epoch.micro_steps;
     const double allowed = pk_case_int(ctx->c, DTYPE) == BF16 ? 0.03 : 2e-5;
@@ -566,7 +566,7 @@ static enum pk_code check_window(struct pk_ctx *ctx, struct state *s, struct pk_
 
 static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 {
-    struct state *s = ctx->state;
+    struct scaling_state *s = ctx->state;
     enum pk_code rc = pk_agree(ctx->comm, check_window(ctx, s, err), err);
     if (rc || pk_transformer_fill(&s->t, &origin, err))
         return err->code;
@@ -588,7 +588,7 @@ static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 
 static void teardown(struct pk_ctx *ctx)
 {
-    struct state *s = ctx->state;
+    struct scaling_state *s = ctx->state;
     if (!s)
         return;
     pk_loader_close(&s->loader);

@@ -383,7 +383,7 @@ static struct pk_work work(const struct pk_case *c, unsigned region)
 
 /* --- one case --- */
 
-struct state {
+struct bucket_state {
     struct pk_gradients gradients;
     struct pk_comm own; /* opened for this case only */
     struct pk_comm *comm;
@@ -398,7 +398,7 @@ static unsigned ranks(const struct pk_case *c)
 
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *t = pk_new(ctx->arena, struct state);
+    struct bucket_state *t = pk_new(ctx->arena, struct bucket_state);
     struct pk_averaging_options o = options_of(ctx->c);
     const struct pk_transformer_config m = config_of(ctx->c);
     ctx->state = t;
@@ -415,7 +415,7 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 
 static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct pk_averaging *v = &((struct state *)ctx->state)->averaging;
+    struct pk_averaging *v = &((struct bucket_state *)ctx->state)->averaging;
     enum pk_code rc = pk_averaging_step(v, err);
     pk_mark_value(ctx->dev, COMM, (int64_t)v->comm_ns);
     pk_mark_value(ctx->dev, EXPOSED, (int64_t)v->exposed_ns);
@@ -445,7 +445,7 @@ static uint64_t since(uint64_t ns, const struct pk_averaging *v)
 /* When the parts of the last iteration happened, for comm/allreduce_fit.h. */
 static enum pk_code inspect(struct pk_ctx *ctx, bool last, struct pk_err *err)
 {
-    const struct pk_averaging *v = &((struct state *)ctx->state)->averaging;
+    const struct pk_averaging *v = &((struct bucket_state *)ctx->state)->averaging;
     if (!last || v->gradients->n > TIMELINE_MAX || v->reduces_n > TIMELINE_MAX)
         return PK_OK;
     json_t *tensors = json_array(), *reduces = json_array();
@@ -471,12 +471,13 @@ static enum pk_code inspect(struct pk_ctx *ctx, bool last, struct pk_err *err)
 
 static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 {
-    return pk_averaging_check(&((struct state *)ctx->state)->averaging, full, ctx->seed, ctx->arena, err);
+    return pk_averaging_check(&((struct bucket_state *)ctx->state)->averaging, full, ctx->seed, ctx->arena,
+                              err);
 }
 
 static void teardown(struct pk_ctx *ctx)
 {
-    struct state *t = ctx->state;
+    struct bucket_state *t = ctx->state;
     if (!t)
         return;
     pk_averaging_free(&t->averaging);

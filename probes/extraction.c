@@ -361,14 +361,14 @@ static struct pk_work work(const struct pk_case *c, unsigned region)
     return region == PK_EXTRACTING_FORWARD ? w : pk_work_add(w, copy);
 }
 
-struct state {
+struct extraction_state {
     struct pk_extraction x;
     uint64_t resumed_from;
 };
 
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *s = pk_new(ctx->arena, struct state);
+    struct extraction_state *s = pk_new(ctx->arena, struct extraction_state);
     struct pk_extraction_options o;
     ctx->state = s;
     if (options_of(ctx->c, ctx->dev->kind, ctx->comm ? ctx->comm->rank : 0, ctx->arena, &o, err))
@@ -385,7 +385,7 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 
 static void reset(struct pk_ctx *ctx)
 {
-    struct state *s = ctx->state;
+    struct extraction_state *s = ctx->state;
     struct pk_err err;
     if (pk_extraction_begin(&s->x, true, &err))
         s->x.broken = err;
@@ -393,7 +393,7 @@ static void reset(struct pk_ctx *ctx)
 
 static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct pk_extraction *x = &((struct state *)ctx->state)->x;
+    struct pk_extraction *x = &((struct extraction_state *)ctx->state)->x;
     const struct pk_extraction_facts *f = &x->facts;
     enum pk_code rc = pk_extraction_pass(x, err);
     const uint64_t raw = f->samples * x->o.shards.n_layers * pk_shard_sample_bytes(&x->o.shards);
@@ -455,7 +455,7 @@ static void note_stages(const struct pk_extraction *x, json_t *to)
 
 static enum pk_code inspect(struct pk_ctx *ctx, bool last, struct pk_err *err)
 {
-    const struct state *s = ctx->state;
+    const struct extraction_state *s = ctx->state;
     const struct pk_extraction *x = &s->x;
     if (!last)
         return PK_OK;
@@ -477,12 +477,12 @@ static enum pk_code inspect(struct pk_ctx *ctx, bool last, struct pk_err *err)
 
 static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 {
-    return pk_extraction_check(&((struct state *)ctx->state)->x, full, err);
+    return pk_extraction_check(&((struct extraction_state *)ctx->state)->x, full, err);
 }
 
 static void teardown(struct pk_ctx *ctx)
 {
-    struct state *s = ctx->state;
+    struct extraction_state *s = ctx->state;
     if (!s)
         return;
     const struct pk_extraction x = s->x;

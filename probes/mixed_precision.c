@@ -271,7 +271,7 @@ static struct pk_work work(const struct pk_case *c, unsigned region)
     return parts[region];
 }
 
-struct state {
+struct precision_state {
     struct pk_transformer t;
     struct pk_safetensors weights; /* without a path: seeded */
     struct pk_origin from;
@@ -281,7 +281,7 @@ struct state {
 
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *s = pk_new(ctx->arena, struct state);
+    struct precision_state *s = pk_new(ctx->arena, struct precision_state);
     const struct pk_transformer_config m = config_of(ctx->c, ctx->dev->kind);
     const size_t n = pk_transformer_tokens(&m);
     struct pk_rng rng = {SEED};
@@ -308,7 +308,7 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 
 static enum pk_code forward(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *s = ctx->state;
+    struct precision_state *s = ctx->state;
     pk_mark_begin(ctx->dev, FORWARD, PK_LANE_COMPUTE);
     enum pk_code rc = pk_transformer_forward(&s->t, mode_of(ctx->c) != PK_STEP_FORWARD, err);
     pk_mark_end(ctx->dev, FORWARD, PK_LANE_COMPUTE);
@@ -318,7 +318,7 @@ static enum pk_code forward(struct pk_ctx *ctx, struct pk_err *err)
 
 static enum pk_code backward(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *s = ctx->state;
+    struct precision_state *s = ctx->state;
     pk_mark_begin(ctx->dev, BACKWARD, PK_LANE_COMPUTE);
     enum pk_code rc = pk_transformer_backward(&s->t, err);
     pk_mark_end(ctx->dev, BACKWARD, PK_LANE_COMPUTE);
@@ -327,7 +327,7 @@ static enum pk_code backward(struct pk_ctx *ctx, struct pk_err *err)
 
 static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *s = ctx->state;
+    struct precision_state *s = ctx->state;
     pk_mark_begin(ctx->dev, STEP, PK_LANE_COMPUTE);
     enum pk_code rc = forward(ctx, err);
     if (!rc && has_optimizer(ctx->c)) {
@@ -356,7 +356,7 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 /* Loss and gradient of the first step, for tables of drift; what each phase is predicted to take. */
 static enum pk_code find(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *s = ctx->state;
+    struct precision_state *s = ctx->state;
     float loss;
     enum pk_code rc = pk_transformer_loss(&s->t, &loss, err);
     if (rc)
@@ -385,7 +385,7 @@ static enum pk_code find(struct pk_ctx *ctx, struct pk_err *err)
 
 static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 {
-    struct state *s = ctx->state;
+    struct precision_state *s = ctx->state;
     if (pk_transformer_check_steps(&s->t, &s->from, err) ||
         pk_transformer_check(&s->t, s->tokens, s->targets, full, err))
         return err->code;
@@ -397,12 +397,12 @@ static enum pk_code inspect(struct pk_ctx *ctx, bool last, struct pk_err *err)
     float loss;
     if (ctx->dry || last)
         return PK_OK;
-    return pk_transformer_finite_loss(&((struct state *)ctx->state)->t, &loss, err);
+    return pk_transformer_finite_loss(&((struct precision_state *)ctx->state)->t, &loss, err);
 }
 
 static void teardown(struct pk_ctx *ctx)
 {
-    struct state *s = ctx->state;
+    struct precision_state *s = ctx->state;
     if (!s)
         return;
     pk_transformer_close(&s->t);

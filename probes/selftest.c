@@ -124,7 +124,7 @@ static const struct pk_fit_row fits[] = {
 };
 
 static const char *const check_points[] = {"busy_ns=0 memory=4", "busy_ns=0 memory=1000", NULL};
-struct state {
+struct selftest_state {
     size_t bytes;
     unsigned char *src, *dst; /* device memory */
     unsigned char *host;      /* what src was filled with */
@@ -134,32 +134,32 @@ struct state {
 
 /* --- how long an iteration takes, relative to busy_ns --- */
 
-static double steady(struct state *t)
+static double steady(struct selftest_state *t)
 {
     return 1;
 }
 
-static double slow_start(struct state *t)
+static double slow_start(struct selftest_state *t)
 {
     return t->iteration < 30 ? 2 : 1;
 }
 
-static double drift(struct state *t)
+static double drift(struct selftest_state *t)
 {
     return 1 + 0.001 * (double)t->iteration;
 }
 
-static double throttle(struct state *t)
+static double throttle(struct selftest_state *t)
 {
     return t->iteration < 60 ? 1 : 1.05;
 }
 
-static double noisy(struct state *t)
+static double noisy(struct selftest_state *t)
 {
     return exp(0.1 * pk_rng_normal(&t->rng));
 }
 
-static double outliers(struct state *t)
+static double outliers(struct selftest_state *t)
 {
     return t->iteration % 17 == 16 ? 10 : 1;
 }
@@ -175,7 +175,7 @@ static enum pk_code take_too_much(struct pk_ctx *ctx, struct pk_err *err)
 
 static enum pk_code fail_tenth(struct pk_ctx *ctx, struct pk_err *err)
 {
-    const struct state *t = ctx->state;
+    const struct selftest_state *t = ctx->state;
     if (t->iteration < 9)
         return PK_OK;
     pk_fail(err, PK_E_INTERNAL, "device error in iteration %lld", (long long)t->iteration + 1);
@@ -203,7 +203,7 @@ static enum pk_code exit_process(struct pk_ctx *ctx, struct pk_err *err)
 
 /* Rows left out behave like OK. */
 static const struct behaviour {
-    double (*stretch)(struct state *t);
+    double (*stretch)(struct selftest_state *t);
     enum pk_code (*failure)(struct pk_ctx *ctx, struct pk_err *err);
 } behaviours[] = {
     [OK] = {steady},
@@ -255,7 +255,7 @@ static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_war
     return pk_fix(err, "use any other value");
 }
 
-static enum pk_code fill(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
+static enum pk_code fill(struct pk_ctx *ctx, struct selftest_state *t, struct pk_err *err)
 {
     const char *path = pk_axis_file_path(ctx->c->at.v[INPUT], ctx->arena);
     char *text;
@@ -271,7 +271,7 @@ static enum pk_code fill(struct pk_ctx *ctx, struct state *t, struct pk_err *err
 /* Inputs are equal for equal seeds in all variants. Pointers are NULL before allocation, on which teardown relies. */
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *t = pk_new(ctx->arena, struct state);
+    struct selftest_state *t = pk_new(ctx->arena, struct selftest_state);
     ctx->state = t;
     t->bytes = (size_t)pk_case_int(ctx->c, MEMORY);
     t->rng.state = ctx->seed;
@@ -290,7 +290,7 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 /* The region's content. */
 static enum pk_code copy_and_stay_busy(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *t = ctx->state;
+    struct selftest_state *t = ctx->state;
     const struct behaviour *b = &behaviours[ctx->c->variant];
     const double stretch = b->stretch ? b->stretch(t) : 1;
     const uint64_t ns = (uint64_t)llround((double)pk_case_int(ctx->c, BUSY_NS) * stretch);
@@ -315,14 +315,14 @@ static enum pk_code copy_and_stay_busy(struct pk_ctx *ctx, struct pk_err *err)
 
 static void tick(void *user)
 {
-    struct state *t = user;
+    struct selftest_state *t = user;
     pk_rng_next(&t->rng);
 }
 
 /* The only timed code: no host allocation, no I/O. */
 static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *t = ctx->state;
+    struct selftest_state *t = ctx->state;
     if (ctx->c->variant != UNMARKED)
         pk_mark_begin(ctx->dev, WORK, PK_LANE_COMPUTE);
     enum pk_code rc = copy_and_stay_busy(ctx, err);
@@ -338,7 +338,7 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 /* A copy is cheap to compare, so the real shape is compared fully as well. */
 static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 {
-    const struct state *t = ctx->state;
+    const struct selftest_state *t = ctx->state;
     unsigned char *got = pk_alloc(ctx->arena, t->bytes);
     enum pk_code rc = pk_device_copy_now(ctx->dev, PK_COPY_DEVICE_TO_HOST, got, t->dst, t->bytes, err);
     for (size_t i = 0; !rc && i < t->bytes; i++)
@@ -351,7 +351,7 @@ static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 
 static void teardown(struct pk_ctx *ctx)
 {
-    struct state *t = ctx->state;
+    struct selftest_state *t = ctx->state;
     pk_device_free(ctx->dev, t->src);
     if (ctx->c->variant != LEAK)
         pk_device_free(ctx->dev, t->dst);

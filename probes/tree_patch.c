@@ -440,7 +440,7 @@ static struct pk_work work(const struct pk_case *c, unsigned region)
 
 /* --- one case --- */
 
-struct state {
+struct patch_state {
     struct pk_workbench bench;
     int64_t compile_ns;
     struct pk_weights whole, pieces; /* by layer, `whole` has the shared leaves alone */
@@ -450,12 +450,12 @@ struct state {
 };
 
 /* The tree that `whole` has weights of. */
-static const struct pk_tree *whole_tree(const struct pk_case *c, const struct state *t)
+static const struct pk_tree *whole_tree(const struct pk_case *c, const struct patch_state *t)
 {
     return c->variant == PK_PATCH_BUILT_IN || by_layer(c) ? &t->bench.s.divided : &t->bench.s.tree;
 }
 
-static enum pk_code set_up_weights(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
+static enum pk_code set_up_weights(struct pk_ctx *ctx, struct patch_state *t, struct pk_err *err)
 {
     const int64_t tp = pk_case_int(ctx->c, TP);
     const enum pk_slicing how = (enum pk_slicing)pk_case_int(ctx->c, SLICING);
@@ -484,7 +484,7 @@ static enum pk_code set_up_weights(struct pk_ctx *ctx, struct state *t, struct p
 
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *t = pk_new(ctx->arena, struct state);
+    struct patch_state *t = pk_new(ctx->arena, struct patch_state);
     const enum pk_patch_way way =
         ctx->c->variant == RESIDENT ? PK_PATCH_IN_PLACE : (enum pk_patch_way)ctx->c->variant;
     ctx->state = t;
@@ -508,7 +508,7 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 
 /* --- one iteration --- */
 
-static enum pk_code create(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
+static enum pk_code create(struct pk_ctx *ctx, struct patch_state *t, struct pk_err *err)
 {
     if (!has_weights(ctx->c)) {
         pk_repeat(ctx, CREATE, pk_make_tree, &t->bench);
@@ -524,7 +524,7 @@ static enum pk_code create(struct pk_ctx *ctx, struct state *t, struct pk_err *e
 }
 
 /* Slices a layer, or the model. The first time, the new modules are created, too. */
-static enum pk_code slice(struct pk_ctx *ctx, struct state *t, const struct pk_slices *s, bool first,
+static enum pk_code slice(struct pk_ctx *ctx, struct patch_state *t, const struct pk_slices *s, bool first,
                           struct pk_err *err)
 {
     pk_mark_begin(ctx->dev, TRANSFORM, PK_LANE_COMPUTE);
@@ -535,7 +535,7 @@ static enum pk_code slice(struct pk_ctx *ctx, struct state *t, const struct pk_s
     return rc;
 }
 
-static enum pk_code transform(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
+static enum pk_code transform(struct pk_ctx *ctx, struct patch_state *t, struct pk_err *err)
 {
     if (!has_weights(ctx->c)) {
         pk_repeat(ctx, TRANSFORM, pk_make_replacements, &t->bench);
@@ -554,7 +554,7 @@ static enum pk_code transform(struct pk_ctx *ctx, struct state *t, struct pk_err
     return rc;
 }
 
-static enum pk_code patch(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
+static enum pk_code patch(struct pk_ctx *ctx, struct patch_state *t, struct pk_err *err)
 {
     if (!patches(ctx->c))
         return PK_OK;
@@ -574,7 +574,8 @@ static enum pk_code patch(struct pk_ctx *ctx, struct state *t, struct pk_err *er
 }
 
 /* What one tree operation allocated: the difference since `before`, over how often it was repeated. */
-static void count(struct pk_ctx *ctx, const struct state *t, struct pk_allocated before, uint64_t applied)
+static void count(struct pk_ctx *ctx, const struct patch_state *t, struct pk_allocated before,
+                  uint64_t applied)
 {
     const struct pk_allocated all = pk_workbench_allocated(&t->bench);
     const struct pk_tree_count *k = &t->bench.s.count;
@@ -591,7 +592,7 @@ static void count(struct pk_ctx *ctx, const struct state *t, struct pk_allocated
 
 static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct state *t = ctx->state;
+    struct patch_state *t = ctx->state;
     const struct pk_allocated before = pk_workbench_allocated(&t->bench);
     const uint64_t applied = t->bench.applied;
     enum pk_code rc = create(ctx, t, err);
@@ -609,7 +610,7 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 /* Trees are compared whole at every size; weights wholly at check points, by samples of every leaf at the real size. */
 static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 {
-    const struct state *t = ctx->state;
+    const struct patch_state *t = ctx->state;
     enum pk_code rc = pk_workbench_check(&t->bench, ctx->arena, err);
     if (rc || !has_weights(ctx->c))
         return rc;
@@ -625,7 +626,7 @@ static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 
 static void teardown(struct pk_ctx *ctx)
 {
-    struct state *t = ctx->state;
+    struct patch_state *t = ctx->state;
     pk_resident_free(ctx->dev, &t->resident);
     pk_layers_free(ctx->dev, &t->layers);
     pk_slices_free(ctx->dev, &t->slices);

@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct options {
+struct bisect_options {
     const char *side, *gate;
     bool resume, reset;
 };
 
-#define O(field) offsetof(struct options, field)
+#define O(field) offsetof(struct bisect_options, field)
 
 static const struct pk_opt options[] = {
     {"side", .type = PK_OPT_TEXT, .offset = O(side), .arg = "COMMAND", .cli_only = true,
@@ -199,7 +199,7 @@ static enum pk_code read_range(struct search *s, const char *range, struct pk_er
     return PK_OK;
 }
 
-static enum pk_code begin(struct search *s, const struct options *o, struct pk_err *err)
+static enum pk_code begin(struct search *s, const struct bisect_options *o, struct pk_err *err)
 {
     const struct pk_texts *args = &s->app->args;
     const char *const *words;
@@ -263,7 +263,7 @@ static enum pk_code resume(struct search *s, struct pk_err *err)
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    const struct options *o = app->options;
+    const struct bisect_options *o = app->options;
     struct search s = {.app = app, .a = app->arena};
     pk_must_finish = 1;
     if (o->resume + o->reset > 0 && (o->resume + o->reset > 1 || app->args.n || o->side || o->gate)) {
@@ -295,7 +295,7 @@ const struct pk_cmd pk_cmd_bisect = {
                 "perfkit bisect HEAD~9..HEAD --side ./solve --gate '-m solve_ns' -- make\n"
                 "perfkit bisect --resume\n",
     .options = options,
-    .options_bytes = sizeof(struct options),
+    .options_bytes = sizeof(struct bisect_options),
     .exact_args = "0+",
     .run = run,
 };

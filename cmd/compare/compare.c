@@ -5,20 +5,20 @@
 #include <stddef.h>
 #include <string.h>
 
-struct options {
+struct compare_options {
     const char *by;
     struct pk_verdict_options verdict;
     bool exit_code;
 };
 
 static const struct pk_opt options[] = {
-    {"by", .type = PK_OPT_TEXT, .offset = offsetof(struct options, by), .arg = "AXIS",
+    {"by", .type = PK_OPT_TEXT, .offset = offsetof(struct compare_options, by), .arg = "AXIS",
      .group = "What is compared",
      .help =
          "compare the cases of one run that differ in AXIS (or in `variant`) with those of its first value "
          "(the yardstick, if the experiment names one)"},
-    {.rows = pk_verdict_rows, .offset = offsetof(struct options, verdict)},
-    {"exit-code", .type = PK_OPT_FLAG, .offset = offsetof(struct options, exit_code),
+    {.rows = pk_verdict_rows, .offset = offsetof(struct compare_options, verdict)},
+    {"exit-code", .type = PK_OPT_FLAG, .offset = offsetof(struct compare_options, exit_code),
      .help = "exit status 1 when a case of base failed in new, 3 when a row is slower, 4 when no row could "
              "be judged, 5 when the sides cannot be compared or new lacks what base has; implied by "
              "--fail-on-undecided"},
@@ -26,7 +26,7 @@ static const struct pk_opt options[] = {
 };
 
 /* For an exit status; one for undecided rows is one. */
-static bool wants_exit_status(const struct options *o)
+static bool wants_exit_status(const struct compare_options *o)
 {
     return o->exit_code || o->verdict.fail_on_undecided;
 }
@@ -35,7 +35,7 @@ static bool wants_exit_status(const struct options *o)
 static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold *thresholds,
                                    struct pk_err *err)
 {
-    const struct options *o = app->options;
+    const struct compare_options *o = app->options;
     struct pk_compare_options what = pk_verdict_what(&o->verdict);
     const bool in_turns = strcmp(o->by, "command") == 0; /* of exec, which prints the judged ratios */
     const struct pk_judging j = {.rule = pk_verdict_rule(&o->verdict),
@@ -83,7 +83,7 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
 static enum pk_code compare_runs(struct pk_app *app, const struct pk_threshold *thresholds,
                                  struct pk_err *err)
 {
-    const struct options *o = app->options;
+    const struct compare_options *o = app->options;
     struct pk_stored_pair p;
     if (pk_stored_judge(app, app->args.v[0], app->args.v[1], &o->verdict, thresholds, &p, err))
         return err->code;
@@ -97,7 +97,7 @@ static enum pk_code compare_runs(struct pk_app *app, const struct pk_threshold *
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    struct options *o = app->options;
+    struct compare_options *o = app->options;
     struct pk_threshold *thresholds;
     if (pk_verdict_options_check(app, &o->verdict, &thresholds, err))
         return err->code;
@@ -120,7 +120,7 @@ const struct pk_cmd pk_cmd_compare = {
                 "perfkit compare other.db:nightly @      with a label in another file\n"
                 "perfkit compare --metric peak_bytes 3 4\n",
     .options = options,
-    .options_bytes = sizeof(struct options),
+    .options_bytes = sizeof(struct compare_options),
     .exact_args = "1-2",
     .plots = true,
     .run = run,

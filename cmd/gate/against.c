@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-struct against {
+struct stored_gate {
     struct gate *gate;
     struct pk_stored_suite suite;
 };
@@ -23,7 +23,7 @@ static enum pk_code no_base(const char *against, struct pk_err *err)
     return named ? pk_within(err, "gate --against") : pk_within(err, "gate --against %s", against);
 }
 
-static enum pk_code read_entry(struct against *s, size_t i, const char *run, struct pk_err *err)
+static enum pk_code read_entry(struct stored_gate *s, size_t i, const char *run, struct pk_err *err)
 {
     const struct gate *g = s->gate;
     const struct gate_entry *e = &g->entries[i];
@@ -42,7 +42,7 @@ static enum pk_code read_entry(struct against *s, size_t i, const char *run, str
 /* --- judging -------------------------------------------------------------------------------------------------------- */
 
 /* Without a suite: two runs of one gate are judged by the criteria that it had. */
-static enum pk_code judge_runs(struct against *s, const char *run, struct pk_err *err)
+static enum pk_code judge_runs(struct stored_gate *s, const char *run, struct pk_err *err)
 {
     const struct gate *g = s->gate;
     const struct pk_run_source from = pk_run_source(g->app);
@@ -55,7 +55,7 @@ static enum pk_code judge_runs(struct against *s, const char *run, struct pk_err
     return PK_OK;
 }
 
-static enum pk_code judge_entries(struct against *s, struct pk_err *err)
+static enum pk_code judge_entries(struct stored_gate *s, struct pk_err *err)
 {
     const struct gate *g = s->gate;
     const struct pk_verdict_options *o = &g->o->verdict;
@@ -75,7 +75,7 @@ static enum pk_code judge_entries(struct against *s, struct pk_err *err)
 
 static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *err)
 {
-    const struct against *s = user;
+    const struct stored_gate *s = user;
     const struct gate *g = s->gate;
     pk_out_reserve(out, PK_GATE_MESSAGE_LINES);
     if (!g->list.name) {
@@ -110,7 +110,7 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
 
 /* With the judged runs, where these are in the store of this user: another file is only read. That they cannot be written is no reason to
  * end without an outcome. */
-static void record_verdicts(const struct against *s)
+static void record_verdicts(const struct stored_gate *s)
 {
     const struct gate *g = s->gate;
     PK_STORE_CLEANUP struct pk_store *store = NULL;
@@ -136,10 +136,10 @@ static void record_verdicts(const struct against *s)
 enum pk_code pk_gate_against(struct gate *g, struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
-    struct against s = {.gate = g,
-                        .suite = {.name = g->list.name,
-                                  .pairs = pk_new_n(a, struct pk_stored_pair, g->n_entries),
-                                  .arena = a}};
+    struct stored_gate s = {.gate = g,
+                            .suite = {.name = g->list.name,
+                                      .pairs = pk_new_n(a, struct pk_stored_pair, g->n_entries),
+                                      .arena = a}};
     const char *run = g->app->args.n ? g->app->args.v[0] : "@";
     for (size_t i = 0; i < g->n_entries && g->list.name; i++)
         if (read_entry(&s, i, run, err))

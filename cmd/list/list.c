@@ -8,19 +8,19 @@
 
 #define COUNT(v) (sizeof(v) / sizeof *(v))
 
-struct options {
+struct list_options {
     bool all;
 };
 
 static const struct pk_opt options[] = {
-    {"all", .letter = 'a', .type = PK_OPT_FLAG, .offset = offsetof(struct options, all), .group = "Listing",
-     .help = "experiments, counters: include those that only test perfkit"},
+    {"all", .letter = 'a', .type = PK_OPT_FLAG, .offset = offsetof(struct list_options, all),
+     .group = "Listing", .help = "experiments, counters: include those that only test perfkit"},
     {0},
 };
 
 static enum pk_code list_experiments(struct pk_app *app, const char *name, struct pk_err *err)
 {
-    const struct options *o = app->options;
+    const struct list_options *o = app->options;
     const struct pk_probe *p;
     if (!name) {
         pk_describe_all(app->out, o->all, app->arena);
@@ -56,7 +56,7 @@ static enum pk_code list_devices(struct pk_app *app, const char *name, struct pk
 
 static enum pk_code list_counters(struct pk_app *app, const char *name, struct pk_err *err)
 {
-    const struct options *o = app->options;
+    const struct list_options *o = app->options;
     return pk_list_counters(app, name, o->all, err);
 }
 
@@ -121,7 +121,7 @@ const struct pk_cmd pk_cmd_list = {
                 "perfkit list counters 'cpu-*'\n"
                 "perfkit list runs --format json",
     .options = options,
-    .options_bytes = sizeof(struct options),
+    .options_bytes = sizeof(struct list_options),
     .exact_args = "0-2",
     .run = run,
 };

@@ -77,7 +77,7 @@ static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, str
     return PK_OK;
 }
 
-struct printed {
+struct bucket_tables {
     const struct pk_bucket_inputs *q;
     const struct pk_bucket_advice *v;
     size_t n;
@@ -87,7 +87,7 @@ struct printed {
 
 static enum pk_code print_buckets(void *user, struct pk_out *out, struct pk_err *err)
 {
-    const struct printed *p = user;
+    const struct bucket_tables *p = user;
     (void)err;
     pk_bucket_print(out, p->q, p->v, p->n, p->explain, p->a);
     return PK_OK;
@@ -113,7 +113,7 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
         if (pk_bucket_advise(&q[i], app->arena, &v[i], err))
             return err->code;
     }
-    struct printed p = {q, v, n, o->explain, app->arena};
+    struct bucket_tables p = {q, v, n, o->explain, app->arena};
     return pk_print_tables(&(struct pk_printed){print_buckets, &p, "plan bucket"}, &o->tables, app->out,
                            app->arena, err);
 }

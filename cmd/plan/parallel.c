@@ -25,14 +25,14 @@ static enum pk_code read_rates(struct pk_app *app, struct pk_parallel_setup *s, 
     return PK_OK;
 }
 
-struct printed {
+struct parallel_tables {
     struct pk_parallel_report report;
     struct pk_arena *a;
 };
 
 static enum pk_code print_report(void *user, struct pk_out *out, struct pk_err *err)
 {
-    const struct printed *p = user;
+    const struct parallel_tables *p = user;
     (void)err;
     pk_parallel_print(out, &p->report, p->a);
     return PK_OK;
@@ -51,7 +51,7 @@ enum pk_code pk_cmd_plan_parallel(struct pk_app *app, struct pk_err *err)
         pk_mesh_request_read(&o->parallel, app->arena, &request, &tokens, err) ||
         pk_parallel_search(&s, &request, app->arena, &ranking, err))
         return err->code;
-    struct printed p = {{&s, &ranking, (size_t)o->parallel.top, &tokens, o->explain}, app->arena};
+    struct parallel_tables p = {{&s, &ranking, (size_t)o->parallel.top, &tokens, o->explain}, app->arena};
     return pk_print_tables(&(struct pk_printed){print_report, &p, "plan parallel"}, &o->tables, app->out,
                            app->arena, err);
 }

@@ -10,23 +10,23 @@
 
 #include <string.h>
 
-struct options {
+struct report_options {
     struct pk_verdict_options verdict;
 };
 
 static const struct pk_opt options[] = {
-    {.rows = pk_verdict_rows, .offset = offsetof(struct options, verdict)},
+    {.rows = pk_verdict_rows, .offset = offsetof(struct report_options, verdict)},
     {0},
 };
 
-struct compared {
+struct compared_pair {
     struct pk_stored_pair pair;
     struct pk_arena *arena;
 };
 
 static enum pk_code print_pair(void *user, struct pk_out *out, struct pk_err *err)
 {
-    const struct compared *c = user;
+    const struct compared_pair *c = user;
     pk_stored_print(&c->pair, out, c->arena);
     return PK_OK;
 }
@@ -46,10 +46,10 @@ static enum pk_code open_runs(struct pk_app *app, struct pk_page_run *runs, size
 }
 
 /* The first run with the last one, unless they cannot be compared. */
-static enum pk_code compare(struct pk_app *app, struct compared *c, struct pk_page_options *r,
+static enum pk_code compare(struct pk_app *app, struct compared_pair *c, struct pk_page_options *r,
                             struct pk_err *err)
 {
-    struct options *o = app->options;
+    struct report_options *o = app->options;
     struct pk_threshold *thresholds;
     if (pk_verdict_options_check(app, &o->verdict, &thresholds, err) || r->n < 2)
         return err->code;
@@ -82,7 +82,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     enum { ROWS = 60 };
     struct pk_chart chart;
-    struct compared c = {.arena = app->arena};
+    struct compared_pair c = {.arena = app->arena};
     const struct pk_printed comparison = {print_pair, &c, "the comparison"};
     struct pk_page_options r = {
         .n = app->args.n ? app->args.n : 1,
@@ -124,7 +124,7 @@ const struct pk_cmd pk_cmd_report = {
                 "perfkit report @~1 @ -o change.html     two runs, compared\n"
                 "perfkit report colleague.db:nightly",
     .options = options,
-    .options_bytes = sizeof(struct options),
+    .options_bytes = sizeof(struct report_options),
     .exact_args = "0+",
     .output = "report.html",
     .run = run,

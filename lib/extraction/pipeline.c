@@ -101,7 +101,7 @@ static enum pk_code plan_anew(struct pk_extraction *x, size_t batch, struct pk_e
 
 /* --- the stages of a batch ------------------------------------------------------------------------------------------ */
 
-struct gathering {
+struct gather_target {
     struct pk_extraction *x;
     char *to;
     bool marked;
@@ -110,7 +110,7 @@ struct gathering {
 /* The hook behind each block. */
 static enum pk_code gather(void *user, size_t layer, const void *state, const void *delta, struct pk_err *err)
 {
-    const struct gathering *g = user;
+    const struct gather_target *g = user;
     struct pk_extraction *x = g->x;
     if (x->place[layer] == SIZE_MAX)
         return PK_OK;
@@ -127,7 +127,7 @@ static enum pk_code gather(void *user, size_t layer, const void *state, const vo
 
 static enum pk_code forward(struct pk_extraction *x, size_t b, char *to, bool marked, struct pk_err *err)
 {
-    struct gathering g = {x, to, marked};
+    struct gather_target g = {x, to, marked};
     const size_t tokens = x->o.model.seq;
     enum pk_code rc = pk_device_copy(x->dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, x->t.tokens,
                                      x->tokens + b * x->o.shards.batch * tokens,

@@ -33,14 +33,14 @@ static const char *axes_text(struct pk_import_reader *r, const json_t *axes)
     return text;
 }
 
-struct wanted {
+struct case_key {
     const struct pk_import_reader *r;
     const char *variant, *device, *axes;
 };
 
 static bool is_case(const void *wanted, uint32_t row)
 {
-    const struct wanted *w = wanted;
+    const struct case_key *w = wanted;
     const struct pk_imported_case *c = &w->r->cases[row];
     return !strcmp(c->variant, w->variant) && !strcmp(c->axes, w->axes) && !strcmp(c->device, w->device);
 }
@@ -53,7 +53,7 @@ struct pk_imported_case *pk_import_case(struct pk_import_reader *r, const char *
         pk_import_problem(r, "more than %d cases", PK_IMPORT_CASES_MAX);
     if (r->failed)
         return NULL;
-    const struct wanted w = {r, variant, device, text};
+    const struct case_key w = {r, variant, device, text};
     const uint64_t hash = pk_hash_bytes(pk_hash_bytes(0, variant, strlen(variant)), text, strlen(text));
     const uint32_t fresh = (uint32_t)r->out->n_cases, row = pk_index_row(r->index, hash, is_case, &w, fresh);
     if (row != fresh)

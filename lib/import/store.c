@@ -122,21 +122,21 @@ static size_t rows_of(const struct pk_imported_case *c, const struct pk_slice *s
 }
 
 /* The rows of one metric of all slices. */
-struct history {
+struct metric_rows {
     struct pk_summary_row *rows;
     size_t n;
 };
 
-static struct history *new_histories(const struct pk_imported_case *c, size_t n, struct pk_arena *a)
+static struct metric_rows *new_histories(const struct pk_imported_case *c, size_t n, struct pk_arena *a)
 {
-    struct history *h = pk_new_n(a, struct history, c->n_metrics + 1);
+    struct metric_rows *h = pk_new_n(a, struct metric_rows, c->n_metrics + 1);
     for (size_t i = 0; i < c->n_metrics; i++)
         h[i].rows = pk_new_n(a, struct pk_summary_row, n);
     return h;
 }
 
-static void remember(const struct pk_imported_case *c, struct history *h, const struct pk_summary_row *rows,
-                     size_t n)
+static void remember(const struct pk_imported_case *c, struct metric_rows *h,
+                     const struct pk_summary_row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t m = 0; m < c->n_metrics; m++)
@@ -145,7 +145,7 @@ static void remember(const struct pk_imported_case *c, struct history *h, const 
 }
 
 /* Of the case, over its processes. A summary's own figures stay: of its samples nothing else is known. */
-static size_t rows_of_case(const struct pk_imported_case *c, const struct history *h, struct pk_arena *a,
+static size_t rows_of_case(const struct pk_imported_case *c, const struct metric_rows *h, struct pk_arena *a,
                            struct pk_summary_row *rows)
 {
     size_t n = 0;
@@ -181,7 +181,7 @@ static enum pk_code store_case(const struct importing *i, const struct pk_import
                                struct pk_err *err)
 {
     const size_t n = processes(c);
-    struct history *h = new_histories(c, n, i->a);
+    struct metric_rows *h = new_histories(c, n, i->a);
     struct pk_summary_row *rows = pk_new_n(i->a, struct pk_summary_row, 2 * c->n_metrics + 1),
                           *of_case = rows + c->n_metrics;
     for (size_t k = 0; k < n; k++) {

@@ -75,13 +75,13 @@ static void put_embedded(struct pk_sink *s, struct pk_memo *memo, const char *te
 }
 
 /* Of a column: its key, and its value as JSON text. */
-struct member {
+struct column_member {
     struct pk_memo key, embedded;
 };
 
 static void begin_members(struct pk_out *o)
 {
-    struct member *m = o->state = pk_new_n(&o->arena, struct member, o->n_cols);
+    struct column_member *m = o->state = pk_new_n(&o->arena, struct column_member, o->n_cols);
     for (size_t i = 0; i < o->n_cols; i++)
         m[i].key.text.arena = m[i].key.written.arena = m[i].embedded.text.arena =
             m[i].embedded.written.arena = &o->arena;
@@ -99,7 +99,7 @@ static void put_key(struct pk_sink *s, struct pk_memo *memo, const char *key)
 static void put_members(struct pk_out *o, const struct pk_cell *cells)
 {
     for (size_t i = 0; i < o->n_cols; i++) {
-        struct member *m = (struct member *)o->state + i;
+        struct column_member *m = (struct column_member *)o->state + i;
         if (i)
             pk_sink_char(&o->sink, ',');
         put_key(&o->sink, &m->key, o->cols[i].key);

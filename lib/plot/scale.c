@@ -123,20 +123,20 @@ const char *pk_plot_tick_text(const struct pk_plot_scale *s, double value, struc
                                                       : pk_printf(a, "%.3g", value);
 }
 
-struct wanted {
+struct place_key {
     const struct pk_plot_scale *s;
     const char *text;
 };
 
 static bool is_place(const void *wanted, uint32_t place)
 {
-    const struct wanted *w = wanted;
+    const struct place_key *w = wanted;
     return strcmp(w->s->places[place], w->text) == 0;
 }
 
 size_t pk_plot_place_of(struct pk_plot_scale *s, const char *text, struct pk_arena *a)
 {
-    const struct wanted wanted = {s, text};
+    const struct place_key wanted = {s, text};
     s->index.arena = a;
     const uint32_t i = pk_index_row(&s->index, pk_hash_bytes(0, text, strlen(text)), is_place, &wanted,
                                     (uint32_t)s->n_places);

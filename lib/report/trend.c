@@ -33,14 +33,14 @@ static const struct pk_compared *largest_change(const struct pk_comparison *c, c
     return most;
 }
 
-struct against {
+struct trend_base {
     struct pk_page *p;
     struct pk_out *out;
     const char *run, *label, *differs;
     const struct pk_comparison *c;
 };
 
-static void put_row(const struct against *t, const char *metric, size_t cases, const struct pk_ratio *r)
+static void put_row(const struct trend_base *t, const char *metric, size_t cases, const struct pk_ratio *r)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_compared *most = cases > 1 ? largest_change(t->c, metric) : NULL;
@@ -59,7 +59,7 @@ static void put_row(const struct against *t, const char *metric, size_t cases, c
 }
 
 /* A row for each metric: the geometric mean over the cases of both, or the one case. Without one in common: none. */
-static enum pk_code put_rows(struct against *t, const struct pk_history_run *first,
+static enum pk_code put_rows(struct trend_base *t, const struct pk_history_run *first,
                              const struct pk_history_run *run, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -91,7 +91,7 @@ static enum pk_code put_table(struct pk_page *p, const struct pk_history_run *ru
     pk_out_table(out, "against_first", pk_printf(p->a, "Each run against %s", r->runs[0].name),
                  PK_COLUMNS(columns));
     for (size_t i = 1; i < r->n && !code; i++) {
-        struct against t = {.p = p, .out = out, .run = r->runs[i].name};
+        struct trend_base t = {.p = p, .out = out, .run = r->runs[i].name};
         code = put_rows(&t, &runs[0], &runs[i], err);
     }
     pk_out_note(out, "Run / first is the geometric mean over the cases that both have. No row is judged: "

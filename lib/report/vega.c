@@ -109,7 +109,7 @@ static bool has_values(const struct pk_chart *c, enum pk_channel channel)
     return false;
 }
 
-struct extent {
+struct value_extent {
     double least, most; /* NaN = nothing is drawn */
 };
 
@@ -137,11 +137,11 @@ static double upright_room(const struct pk_chart *c)
 }
 
 /* Of what is drawn over the axis of y. */
-static struct extent extent_of(const struct pk_chart *c)
+static struct value_extent extent_of(const struct pk_chart *c)
 {
     static const enum pk_channel drawn[] = {PK_CHANNEL_Y, PK_CHANNEL_LOW, PK_CHANNEL_HIGH, PK_CHANNEL_FIT};
     const bool stacked = c->encoding.mark == PK_MARK_AREA || c->encoding.mark == PK_MARK_STACK;
-    struct extent e = {NAN, NAN};
+    struct value_extent e = {NAN, NAN};
     double sum = 0;
     for (size_t row = 0; row < c->rows.n; row++) {
         sum = (row && same_place(c, row - 1, row) ? sum : 0) + fmax(0, pk_chart_number(c, row, PK_CHANNEL_Y));
@@ -161,7 +161,7 @@ static double end_with_room(const struct pk_chart *c, bool from_zero)
     const bool upright =
         has_values(c, PK_CHANNEL_RULE) || has_values(c, PK_CHANNEL_BAND) || c->encoding.mark == PK_MARK_BAR;
     const double room = upright ? upright_room(c) : 0.2;
-    const struct extent e = extent_of(c);
+    const struct value_extent e = extent_of(c);
     const double least = from_zero ? 0 : e.least;
     if (!has_values(c, PK_CHANNEL_LABEL) && !has_values(c, PK_CHANNEL_RULE) &&
         !has_values(c, PK_CHANNEL_BAND))
@@ -177,7 +177,7 @@ static json_t *scale_of(const struct pk_chart *c, enum pk_channel channel)
     enum { BESIDE_POINTS = 8, BESIDE_RULES = 12 }; /* pixels */
     const enum pk_chart_mark mark = c->encoding.mark;
     const enum pk_chart_scale kind = c->encoding.scale[channel];
-    const struct extent e = extent_of(c);
+    const struct value_extent e = extent_of(c);
     const bool from_zero = mark == PK_MARK_BAR || mark == PK_MARK_STACK || mark == PK_MARK_AREA ||
                            (e.least >= 0 && e.least < e.most / 3);
     const double end = end_with_room(c, from_zero);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* What is counted of a layer; of a shard first, so that a broken one counts nothing. */
-struct tally {
+struct layer_totals {
     uint64_t chunks, raw_bytes, stored_bytes;
     struct pk_entropy entropy;
 };
@@ -20,12 +20,12 @@ struct verifier {
     const struct pk_manifest *manifest;
     const volatile int *stop_flag;
     struct pk_chunk_coder coder;
-    char *stored, *raw;                /* [chunk_bytes] */
-    struct tally *of_shard, *of_layer; /* [n_layers] */
-    uint64_t *samples;                 /* [n_layers] */
+    char *stored, *raw;                       /* [chunk_bytes] */
+    struct layer_totals *of_shard, *of_layer; /* [n_layers] */
+    uint64_t *samples;                        /* [n_layers] */
 };
 
-static void add(struct tally *sum, const struct tally *t)
+static void add(struct layer_totals *sum, const struct layer_totals *t)
 {
     sum->chunks += t->chunks;
     sum->raw_bytes += t->raw_bytes;
@@ -36,15 +36,15 @@ static void add(struct tally *sum, const struct tally *t)
             sum->entropy.plane[p][i] += t->entropy.plane[p][i];
 }
 
-static void clear(const struct verifier *v, struct tally *t)
+static void clear(const struct verifier *v, struct layer_totals *t)
 {
     for (size_t i = 0; i < v->manifest->config->n_layers; i++)
-        t[i] = (struct tally){.entropy.type = v->manifest->config->type};
+        t[i] = (struct layer_totals){.entropy.type = v->manifest->config->type};
 }
 
 static const char *read_chunk(struct verifier *v, const struct pk_safetensors *f, const struct pk_chunk *x)
 {
-    struct tally *t = &v->of_shard[x->layer];
+    struct layer_totals *t = &v->of_shard[x->layer];
     for (size_t got = 0; got < x->stored_bytes;) {
         const ssize_t n =
             pread(f->fd, v->stored + got, x->stored_bytes - got, (off_t)(f->data_at + x->stored_at + got));
@@ -128,7 +128,7 @@ static void sum_up(const struct verifier *v, struct pk_arena *a, struct pk_verif
     const struct pk_shard_config *c = v->manifest->config;
     struct pk_verified_layer *layers = pk_new_n(a, struct pk_verified_layer, c->n_layers);
     for (size_t i = 0; i < c->n_layers; i++) {
-        const struct tally *t = &v->of_layer[i];
+        const struct layer_totals *t = &v->of_layer[i];
         layers[i] = (struct pk_verified_layer){c->layers[i], v->samples[i],   t->chunks,
                                                t->raw_bytes, t->stored_bytes, pk_entropy_bounds(&t->entropy)};
     }
@@ -152,8 +152,8 @@ enum pk_code pk_verify(const char *folder, const volatile int *stop_flag, struct
     v.coder.checksum = c->checksum;
     v.stored = pk_alloc(a, c->chunk_bytes);
     v.raw = pk_alloc(a, c->chunk_bytes);
-    v.of_shard = pk_new_n(a, struct tally, c->n_layers);
-    v.of_layer = pk_new_n(a, struct tally, c->n_layers);
+    v.of_shard = pk_new_n(a, struct layer_totals, c->n_layers);
+    v.of_layer = pk_new_n(a, struct layer_totals, c->n_layers);
     v.samples = pk_new_n(a, uint64_t, c->n_layers);
     *out = (struct pk_verified){.config = c, .shards = m->n, .samples = pk_manifest_samples(m)};
     verify_shards(&v, a, out);

@@ -62,12 +62,12 @@ static const char *identifier(struct pk_arena *a, const char *name)
 
 /* --- perfkit's views -------------------------------------------------------------------------------------------------- */
 
-struct view {
+struct schema_view {
     const char *name, *select;
 };
 
 /* The view that is defined next in views.sql; false at its end. */
-static bool next_view(const char **text, struct view *v, struct pk_arena *a)
+static bool next_view(const char **text, struct schema_view *v, struct pk_arena *a)
 {
     static const char create[] = "CREATE VIEW ", as[] = " AS\n", end[] = ";\n";
     const char *name = strstr(*text, create);
@@ -76,8 +76,8 @@ static bool next_view(const char **text, struct view *v, struct pk_arena *a)
     name += strlen(create);
     const char *select = strstr(name, as), *last = select ? strstr(select, end) : NULL;
     pk_assert(last);
-    *v = (struct view){pk_strndup(a, name, (size_t)(select - name)),
-                       pk_strndup(a, select + strlen(as), (size_t)(last - select) - strlen(as))};
+    *v = (struct schema_view){pk_strndup(a, name, (size_t)(select - name)),
+                              pk_strndup(a, select + strlen(as), (size_t)(last - select) - strlen(as))};
     *text = last;
     return true;
 }
@@ -92,7 +92,7 @@ static enum pk_code make_own_views(struct pk_store *s, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_buf sql = {.arena = &a};
-    struct view v;
+    struct schema_view v;
     for (const char *text = views_text(); next_view(&text, &v, &a);) {
         const char *name = identifier(&a, v.name);
         pk_buf_printf(&sql, "DROP VIEW IF EXISTS temp.%s;\nCREATE TEMP VIEW %s AS ", name, name);
@@ -302,7 +302,7 @@ static enum pk_code drop_views(struct pk_store *s, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_buf sql = {.arena = &a};
-    struct view v;
+    struct schema_view v;
     for (const char *text = views_text(); next_view(&text, &v, &a);)
         pk_buf_printf(&sql, "DROP VIEW IF EXISTS main.%s;\n", identifier(&a, v.name));
     return pk_db_script(s, pk_buf_text(&sql), err);

@@ -19,7 +19,7 @@ struct texts {
 };
 
 /* From the first to the last piece of a region. */
-struct extent {
+struct region_extent {
     uint64_t begin, end;
 };
 
@@ -117,10 +117,10 @@ static int64_t *outer_marks(const struct pk_spans *s, struct pk_arena *a)
 }
 
 /* When the pieces of each region ran, those of the regions within it among them. */
-static struct extent *extents(const struct pk_spans *s, struct pk_arena *a)
+static struct region_extent *extents(const struct pk_spans *s, struct pk_arena *a)
 {
     const int64_t *outer = outer_marks(s, a);
-    struct extent *v = pk_new_n(a, struct extent, s->n_marks + 1);
+    struct region_extent *v = pk_new_n(a, struct region_extent, s->n_marks + 1);
     for (size_t i = 0; i < s->n_pieces; i++) {
         const struct pk_kernel *k = &s->pieces[i];
         const bool placed = k->region != PK_NO_REGION && k->occurrence < s->n_marks;
@@ -140,7 +140,7 @@ static json_int_t between(uint64_t from, uint64_t to)
 static json_t *regions_json(const struct pk_spans *s, struct texts *t)
 {
     const uint64_t first = s->begin_ns;
-    const struct extent *ran = extents(s, t->a);
+    const struct region_extent *ran = extents(s, t->a);
     json_t *list = json_array();
     for (size_t i = 0; i < s->n_marks; i++) {
         const struct pk_mark *m = &s->marks[i];

@@ -107,12 +107,12 @@ def test_details_and_a_pipe_have_everything(recorded):
 def doctor(tmp_path_factory):
     """A home, and what doctor prints of it where it is not on a screen."""
     one = Perfkit(tmp_path_factory.mktemp("doctor"))
-    return one, one("doctor", env=NO_CHILDREN).stdout
+    return one, one("doctor").stdout
 
 
 @pytest.mark.parametrize("size", SCREENS)
 def test_doctor_shows_what_is_ready_and_what_mends_the_rest(doctor, size):
-    status, lines = on_screen(doctor[0], "doctor", size=size, env=NO_CHILDREN)
+    status, lines = on_screen(doctor[0], "doctor", size=size)
     text = "\n".join(lines)
     assert status == 0 and re.fullmatch("What can be measured here: [0-9]+ ok, [0-9]+ warn, [0-9]+ no", lines[0]), text
     fits(lines, size)

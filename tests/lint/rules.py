@@ -295,6 +295,16 @@ def named_fields(src):
             yield "%s:%d: a field of a row without its name" % (path, line_of(text, m.start()))
 
 
+def struct_names(src):
+    """A struct has a name that no other has, in whatever files they are."""
+    seen = {}
+    for path, text in src.c_files("lib", "cmd", "probes"):
+        for m in re.finditer(r"^(?:static )?struct (\w+) \{", text, re.M):
+            if m.group(1) in seen:
+                yield "%s:%d: there is a struct %s in %s" % (path, line_of(text, m.start()), m.group(1), seen[m.group(1)])
+            seen[m.group(1)] = path
+
+
 def page_width(src):
     """A line of a page has at most 100 columns: all but tables, blocks of code (in the README those too) and lines of one word."""
     for path, text in sorted(src.pages.items()):
@@ -307,7 +317,7 @@ def page_width(src):
 
 
 RULES = [folder_order, inner_order, vendor_headers, commands_and_probes, own_header_first, probe_names, function_length, calls, names,
-         streams, sql, composed_sql, named_sql, first_line, unfinished, advice, named_fields, page_width] + structure.RULES
+         streams, sql, composed_sql, named_sql, first_line, unfinished, advice, named_fields, struct_names, page_width] + structure.RULES
 
 
 def main(root):

@@ -60,6 +60,7 @@ BROKEN = [
     (rules.advice, "cmd/list.c", '/* List: advises. */\nint x = pk_fix(err, "try list");\n'),
     (rules.named_fields, "cmd/list.c", '/* List: a row. */\nconst struct pk_opt rows[] = {{"all", 0, PK_OPT_FLAG, 8, .help = "all"}, {0}};\n'),
     (rules.named_fields, "probes/tree_patch.c", '/* T: an axis. */\nconst struct pk_axis x = {"n",\n    PK_AXIS_INT, .min = 1};\n'),
+    (rules.struct_names, "cmd/list.c", "/* List: two of one name. */\nstruct row {\n    int a;\n};\nstruct row {\n    int b;\n};\n"),
     (rules.unfinished, "lib/base/later.c", "/* Later: work. */\n/* TO" "DO: do it */\n"),
     (rules.page_width, "docs/wide.md", "# Wide\n\n" + "word " * 21 + "\n"),
     (rules.page_width, "README.md", "# Wide\n\n    " + "word " * 21 + "\n"),

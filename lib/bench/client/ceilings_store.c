@@ -53,7 +53,7 @@ bool pk_ceilings_wanting(const struct pk_stored_ceilings *stored, int64_t now_ns
 }
 
 /* One repeat: how it is measured. */
-struct wanted {
+struct ceiling_repeat {
     const char *device;
     const struct pk_device_options *opt;
     bool one_lane;
@@ -66,7 +66,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static enum pk_code no_ceilings(const struct wanted *w, enum pk_reply reply,
+static enum pk_code no_ceilings(const struct ceiling_repeat *w, enum pk_reply reply,
                                 const struct pk_worker_client *worker, const struct pk_slice *slice,
                                 struct pk_err *err)
 {
@@ -94,7 +94,7 @@ struct repeat {
     struct pk_curves curves;
 };
 
-static enum pk_code measure_in_worker(const struct wanted *w, struct repeat *out, struct pk_err *err)
+static enum pk_code measure_in_worker(const struct ceiling_repeat *w, struct repeat *out, struct pk_err *err)
 {
     const size_t prefix = strlen(PK_SHEET_PREFIX);
     struct pk_worker_client worker;
@@ -161,7 +161,7 @@ enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const c
                                 const volatile int *stop_flag, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct wanted w = {device, opt, false, least(limit_ns, PK_CEILINGS_LIMIT_NS), 0, stop_flag};
+    struct ceiling_repeat w = {device, opt, false, least(limit_ns, PK_CEILINGS_LIMIT_NS), 0, stop_flag};
     struct repeat measured;
     w.deadline_ns = pk_clock_ns() + w.limit_ns;
     if (measure_in_worker(&w, &measured, err))
@@ -177,7 +177,7 @@ enum pk_code pk_ceilings_refresh(struct pk_store *s, const char *machine, const 
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *key = pk_ceilings_key(device, opt, &a);
     const uint64_t begin = pk_clock_ns();
-    struct wanted w = {device, opt, true, least(limit_ns, PK_CEILINGS_LIMIT_NS), 0, stop_flag};
+    struct ceiling_repeat w = {device, opt, true, least(limit_ns, PK_CEILINGS_LIMIT_NS), 0, stop_flag};
     struct repeat measured = {0};
     enum pk_code rc = PK_OK;
     bool enough = false;

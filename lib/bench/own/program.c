@@ -409,14 +409,14 @@ static void ask_plan(struct pk_own *own, const struct pk_case *c, enum pk_device
                     pk_printf(p->arena, "it answered `plan` with %s: %s", pk_status_name(status), message));
 }
 
-struct wanted {
+struct plan_key {
     const struct pk_own_plans *plans;
     const char *key;
 };
 
 static bool same_key(const void *wanted, uint32_t row)
 {
-    const struct wanted *w = wanted;
+    const struct plan_key *w = wanted;
     return strcmp(w->plans->v[row]->key, w->key) == 0;
 }
 
@@ -443,7 +443,7 @@ static const struct plan *plan_of(const struct pk_case *c, enum pk_device_kind k
     if (!own->has_plan)
         return p->last = new_plan(own, "");
     const char *key = pk_printf(p->arena, "%u %s", c->variant, pk_point_json(&c->at, p->arena));
-    const struct wanted wanted = {p, key};
+    const struct plan_key wanted = {p, key};
     p->index.arena = p->arena;
     const uint32_t row =
         pk_index_row(&p->index, pk_hash_bytes(0, key, strlen(key)), same_key, &wanted, (uint32_t)p->n);

@@ -12,7 +12,7 @@
 enum { IMPATIENT_MS = 1000, PATIENT_MS = 60000 };
 
 /* A metric of a case: its invocations, in the order they came. */
-struct history {
+struct metric_history {
     const char *metric;
     struct pk_summary_row *row;
     int *invocation;
@@ -21,7 +21,7 @@ struct history {
 
 struct recorded_case {
     int64_t id;
-    struct history *metrics;
+    struct metric_history *metrics;
     struct pk_summary_row *summaries; /* one per metric */
     size_t n, cap, summaries_cap;
 };
@@ -73,14 +73,14 @@ static struct recorded_case *case_of(struct pk_recorder *r, int64_t id)
     return &r->cases[r->n++];
 }
 
-static struct history *history_of(struct pk_recorder *r, struct recorded_case *c, const char *metric)
+static struct metric_history *history_of(struct pk_recorder *r, struct recorded_case *c, const char *metric)
 {
     for (size_t i = 0; i < c->n; i++)
         if (strcmp(c->metrics[i].metric, metric) == 0)
             return &c->metrics[i];
     c->summaries = pk_grow(&r->arena, c->summaries, sizeof *c->summaries, c->n, &c->summaries_cap);
     c->metrics = pk_grow(&r->arena, c->metrics, sizeof *c->metrics, c->n, &c->cap);
-    c->metrics[c->n] = (struct history){.metric = pk_strdup(&r->arena, metric)};
+    c->metrics[c->n] = (struct metric_history){.metric = pk_strdup(&r->arena, metric)};
     return &c->metrics[c->n++];
 }
 
@@ -88,7 +88,7 @@ static struct history *history_of(struct pk_recorder *r, struct recorded_case *c
 static void add_figures(struct pk_recorder *r, struct recorded_case *c, int invocation,
                         const struct pk_summary_row *row)
 {
-    struct history *h = history_of(r, c, row->metric);
+    struct metric_history *h = history_of(r, c, row->metric);
     h->row = pk_grow(&r->arena, h->row, sizeof *h->row, h->n, &h->row_cap);
     h->invocation = pk_grow(&r->arena, h->invocation, sizeof *h->invocation, h->n, &h->invocation_cap);
     h->row[h->n] = *row;

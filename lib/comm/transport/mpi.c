@@ -18,7 +18,7 @@ struct reduce_job {
 };
 
 /* A blocking call, and what it needs. */
-struct call {
+struct mpi_call {
     struct pk_job job;
     struct mpi *m;
     enum { NOTHING, INIT, FINALIZE, BARRIER, BCAST, GATHER_SIZES, GATHER } kind;
@@ -38,7 +38,7 @@ struct mpi {
     struct reduce_job ring[ALL_REDUCES]; /* of the all-reduce numbered n: ring[n % ALL_REDUCES] */
     uint64_t posted;
     struct pk_staged *staged; /* of a device whose lanes are queues: made by the first all-reduce */
-    struct call *call;        /* the last blocking one */
+    struct mpi_call *call;    /* the last blocking one */
     struct bytes bytes;
     struct pk_arena gathered; /* of the last gather */
 };
@@ -47,7 +47,7 @@ struct mpi {
 
 static int run_call(void *user)
 {
-    const struct call *c = user;
+    const struct mpi_call *c = user;
     struct mpi *m = c->m;
     const struct bytes *b = &m->bytes;
     switch (c->kind) {
@@ -133,7 +133,7 @@ static enum pk_code await(struct mpi *m, struct pk_job *j, const char *what, str
 static enum pk_code make_call(struct mpi *m, int kind, const char *what, struct pk_err *err)
 {
     if (!m->call || !pk_job_over(&m->call->job))
-        m->call = pk_new(&m->c->arena, struct call);
+        m->call = pk_new(&m->c->arena, struct mpi_call);
     m->call->m = m;
     m->call->kind = kind;
     m->call->job.call = run_call;

@@ -28,7 +28,7 @@ struct gpu_plan {
     const char **metrics;
 };
 
-struct handle {
+struct gpu_counters_handle {
     const struct pk_source_plan *plan;
     const struct gpu_plan *planned; /* its state */
     struct pk_ranges ranges;
@@ -113,7 +113,7 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
 static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
                           struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
 {
-    struct handle *h = pk_new(a, struct handle);
+    struct gpu_counters_handle *h = pk_new(a, struct gpu_counters_handle);
     const struct pk_cupti *c;
     if (pk_source_plan_needs_gpu(p, dev, err))
         return err->code;
@@ -133,12 +133,12 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
 
 static void close_(void *handle)
 {
-    struct handle *h = handle;
+    struct gpu_counters_handle *h = handle;
     pk_ranges_close(&h->ranges);
 }
 
 /* A range is named by the regions that contain it. */
-static enum pk_code push(struct handle *h, struct pk_err *err)
+static enum pk_code push(struct gpu_counters_handle *h, struct pk_err *err)
 {
     char name[20];
     _Static_assert(PK_REGIONS_MAX <= 64, "a region is a bit");
@@ -148,7 +148,7 @@ static enum pk_code push(struct handle *h, struct pk_err *err)
 
 static enum pk_code start(void *handle, struct pk_err *err)
 {
-    struct handle *h = handle;
+    struct gpu_counters_handle *h = handle;
     if (!h->ranges.n) {
         for (int s = 0; s < SPANS; s++) {
             h->n_ranges[s] = 0;
@@ -165,7 +165,7 @@ static enum pk_code start(void *handle, struct pk_err *err)
 /* Ends the open range, and begins another. */
 static void mark(void *handle, unsigned region, bool end)
 {
-    struct handle *h = handle;
+    struct gpu_counters_handle *h = handle;
     pk_assert(region < PK_REGIONS_MAX);
     h->inside = end ? h->inside & ~(UINT64_C(1) << region) : h->inside | UINT64_C(1) << region;
     if (!h->failed.code)
@@ -174,7 +174,7 @@ static void mark(void *handle, unsigned region, bool end)
         h->failed.code = push(h, &h->failed);
 }
 
-static void add_values(struct handle *h, unsigned span, const double *values)
+static void add_values(struct gpu_counters_handle *h, unsigned span, const double *values)
 {
     h->n_ranges[span]++;
     for (size_t e = 0; e < h->plan->n; e++) {
@@ -194,7 +194,7 @@ static void add_range(void *handle, const char *name, const double *values)
 
 static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 {
-    struct handle *h = handle;
+    struct gpu_counters_handle *h = handle;
     *again = false;
     if (!h->failed.code)
         h->failed.code = pk_ranges_pop(&h->ranges, &h->failed);
@@ -207,7 +207,7 @@ static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 
 static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
 {
-    const struct handle *h = handle;
+    const struct gpu_counters_handle *h = handle;
     const unsigned span = region < 0 ? WHOLE : (unsigned)region;
     for (size_t e = 0; e < h->plan->n; e++) {
         const bool adds = h->planned->events[e].adds;

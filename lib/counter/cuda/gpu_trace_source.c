@@ -22,7 +22,7 @@ static const struct pk_event events[EVENTS] = {
     [COPIED] = EVENT("gpu_copied_bytes", "bytes", "bytes of copies and fills, without those of kernels"),
 };
 
-struct handle {
+struct gpu_trace_handle {
     const struct pk_source_plan *plan;
     const size_t *index;
     struct pk_tracing *tracing;
@@ -55,17 +55,17 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
 
 static void close_(void *handle)
 {
-    struct handle *h = handle;
+    struct gpu_trace_handle *h = handle;
     pk_tracing_close(h->tracing);
 }
 
 static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
                           struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
 {
-    struct handle *h = pk_new(a, struct handle);
+    struct gpu_trace_handle *h = pk_new(a, struct gpu_trace_handle);
     if (pk_source_plan_needs_gpu(p, dev, err))
         return err->code;
-    *h = (struct handle){.plan = p, .index = p->state, .dev = dev};
+    *h = (struct gpu_trace_handle){.plan = p, .index = p->state, .dev = dev};
     const enum pk_code rc = pk_tracing_open(env, dev, PK_TRACE_DEFAULT, a, &h->tracing, err);
     if (!rc)
         *handle = h;
@@ -74,13 +74,13 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
 
 static enum pk_code start(void *handle, struct pk_err *err)
 {
-    struct handle *h = handle;
+    struct gpu_trace_handle *h = handle;
     return pk_tracing_start(h->tracing, err);
 }
 
 static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 {
-    struct handle *h = handle;
+    struct gpu_trace_handle *h = handle;
     PK_ARENA_CLEANUP struct pk_arena scratch = {0};
     struct pk_breakdown b;
     *again = false;
@@ -105,7 +105,7 @@ static void mark(void *handle, unsigned region, bool end)
 
 static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
 {
-    const struct handle *h = handle;
+    const struct gpu_trace_handle *h = handle;
     const struct pk_region_time r =
         region < 0 ? h->whole : pk_breakdown_within(h->last, &h->dev->marks, (unsigned)region);
     const int64_t values[EVENTS] = {(int64_t)r.calls,  (int64_t)r.time_ns, (int64_t)r.busy_ns,

@@ -34,7 +34,7 @@ struct fake_counts {
     int64_t works, now_ns;
 };
 
-struct handle {
+struct fake_handle {
     const struct pk_source_plan *plan;
     const size_t *index;
     struct pk_device *dev;
@@ -84,14 +84,14 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
         pk_why(err, "it counts only on the null device, and this is another device");
         return pk_fix(err, "use --device null, or omit it");
     }
-    struct handle *h = pk_new(a, struct handle);
-    *h = (struct handle){.plan = p, .index = p->state, .dev = dev};
+    struct fake_handle *h = pk_new(a, struct fake_handle);
+    *h = (struct fake_handle){.plan = p, .index = p->state, .dev = dev};
     *handle = h;
     return PK_OK;
 }
 
 /* Subtracted at a span's begin and added at its end, so that spans may be nested. */
-static void add(struct handle *h, unsigned span, int times)
+static void add(struct fake_handle *h, unsigned span, int times)
 {
     const struct pk_null_counts c = pk_null_counted(h->dev);
     struct fake_counts *sum = &h->sums[span];
@@ -107,7 +107,7 @@ static void add(struct handle *h, unsigned span, int times)
 
 static enum pk_code start(void *handle, struct pk_err *err)
 {
-    struct handle *h = handle;
+    struct fake_handle *h = handle;
     memset(h->used, 0, sizeof h->used);
     add(h, WHOLE, -1);
     return PK_OK;
@@ -115,7 +115,7 @@ static enum pk_code start(void *handle, struct pk_err *err)
 
 static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 {
-    struct handle *h = handle;
+    struct fake_handle *h = handle;
     add(h, WHOLE, 1);
     h->pass = (h->pass + 1) % h->plan->passes;
     *again = h->pass != 0;
@@ -129,7 +129,7 @@ static void mark(void *handle, unsigned region, bool end)
 
 static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
 {
-    const struct handle *h = handle;
+    const struct fake_handle *h = handle;
     const unsigned span = region < 0 ? WHOLE : (unsigned)region;
     const struct fake_counts *c = &h->sums[span];
     const int64_t values[EVENTS] = {

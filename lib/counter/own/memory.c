@@ -22,7 +22,7 @@ static const struct pk_event events[EVENTS] = {
         EVENT("pool_reserved_bytes", "memory that the pool took from the device, in use or kept", ""),
 };
 
-struct handle {
+struct memory_handle {
     const struct pk_source_plan *plan;
     const size_t *index;
     const char *root;
@@ -103,15 +103,15 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
 static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
                           struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
 {
-    struct handle *h = pk_new(a, struct handle);
-    *h = (struct handle){.plan = p, .index = p->state, .root = pk_counter_root(env), .dev = dev};
+    struct memory_handle *h = pk_new(a, struct memory_handle);
+    *h = (struct memory_handle){.plan = p, .index = p->state, .root = pk_counter_root(env), .dev = dev};
     *handle = h;
     return PK_OK;
 }
 
 static enum pk_code start(void *handle, struct pk_err *err)
 {
-    struct handle *h = handle;
+    struct memory_handle *h = handle;
     forget_peak(h->root);
     if (h->dev)
         pk_pool_reset_peak(&h->dev->pool);
@@ -120,7 +120,7 @@ static enum pk_code start(void *handle, struct pk_err *err)
 
 static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 {
-    struct handle *h = handle;
+    struct memory_handle *h = handle;
     h->v[RESIDENT] = resident_peak(h->root);
     h->v[POOL] = h->dev ? (int64_t)h->dev->pool.peak : -1;
     h->v[RESERVED] = h->dev ? (int64_t)h->dev->pool.reserved : -1;
@@ -130,7 +130,7 @@ static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 
 static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
 {
-    const struct handle *h = handle;
+    const struct memory_handle *h = handle;
     for (size_t e = 0; e < h->plan->n; e++) {
         const int64_t v = h->v[h->index[e]];
         out[e] = (struct pk_reading){.unavailable = region >= 0 || v < 0,

@@ -30,7 +30,7 @@ struct usage {
     int64_t v[EVENTS];
 };
 
-struct handle {
+struct rusage_handle {
     const struct pk_counter_env *env;
     const struct pk_source_plan *plan;
     const size_t *index; /* of the plan's events */
@@ -87,14 +87,14 @@ static struct pk_source_found selftest(const struct pk_source *s, const struct p
 static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
                           struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
 {
-    struct handle *h = pk_new(a, struct handle);
-    *h = (struct handle){.env = env, .plan = p, .index = p->state};
+    struct rusage_handle *h = pk_new(a, struct rusage_handle);
+    *h = (struct rusage_handle){.env = env, .plan = p, .index = p->state};
     *handle = h;
     return PK_OK;
 }
 
 /* Subtracted at a span's begin and added at its end, so that spans may be nested. */
-static void add(struct handle *h, unsigned span, int64_t times)
+static void add(struct rusage_handle *h, unsigned span, int64_t times)
 {
     const struct usage u = current_usage(h->env);
     pk_assert(span < SPANS);
@@ -107,7 +107,7 @@ static void add(struct handle *h, unsigned span, int64_t times)
 
 static enum pk_code start(void *handle, struct pk_err *err)
 {
-    struct handle *h = handle;
+    struct rusage_handle *h = handle;
     memset(h->used, 0, sizeof h->used);
     add(h, WHOLE, -1);
     return PK_OK;
@@ -127,7 +127,7 @@ static void mark(void *handle, unsigned region, bool end)
 
 static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
 {
-    const struct handle *h = handle;
+    const struct rusage_handle *h = handle;
     const unsigned span = region < 0 ? WHOLE : (unsigned)region;
     for (size_t e = 0; e < h->plan->n; e++)
         out[e] = (struct pk_reading){.unavailable = !h->used[span], .integer = h->sums[span].v[h->index[e]]};

@@ -75,12 +75,12 @@ static void read_json(struct pk_import_reader *r, int folder, const char *path, 
     r->f = NULL;
 }
 
-struct walk {
+struct folder_walk {
     struct pk_import_reader *r;
     size_t entries;
 };
 
-static void read_folder(struct walk *w, int parent, const char *name, const char *path, int depth);
+static void read_folder(struct folder_walk *w, int parent, const char *name, const char *path, int depth);
 
 static int by_name(const void *x, const void *y)
 {
@@ -88,7 +88,7 @@ static int by_name(const void *x, const void *y)
 }
 
 /* In the order of their names, so that a folder is the same run everywhere. */
-static void read_folders(struct walk *w, int fd, const char *path, int depth)
+static void read_folders(struct folder_walk *w, int fd, const char *path, int depth)
 {
     const char **names = NULL;
     size_t n = 0, cap = 0;
@@ -110,7 +110,7 @@ static void read_folders(struct walk *w, int fd, const char *path, int depth)
         read_folder(w, fd, names[i], pk_printf(w->r->a, "%s/%s", path, names[i]), depth + 1);
 }
 
-static void read_folder(struct walk *w, int parent, const char *name, const char *path, int depth)
+static void read_folder(struct folder_walk *w, int parent, const char *name, const char *path, int depth)
 {
     const int fd = openat(parent, name, O_RDONLY | O_CLOEXEC | O_DIRECTORY | O_NOFOLLOW);
     if (fd < 0)
@@ -126,7 +126,7 @@ static void read_folder(struct walk *w, int parent, const char *name, const char
 
 static void read_root(struct pk_import_reader *r)
 {
-    struct walk w = {.r = r};
+    struct folder_walk w = {.r = r};
     const char *path = r->path;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
     if (fd >= 0) {

@@ -43,7 +43,7 @@ static const char *const fixed[FIXED] = {"size", "count", "type", "redop", "root
 /* Of the line "# nThread 1 nGpus 8 minBytes ...": compare holds them equal. */
 static const char *const settings[] = {"warmup iters", "agg iters", "iters", "graph", "unalign"};
 
-struct reading {
+struct nccl_output {
     struct pk_import_reader *r;
     const char *test; /* "all_reduce_perf"; NULL = the file does not say: before October 2025 */
     const struct column *columns[COLUMNS_MAX];
@@ -53,32 +53,32 @@ struct reading {
     int64_t ranks, iterations;
 };
 
-struct token {
+struct line_token {
     const char *text;
     size_t n, end;
 };
 
-static size_t split(const char *line, struct token *v, size_t most)
+static size_t split(const char *line, struct line_token *v, size_t most)
 {
     size_t n = 0;
     for (const char *at = line + strspn(line, " \t\r"); *at && n < most; at += strspn(at, " \t\r")) {
         const size_t length = strcspn(at, " \t\r");
-        v[n++] = (struct token){at, length, (size_t)(at - line) + length};
+        v[n++] = (struct line_token){at, length, (size_t)(at - line) + length};
         at += length;
     }
     return n;
 }
 
-static bool is(const struct token *t, const char *text)
+static bool is(const struct line_token *t, const char *text)
 {
     return t->n == strlen(text) && strncmp(t->text, text, t->n) == 0;
 }
 
 /* --- lines that begin with # --- */
 
-static void read_heading(struct reading *n, const char *line)
+static void read_heading(struct nccl_output *n, const char *line)
 {
-    struct token v[COLUMNS_MAX];
+    struct line_token v[COLUMNS_MAX];
     const size_t count = split(line + 1, v, COLUMNS_MAX);
     n->n_columns = 0;
     for (size_t i = 0; i < count && !n->r->failed; i++) {
@@ -102,7 +102,7 @@ static void read_heading(struct reading *n, const char *line)
 }
 
 /* "... warmup iters: 1 iters: 20 agg iters: 1 ...": the number behind a name, where no other name ends with it. */
-static void read_options(struct reading *n, const char *line)
+static void read_options(struct nccl_output *n, const char *line)
 {
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         const char *name = pk_printf(n->r->a, " %s: ", settings[i]), *at = strstr(line, name);
@@ -121,7 +121,7 @@ static void read_options(struct reading *n, const char *line)
 }
 
 /* "#  Rank  0 Group  0 Pid 1234 on  host device  0 [0000:07:00] NVIDIA H100" */
-static void read_rank(struct reading *n, const char *line)
+static void read_rank(struct nccl_output *n, const char *line)
 {
     const char *on = strstr(line, " on "), *bracket = strchr(line, ']');
     if (n->ranks++ || !on || !bracket)
@@ -134,11 +134,11 @@ static void read_rank(struct reading *n, const char *line)
     pk_import_setting(n->r, "gpu", pk_strdup(n->r->a, bracket + 1 + strspn(bracket + 1, " ")));
 }
 
-static void read_comment(struct reading *n, const char *line)
+static void read_comment(struct nccl_output *n, const char *line)
 {
     static const char test[] = "# Collective test starting: ", version[] = "# nccl-tests version ";
     struct pk_import_reader *r = n->r;
-    struct token first;
+    struct line_token first;
     if (strncmp(line, test, sizeof test - 1) == 0)
         n->test = pk_strdup(r->a, line + sizeof test - 1);
     else if (strncmp(line, version, sizeof version - 1) == 0) {
@@ -161,7 +161,8 @@ static void read_comment(struct reading *n, const char *line)
 
 /* Sets cell[column] to each token. A row with all columns has them in order; else (no redop, nothing out of place) each stands below the
  * end of its heading. */
-static bool place(struct reading *n, const struct token *v, size_t count, const struct token **cell)
+static bool place(struct nccl_output *n, const struct line_token *v, size_t count,
+                  const struct line_token **cell)
 {
     for (size_t i = 0; i < count; i++) {
         size_t at = i;
@@ -176,7 +177,7 @@ static bool place(struct reading *n, const struct token *v, size_t count, const 
     return true;
 }
 
-static double number(struct reading *n, const struct token *t)
+static double number(struct nccl_output *n, const struct line_token *t)
 {
     char *end = NULL;
     const double x = strtod(t->text, &end);
@@ -185,7 +186,7 @@ static double number(struct reading *n, const struct token *t)
     return n->r->failed ? 0 : x;
 }
 
-static json_t *axes_of(struct reading *n, const struct token *const *cell, const char *where)
+static json_t *axes_of(struct nccl_output *n, const struct line_token *const *cell, const char *where)
 {
     json_t *axes = json_object();
     for (size_t i = 0; i < FIXED && !n->r->failed; i++) {
@@ -206,7 +207,8 @@ static json_t *axes_of(struct reading *n, const struct token *const *cell, const
 }
 
 /* The columns from `first` to the next time, of one place. */
-static size_t take_place(struct reading *n, const struct token *const *cell, size_t first, const char *where)
+static size_t take_place(struct nccl_output *n, const struct line_token *const *cell, size_t first,
+                         const char *where)
 {
     struct pk_import_reader *r = n->r;
     size_t end = first + 1, wrong = 0;
@@ -240,11 +242,11 @@ static size_t take_place(struct reading *n, const struct token *const *cell, siz
     return end;
 }
 
-static void read_row(struct reading *n, const char *line)
+static void read_row(struct nccl_output *n, const char *line)
 {
     static const char *const places[] = {"out-of-place", "in-place"};
-    struct token v[COLUMNS_MAX];
-    const struct token *cell[COLUMNS_MAX] = {0};
+    struct line_token v[COLUMNS_MAX];
+    const struct line_token *cell[COLUMNS_MAX] = {0};
     size_t count = split(line, v, COLUMNS_MAX), at = FIXED, measured = 0;
     if (!n->n_columns) {
         pk_import_problem(n->r, "it is a row, and there was no heading");
@@ -268,7 +270,7 @@ static void read_row(struct reading *n, const char *line)
 /* A row begins with a size; a library's messages and a program's are neither. */
 static bool is_row(const char *line)
 {
-    struct token t;
+    struct line_token t;
     return split(line, &t, 1) && strspn(t.text, "0123456789") == t.n;
 }
 
@@ -276,7 +278,7 @@ static void read_text(struct pk_import_reader *r)
 {
     struct pk_arena own = {0};
     struct pk_buf b = {.arena = &own};
-    struct reading n = {.r = r};
+    struct nccl_output n = {.r = r};
     for (const char *line; (line = pk_import_line(r, &b));) {
         if (*line == '#')
             read_comment(&n, line);

@@ -23,14 +23,14 @@ static const struct value {
 
 static const struct pk_metric_decl iteration = PK_IMPORT_TIME("iteration_ns", "median");
 
-struct reading {
+struct nccl_json {
     struct pk_import_reader *r;
     const char *test;
     size_t ranks;
     int64_t iterations;
 };
 
-static json_t *axes_of(const struct reading *n, const json_t *row, const char *where)
+static json_t *axes_of(const struct nccl_json *n, const json_t *row, const char *where)
 {
     struct pk_import_reader *r = n->r;
     const char *root = pk_field_text_or(r, row, "root", ""), *redop = pk_field_text_or(r, row, "redop", "");
@@ -50,7 +50,7 @@ static json_t *axes_of(const struct reading *n, const json_t *row, const char *w
     return axes;
 }
 
-static void take_times(const struct reading *n, struct pk_imported_case *c, const json_t *j,
+static void take_times(const struct nccl_json *n, struct pk_imported_case *c, const json_t *j,
                        const json_t *iterations)
 {
     struct pk_import_reader *r = n->r;
@@ -77,7 +77,7 @@ static void take_times(const struct reading *n, struct pk_imported_case *c, cons
     }
 }
 
-static void take_place(const struct reading *n, const json_t *row, const char *key, const char *where)
+static void take_place(const struct nccl_json *n, const json_t *row, const char *key, const char *where)
 {
     struct pk_import_reader *r = n->r;
     const json_t *j = pk_field_object(r, row, key, false),
@@ -107,7 +107,7 @@ static const char *test_of(struct pk_import_reader *r, const json_t *args)
     return path && strlen(path) <= PK_IMPORT_TEXT_MAX ? pk_strdup(r->a, pk_path_name(path)) : "nccl-tests";
 }
 
-static void take_config(struct reading *n, const json_t *config)
+static void take_config(struct nccl_json *n, const json_t *config)
 {
     static const char *const keys[][2] = {{"warmup_iters", "nccl_tests.warmup iters"},
                                           {"iterations", "nccl_tests.iters"},
@@ -132,7 +132,7 @@ static void whole(struct pk_import_reader *r, const json_t *j)
 {
     const json_t *config = pk_field_object(r, j, "config", true),
                  *rows = pk_field_array(r, j, "results", true);
-    struct reading n = {.r = r, .test = test_of(r, json_object_get(j, "args"))};
+    struct nccl_json n = {.r = r, .test = test_of(r, json_object_get(j, "args"))};
     json_t *row;
     const int64_t version = pk_json_int(j, "version", 0);
     if (!r->failed && (version < 1 || version > 3))

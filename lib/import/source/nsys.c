@@ -11,7 +11,7 @@
 
 enum { READ_LIMIT_S = 600 };
 
-struct reading {
+struct nsys_export {
     struct pk_import_reader *r;
     struct pk_import_trace *t;
     struct pk_store *s;
@@ -62,7 +62,7 @@ static const char *copy_name(const struct pk_cell *kind)
 }
 
 /* start, end, name, device, stream, correlation, process, bytes of copies */
-static void take_piece(struct reading *n, const struct pk_cell *c, struct pk_import_trace_span *s)
+static void take_piece(struct nsys_export *n, const struct pk_cell *c, struct pk_import_trace_span *s)
 {
     const bool kernel = n->table == tables;
     const char *name = kernel                                       ? pk_cell_string(&c[2])
@@ -79,7 +79,7 @@ static void take_piece(struct reading *n, const struct pk_cell *c, struct pk_imp
 }
 
 /* start, end, text, thread. Returns what it is. */
-static enum pk_import_trace_kind take_range(struct reading *n, const struct pk_cell *c,
+static enum pk_import_trace_kind take_range(struct nsys_export *n, const struct pk_cell *c,
                                             struct pk_import_trace_span *s)
 {
     PK_ARENA_CLEANUP struct pk_arena own = {0};
@@ -99,7 +99,7 @@ static enum pk_import_trace_kind take_range(struct reading *n, const struct pk_c
 
 static enum pk_code take_row(void *reading, const struct pk_cell *c, struct pk_err *err)
 {
-    struct reading *n = reading;
+    struct nsys_export *n = reading;
     struct pk_import_reader *r = n->r;
     enum pk_import_trace_kind kind = n->table->kind;
     struct pk_import_trace_span s = {.begin_ns = c[0].i, .end_ns = c[1].i};
@@ -127,12 +127,12 @@ static enum pk_code take_row(void *reading, const struct pk_cell *c, struct pk_e
 
 static enum pk_code take_text(void *reading, const struct pk_cell *c, struct pk_err *err)
 {
-    struct reading *n = reading;
+    struct nsys_export *n = reading;
     n->text = c[0].type == PK_CELL_NULL ? NULL : pk_import_trace_name(n->t, pk_cell_string(&c[0]), NULL);
     return PK_OK;
 }
 
-static void run(struct reading *n, const char *query, pk_row_fn *row)
+static void run(struct nsys_export *n, const char *query, pk_row_fn *row)
 {
     struct pk_err err = {0};
     if (n->r->failed || !pk_query_each(n->s, query, NULL, 0, row, n, &err) || pk_import_stopped(n->r))
@@ -141,7 +141,7 @@ static void run(struct reading *n, const char *query, pk_row_fn *row)
 }
 
 /* The only value of a query; NULL: there is none. */
-static const char *one_text(struct reading *n, const struct pk_rows *names, const char *table,
+static const char *one_text(struct nsys_export *n, const struct pk_rows *names, const char *table,
                             const char *query)
 {
     n->text = NULL;
@@ -151,7 +151,7 @@ static const char *one_text(struct reading *n, const struct pk_rows *names, cons
     return n->text;
 }
 
-static void read_tables(struct reading *n, const struct pk_rows *names)
+static void read_tables(struct nsys_export *n, const struct pk_rows *names)
 {
     for (size_t k = 0; k < TABLES; k++) {
         n->table = &tables[k];
@@ -166,7 +166,7 @@ static void read_tables(struct reading *n, const struct pk_rows *names)
     n->r->member = NULL;
 }
 
-static void read_database(struct reading *n)
+static void read_database(struct nsys_export *n)
 {
     struct pk_import_reader *r = n->r;
     struct pk_rows names;
@@ -202,7 +202,7 @@ static void hash_file(struct pk_import_reader *r)
 static void read_file(struct pk_import_reader *r)
 {
     PK_STORE_CLEANUP struct pk_store *s = NULL;
-    struct reading n = {.r = r, .t = pk_import_trace_new(r)};
+    struct nsys_export n = {.r = r, .t = pk_import_trace_new(r)};
     const struct pk_store_wait wait = {.stop_flag = r->stop_flag};
     struct pk_err err = {0};
     n.deadline_ns = pk_clock_ns() + READ_LIMIT_S * (uint64_t)PK_NS_PER_S;

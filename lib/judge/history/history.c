@@ -75,7 +75,7 @@ struct series_builder {
     size_t cap;
 };
 
-struct gathering {
+struct series_set {
     struct pk_arena *a;
     struct pk_index index;
     struct series_builder *v;
@@ -83,7 +83,7 @@ struct gathering {
 };
 
 struct series_key {
-    const struct gathering *g;
+    const struct series_set *g;
     const char *key;
 };
 
@@ -93,7 +93,7 @@ static bool same_series(const void *wanted, uint32_t row)
     return strcmp(w->g->v[row].key, w->key) == 0;
 }
 
-static struct series_builder *series_of(struct gathering *g, const struct pk_figures *f, size_t setup)
+static struct series_builder *series_of(struct series_set *g, const struct pk_figures *f, size_t setup)
 {
     const char *key = pk_printf(g->a, "%zu\x1f%s", setup, pk_key_between_runs(f, g->a));
     const struct series_key w = {g, key};
@@ -116,7 +116,7 @@ static const char *verdict_of(const struct pk_history_run *run, const struct pk_
     return NULL;
 }
 
-static void gather_run(struct gathering *g, const struct pk_history_run *run, size_t index, size_t setup,
+static void gather_run(struct series_set *g, const struct pk_history_run *run, size_t index, size_t setup,
                        const struct pk_history_options *o, const struct pk_case_filter *filter)
 {
     for (size_t i = 0; i < run->figures.n; i++) {
@@ -205,7 +205,7 @@ static struct pk_compare_side all_figures(const struct pk_history_run *runs, siz
         .name = pk_printf(a, "the history of %s", experiment), .v = v, .n = total};
 }
 
-static enum pk_code no_history(size_t n_runs, const char *experiment, const struct gathering *g,
+static enum pk_code no_history(size_t n_runs, const char *experiment, const struct series_set *g,
                                size_t setups, const char *filter, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOTHING, "%s has no history yet", experiment);
@@ -227,7 +227,7 @@ enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const 
                              const struct pk_history_options *o, struct pk_arena *a, struct pk_history *out,
                              struct pk_err *err)
 {
-    struct gathering g = {.a = a, .index = {.arena = a}};
+    struct series_set g = {.a = a, .index = {.arena = a}};
     struct pk_history_run *with_tails = pk_new_n(a, struct pk_history_run, n + 1);
     for (size_t i = 0; i < n; i++) {
         with_tails[i] = runs[i];

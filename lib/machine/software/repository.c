@@ -21,26 +21,26 @@ static const char *first_line(const char *output, struct pk_arena *a)
  * A repository's own files can name programs: filters, a file system monitor, hooks, a pager, a diff, transports for objects that are
  * fetched when they are missed. A folder may belong to anyone, so none of them is run. */
 
-struct call {
+struct git_call {
     const char **v;
     size_t n, cap;
     struct pk_arena *a;
 };
 
-static void add(struct call *c, const char *word)
+static void add(struct git_call *c, const char *word)
 {
     c->v = pk_grow(c->a, c->v, sizeof *c->v, c->n, &c->cap);
     c->v[c->n++] = word;
 }
 
-static void add_all(struct call *c, const char *const *words)
+static void add_all(struct git_call *c, const char *const *words)
 {
     while (*words)
         add(c, *words++);
 }
 
 /* Sets a key of git's configuration, in which any name is allowed, by number `i` in the environment. */
-static void add_key(struct call *c, int64_t i, const char *key, const char *value)
+static void add_key(struct git_call *c, int64_t i, const char *key, const char *value)
 {
     add(c, pk_printf(c->a, "GIT_CONFIG_KEY_%lld=%s", (long long)i, key));
     add(c, pk_printf(c->a, "GIT_CONFIG_VALUE_%lld=%s", (long long)i, value));
@@ -58,7 +58,7 @@ static const char *git(const char *folder, const char *keys, const char *const *
         "-c",         "core.askPass=false",       "-c", "diff.external=",
         NULL};
     static const char required[] = ".required";
-    struct call c = {.a = a};
+    struct git_call c = {.a = a};
     struct pk_err ignored;
     const char *count = getenv("GIT_CONFIG_COUNT"); /* the user's, which stay */
     int64_t n = 0;

@@ -49,7 +49,7 @@ const char *pk_mesh_text(const struct pk_mesh *m, struct pk_arena *a)
 }
 
 /* One thing that a mesh must not be. */
-struct check {
+struct mesh_check {
     bool broken;
     const char *what;
     int64_t first, second; /* for the text */
@@ -60,7 +60,7 @@ const char *pk_mesh_problem(const struct pk_parallel_setup *s, const struct pk_m
     const struct pk_model_shape *h = &s->shape;
     const int64_t shards = (int64_t)m->dp * m->fsdp, stage = (h->layers + m->pp - 1) / m->pp;
     const bool parts = m->interleave > 1;
-    const struct check checks[] = {
+    const struct mesh_check checks[] = {
         {h->heads % m->tp, "tp=%lld does not divide heads=%lld", m->tp, h->heads},
         {h->kv_heads % m->tp, "tp=%lld does not divide kv_heads=%lld", m->tp, h->kv_heads},
         {h->ff % m->tp, "tp=%lld does not divide ff=%lld", m->tp, h->ff},

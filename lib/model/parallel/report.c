@@ -9,7 +9,7 @@
 #include <math.h>
 
 /* What the tables of one mesh are made of. */
-struct view {
+struct mesh_view {
     struct pk_out *out;
     const struct pk_parallel_report *r;
     const struct pk_parallel_setup *s;
@@ -37,7 +37,7 @@ struct view {
 
 /* Of a value of the rows, or of what a function makes of the values, at the corners of the rates. */
 typedef double number_fn(const struct pk_parallel_values *v, const void *arg);
-static struct pk_interval over_corners(const struct view *w, number_fn *fn, const void *arg)
+static struct pk_interval over_corners(const struct mesh_view *w, number_fn *fn, const void *arg)
 {
     struct pk_interval i = {INFINITY, -INFINITY};
     for (unsigned c = 0; c < PK_PARALLEL_CORNERS; c++) {
@@ -58,7 +58,7 @@ static void put_finite(struct pk_row *row, const char *key, double f)
     pk_put_real(row, key, isfinite(f) ? f : NAN);
 }
 
-static void print_model(const struct view *w)
+static void print_model(const struct mesh_view *w)
 {
     static const struct pk_column columns[] = {
         TEXT("model", "Model"),
@@ -88,7 +88,7 @@ static void print_model(const struct view *w)
     pk_out_note(w->out, pk_printf(w->a, "Bytes of a parameter: %s.", w->s->precision->meaning));
 }
 
-static void print_rates(const struct view *w)
+static void print_rates(const struct mesh_view *w)
 {
     static const struct pk_column columns[] = {TEXT("rate", "Rate"),
                                                {.key = "value", .heading = "Value", .decimals = -1},
@@ -113,7 +113,7 @@ static void print_rates(const struct view *w)
         "Low and high of every result: its least and greatest value when each rate is at one of its ends.");
 }
 
-static void print_memory(const struct view *w)
+static void print_memory(const struct mesh_view *w)
 {
     static const struct pk_column columns[] = {
         TEXT("mesh", "Mesh"),
@@ -146,7 +146,7 @@ static void print_memory(const struct view *w)
 
 /* --- terms --- */
 
-static void print_memory_terms(const struct view *w)
+static void print_memory_terms(const struct mesh_view *w)
 {
     static const struct pk_column columns[] = {TEXT("term", "Term"),
                                                GB("bytes", "Value"),
@@ -173,7 +173,7 @@ static void print_memory_terms(const struct view *w)
         "(mixed-precision --dry-run counts them), and fragmentation of an allocator.");
 }
 
-static void print_time_terms(const struct view *w)
+static void print_time_terms(const struct mesh_view *w)
 {
     static const struct pk_column columns[] = {TEXT("term", "Term"),      TEXT("pass", "Pass"),
                                                MS("time_ns", "Time"),     MS("low_ns", "Low"),
@@ -197,7 +197,7 @@ static void print_time_terms(const struct view *w)
     }
 }
 
-static void explain_row(const struct view *w, const struct pk_parallel_values *v,
+static void explain_row(const struct mesh_view *w, const struct pk_parallel_values *v,
                         const struct pk_parallel_row *t, const char *stage)
 {
     static const char *const kinds[] = {"input", "derived", "term", "sum", "total"};
@@ -217,7 +217,7 @@ static void explain_row(const struct view *w, const struct pk_parallel_values *v
     pk_row_end(row);
 }
 
-static void explain(const struct view *w)
+static void explain(const struct mesh_view *w)
 {
     static const struct pk_column columns[] = {
         {.key = "stage", .heading = "Stage", .left = true, .optional = 2},
@@ -249,7 +249,8 @@ static double shard_tokens(const struct pk_parallel_values *v, const void *scope
     return pk_parallel_balance(v, *(const enum pk_parallel_scope *)scope).shard_tokens;
 }
 
-static void put_balance(const struct view *w, const char *what, enum pk_parallel_scope scope, double parts)
+static void put_balance(const struct mesh_view *w, const char *what, enum pk_parallel_scope scope,
+                        double parts)
 {
     static const char *const binds[PK_PARALLEL_GROUPS] = {
         [PK_PARALLEL_MATH] = "arithmetic", [PK_PARALLEL_FSDP] = "fsdp", [PK_PARALLEL_TP] = "tp",
@@ -274,7 +275,7 @@ static void put_balance(const struct view *w, const char *what, enum pk_parallel
     pk_row_end(row);
 }
 
-static void print_balance(const struct view *w)
+static void print_balance(const struct mesh_view *w)
 {
     static const struct pk_column columns[] = {TEXT("scope", "Of"),
                                                MS("math_ns", "Arithmetic"),
@@ -305,7 +306,7 @@ static void print_balance(const struct view *w)
                                   w->time.tp_most, w->time.free_tokens));
 }
 
-static void print_devices(const struct view *w)
+static void print_devices(const struct mesh_view *w)
 {
     static const struct pk_column columns[] = {COUNT("tokens", "Tokens of a data shard"),
                                                COUNT("fsdp", "Data shards"), COUNT("chips", "Chips"),
@@ -333,13 +334,13 @@ static void print_devices(const struct view *w)
 /* --- meshes --- */
 
 /* Who asks for an explanation or for tables wants all of it. */
-static bool is_short(const struct view *w)
+static bool is_short(const struct mesh_view *w)
 {
     return pk_out_short(w->out) && pk_out_headline_first(w->out) && !w->r->explain;
 }
 
 /* The result in two lines, above the tables. */
-static void print_summary(const struct view *w)
+static void print_summary(const struct mesh_view *w)
 {
     const struct pk_parallel_values *v = &w->memory;
     char step[32];
@@ -370,7 +371,7 @@ static const char *compared(const struct pk_interval *ratio, bool fits, size_t i
                            : "not told apart";
 }
 
-static void put_mesh(const struct view *w, size_t i)
+static void put_mesh(const struct mesh_view *w, size_t i)
 {
     const struct pk_parallel_candidate *c = &w->r->ranking->v[i];
     const struct pk_interval ratio = pk_parallel_ratio(w->s, &c->mesh, w->best);
@@ -394,7 +395,7 @@ static void put_mesh(const struct view *w, size_t i)
     pk_row_end(row);
 }
 
-static void print_meshes(const struct view *w)
+static void print_meshes(const struct mesh_view *w)
 {
     static const struct pk_column columns[] = {
         COUNT("rank", "Rank"),
@@ -423,7 +424,7 @@ static void print_meshes(const struct view *w)
         pk_out_note(w->out, k->note);
 }
 
-static void print_totals(const struct view *w)
+static void print_totals(const struct mesh_view *w)
 {
     static const struct pk_column columns[] = {TEXT("total", "Total"),
                                                {.key = "value", .heading = "Value", .decimals = -1},
@@ -452,8 +453,8 @@ static void print_totals(const struct view *w)
 
 void pk_parallel_print(struct pk_out *out, const struct pk_parallel_report *r, struct pk_arena *a)
 {
-    struct view *w = pk_new(a, struct view);
-    *w = (struct view){.out = out, .r = r, .s = r->s, .a = a, .best = &r->ranking->v[0].mesh};
+    struct mesh_view *w = pk_new(a, struct mesh_view);
+    *w = (struct mesh_view){.out = out, .r = r, .s = r->s, .a = a, .best = &r->ranking->v[0].mesh};
     pk_parallel_mesh(w->s, w->best, &w->time, &w->memory);
     for (unsigned c = 0; c < PK_PARALLEL_CORNERS; c++)
         pk_parallel_corner(w->s, w->best, c, &w->corner[c]);

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct numbers {
+struct divisors {
     int32_t *v;
     size_t n;
 };
 
-struct walk {
+struct mesh_search {
     const struct pk_parallel_setup *s;
     const struct pk_mesh_request *r;
     int64_t chips;
-    struct numbers divisors[3]; /* of the chips, the batch, the blocks */
+    struct divisors divisors[3]; /* of the chips, the batch, the blocks */
     struct pk_mesh mesh;
     struct pk_arena *a;
     struct pk_parallel_candidate *found;
@@ -27,9 +27,9 @@ struct walk {
 };
 enum { OF_CHIPS, OF_BATCH, OF_LAYERS };
 
-static struct numbers divisors_of(int64_t of, struct pk_arena *a)
+static struct divisors divisors_of(int64_t of, struct pk_arena *a)
 {
-    struct numbers d = {0};
+    struct divisors d = {0};
     size_t cap = 0;
     for (int64_t v = 1; v <= of && v <= 1 << 20; v++) {
         if (of % v)
@@ -48,12 +48,12 @@ struct open {
     int64_t of; /* 0: all of them */
 };
 
-static struct open open_axis(const struct walk *w, size_t axis, int64_t left)
+static struct open open_axis(const struct mesh_search *w, size_t axis, int64_t left)
 {
     static const int32_t one[] = {1}, stages[] = {1, 2, 3}, full[] = {3}, off[] = {0}, on[] = {1};
     static const int32_t kinds[] = {PK_RECOMPUTE_NONE, PK_RECOMPUTE_BLOCK, PK_RECOMPUTE_SELECTIVE};
     const struct pk_mesh *m = &w->mesh;
-    const struct numbers *d = w->divisors;
+    const struct divisors *d = w->divisors;
     switch (axis) {
     case PK_MESH_micro:
         if (w->chips)
@@ -77,7 +77,7 @@ static struct open open_axis(const struct walk *w, size_t axis, int64_t left)
 }
 
 /* The reason of the first mesh that is refused is kept. */
-static bool refused(struct walk *w, const struct pk_mesh *m)
+static bool refused(struct mesh_search *w, const struct pk_mesh *m)
 {
     const char *why = pk_mesh_problem(w->s, m, NULL);
     if (why && !w->why)
@@ -85,7 +85,7 @@ static bool refused(struct walk *w, const struct pk_mesh *m)
     return why;
 }
 
-static void add(struct walk *w)
+static void add(struct mesh_search *w)
 {
     struct pk_parallel_values time, memory;
     pk_parallel_mesh(w->s, &w->mesh, &time, &memory);
@@ -98,16 +98,16 @@ static void add(struct walk *w)
 }
 
 /* Whatever open axes choose, the chips are arranged in a way that does not suit the model. */
-static bool mesh_is_unsuitable(struct walk *w)
+static bool mesh_is_unsuitable(struct mesh_search *w)
 {
     struct pk_mesh m = w->mesh;
     m.micro = m.interleave = 1, m.zero = 3, m.sp = 0, m.recompute = 0;
     return refused(w, &m);
 }
 
-static void walk_axis(struct walk *w, size_t axis, int64_t left);
+static void walk_axis(struct mesh_search *w, size_t axis, int64_t left);
 
-static void take(struct walk *w, size_t axis, int64_t left, int64_t v)
+static void take(struct mesh_search *w, size_t axis, int64_t left, int64_t v)
 {
     const bool factor = w->chips && axis < PK_MESH_PRODUCT_AXES;
     if (factor && left % v)
@@ -116,7 +116,7 @@ static void take(struct walk *w, size_t axis, int64_t left, int64_t v)
     walk_axis(w, axis + 1, factor ? left / v : left);
 }
 
-static void walk_axis(struct walk *w, size_t axis, int64_t left)
+static void walk_axis(struct mesh_search *w, size_t axis, int64_t left)
 {
     if (axis == PK_MESH_AXES_N) {
         add(w);
@@ -143,7 +143,7 @@ static void walk_axis(struct walk *w, size_t axis, int64_t left)
             take(w, axis, left, o.v[i]);
 }
 
-static void walk(struct walk *w, int64_t chips)
+static void walk(struct mesh_search *w, int64_t chips)
 {
     w->chips = chips;
     w->divisors[OF_CHIPS] = divisors_of(chips, w->a);
@@ -167,7 +167,7 @@ static int by_rank(const void *a, const void *b)
     return memory ? memory : memcmp(&x->mesh, &y->mesh, sizeof x->mesh);
 }
 
-static void rank(struct walk *w, struct pk_parallel_ranking *out)
+static void rank(struct mesh_search *w, struct pk_parallel_ranking *out)
 {
     *out = (struct pk_parallel_ranking){.v = w->found, .n = w->n};
     for (size_t i = 0; i < w->n; i++) {
@@ -181,7 +181,7 @@ static void rank(struct walk *w, struct pk_parallel_ranking *out)
         w->found[i].step_ns *= -1;
 }
 
-static enum pk_code no_mesh(const struct walk *w, struct pk_err *err)
+static enum pk_code no_mesh(const struct mesh_search *w, struct pk_err *err)
 {
     if (w->n > PK_PARALLEL_CANDIDATES_MAX) {
         pk_fail(err, PK_E_USAGE, "%lld chips have more than %d meshes", (long long)w->chips,
@@ -202,11 +202,11 @@ static enum pk_code no_mesh(const struct walk *w, struct pk_err *err)
 }
 
 /* The least number of chips with a mesh that fits, beyond those that were tried. */
-static enum pk_code nothing_fits(struct walk *w, struct pk_err *err)
+static enum pk_code nothing_fits(struct mesh_search *w, struct pk_err *err)
 {
     char need[32], limit[32];
     const struct pk_parallel_candidate best = w->found[0];
-    struct walk more = {.s = w->s, .r = w->r, .a = w->a, .first_fit = true};
+    struct mesh_search more = {.s = w->s, .r = w->r, .a = w->a, .first_fit = true};
     memcpy(more.divisors, w->divisors, sizeof more.divisors);
     int64_t chips = w->chips;
     while (!more.n && chips < PK_PARALLEL_CHIPS_MAX) {
@@ -229,7 +229,7 @@ static enum pk_code nothing_fits(struct walk *w, struct pk_err *err)
 static enum pk_code search(const struct pk_parallel_setup *s, const struct pk_mesh_request *r,
                            struct pk_arena *a, struct pk_parallel_ranking *out, struct pk_err *err)
 {
-    struct walk w = {.s = s, .r = r, .a = a};
+    struct mesh_search w = {.s = s, .r = r, .a = a};
     w.divisors[OF_BATCH] = divisors_of(s->batch, a);
     w.divisors[OF_LAYERS] = divisors_of(s->shape.layers, a);
     walk(&w, r->chips);

@@ -9,7 +9,7 @@ enum { BYTES = 256 };
 
 /* ---- patterns ----------------------------------------------------------------------------------------- */
 
-struct token {
+struct glob_token {
     bool star;
     bool member[BYTES]; /* the bytes it matches, when it is no star: */
     size_t low, high;   /* of these at most, and most often of one */
@@ -30,7 +30,7 @@ static bool begins_class(const char *p)
 }
 
 /* From after '[' to after ']'. */
-static enum fault read_set(const char **at, struct token *t)
+static enum fault read_set(const char **at, struct glob_token *t)
 {
     const char *p = *at;
     bool absent = *p == '!';
@@ -61,10 +61,10 @@ static enum fault read_set(const char **at, struct token *t)
 }
 
 /* Stars in a row are one. */
-static enum fault read_token(const char **at, struct token *t)
+static enum fault read_token(const char **at, struct glob_token *t)
 {
     char c = *(*at)++;
-    *t = (struct token){.star = c == '*', .high = BYTES - 1};
+    *t = (struct glob_token){.star = c == '*', .high = BYTES - 1};
     if (c == '[')
         return read_set(at, t);
     if (c == '?')
@@ -79,7 +79,7 @@ static enum fault read_token(const char **at, struct token *t)
 
 const char *pk_glob_fault(const char *pattern, struct pk_arena *a)
 {
-    struct token t;
+    struct glob_token t;
     if (!*pattern)
         return "it is empty";
     for (const char *p = pattern; *p;) {
@@ -114,7 +114,7 @@ static size_t add_positions(struct pk_globs *g, size_t first, const char *patter
 {
     size_t at = first;
     add(g->start, at);
-    for (struct token t; *pattern; at++) {
+    for (struct glob_token t; *pattern; at++) {
         pk_assert(read_token(&pattern, &t) == NO_FAULT);
         g->rule_of[at] = rule;
         if (t.star)

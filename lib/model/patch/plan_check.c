@@ -163,7 +163,7 @@ static enum pk_code matches_nothing(const struct pk_patch_plan *p, const struct 
 
 enum { SHOWN = 16 }; /* values of tp in a message */
 
-struct check {
+struct plan_check {
     const struct pk_patch_plan *plan;
     const struct pk_tree *tree;
     struct pk_targets match;
@@ -171,22 +171,22 @@ struct check {
     struct pk_err *err;
 };
 
-static const char *path_of(const struct check *c, const struct pk_target *t)
+static const char *path_of(const struct plan_check *c, const struct pk_target *t)
 {
     return pk_tree_path(c->tree, t->step, t->depth, c->a);
 }
 
-static const char *rule_of(const struct check *c, const struct pk_target *t)
+static const char *rule_of(const struct plan_check *c, const struct pk_target *t)
 {
     return rule_text(c->plan, t->rule, c->a);
 }
 
-static const struct pk_shape *shape_of(const struct check *c, const struct pk_node *parameter)
+static const struct pk_shape *shape_of(const struct plan_check *c, const struct pk_node *parameter)
 {
     return &c->tree->shapes[parameter->child[0]->value];
 }
 
-static const char *name_of(const struct check *c, const struct pk_node *n, uint32_t child)
+static const char *name_of(const struct plan_check *c, const struct pk_node *n, uint32_t child)
 {
     return c->tree->names->text[n->type->fields[child]];
 }
@@ -208,7 +208,7 @@ static bool inside(const struct pk_target *in, const struct pk_target *t)
 }
 
 /* Targets inside a target are right before it, because children come before their parent. */
-static enum pk_code check_apart(const struct check *c)
+static enum pk_code check_apart(const struct plan_check *c)
 {
     for (size_t i = 1; i < c->match.n; i++) {
         const struct pk_target *in = &c->match.v[i - 1], *t = &c->match.v[i];
@@ -230,7 +230,7 @@ static enum pk_code check_apart(const struct check *c)
 /* ---- targets without a matrix ------------------------------------------------------------------------- */
 
 /* "weight (768), bias (768)"; "" without any. */
-static const char *parameters_text(const struct check *c, const struct pk_node *module)
+static const char *parameters_text(const struct plan_check *c, const struct pk_node *module)
 {
     struct pk_buf b = {.arena = c->a};
     for (uint32_t i = 0; i < module->arity; i++)
@@ -240,7 +240,7 @@ static const char *parameters_text(const struct check *c, const struct pk_node *
     return pk_buf_text(&b);
 }
 
-static enum pk_code check_matrices(const struct check *c)
+static enum pk_code check_matrices(const struct plan_check *c)
 {
     for (size_t i = 0; i < c->match.n; i++) {
         const struct pk_target *t = &c->match.v[i];
@@ -265,7 +265,7 @@ static enum pk_code check_matrices(const struct check *c)
 /* ---- dimensions --------------------------------------------------------------------------------------- */
 
 /* The dimension that a rule divides of child `i`; -1 when it divides none. */
-static int divided_dimension(const struct check *c, const struct pk_target *t, uint32_t i)
+static int divided_dimension(const struct plan_check *c, const struct pk_target *t, uint32_t i)
 {
     static const int dimension[] = {[PK_WHOLE] = -1, [PK_SHARD_DIM0] = 0, [PK_SHARD_DIM1] = 1};
     const struct pk_node *child = t->node->child[i];
@@ -280,7 +280,7 @@ static int64_t gcd(int64_t a, int64_t b)
 }
 
 /* What divides every dimension that the plan divides. */
-static int64_t common_divisor(const struct check *c)
+static int64_t common_divisor(const struct plan_check *c)
 {
     int64_t all = 0;
     for (size_t k = 0; k < c->match.n; k++)
@@ -303,7 +303,7 @@ static const char *divisors_text(int64_t n, struct pk_arena *a)
     return pk_printf(a, "%s%s", pk_buf_text(&b), shown > SHOWN ? ", ..." : "");
 }
 
-static enum pk_code check_dimensions(const struct check *c, int64_t tp)
+static enum pk_code check_dimensions(const struct plan_check *c, int64_t tp)
 {
     for (size_t k = 0; k < c->match.n; k++)
         for (uint32_t i = 0; i < c->match.v[k].node->arity; i++) {
@@ -329,7 +329,7 @@ enum pk_code pk_patch_plan_check(const struct pk_patch_plan *p, const struct pk_
                                  pk_warn_fn *warn, void *user, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct check c = {.plan = p, .tree = t, .a = &a, .err = err};
+    struct plan_check c = {.plan = p, .tree = t, .a = &a, .err = err};
     c.match = pk_matched(p, t, &a);
     if (!c.match.n)
         return matches_nothing(p, t, &a, err);

@@ -107,13 +107,13 @@ static bool same_type(const struct pk_tree *ta, const struct pk_node_type *a, co
     return true;
 }
 
-struct compared {
+struct tree_pair {
     const struct pk_tree *a, *b;
     uint32_t depth;
     uint32_t step[PK_TREE_DEPTH_MAX]; /* to the nodes in hand; to a difference when there is one */
 };
 
-static bool equal(struct compared *c, const struct pk_node *a, const struct pk_node *b)
+static bool equal(struct tree_pair *c, const struct pk_node *a, const struct pk_node *b)
 {
     if (!same_type(c->a, a->type, c->b, b->type) || a->arity != b->arity || a->value != b->value)
         return false;
@@ -130,7 +130,7 @@ static bool equal(struct compared *c, const struct pk_node *a, const struct pk_n
 bool pk_tree_equal(const struct pk_tree *a, const struct pk_tree *b, struct pk_arena *arena,
                    const char **where)
 {
-    struct compared c = {.a = a, .b = b};
+    struct tree_pair c = {.a = a, .b = b};
     if (equal(&c, a->root, b->root))
         return true;
     *where = pk_tree_path(a, c.step, c.depth, arena);

@@ -30,7 +30,7 @@ static const struct {
                         [PK_STREAM_TRIAD] = {3, 12},
                         [PK_STREAM_READ] = {2, 8}};
 
-struct walk {
+struct stream_run {
     struct pk_device *dev;
     const struct pk_kernels *k;
     unsigned lanes;
@@ -40,21 +40,21 @@ struct walk {
     enum pk_stream_kind kind;
 };
 
-static size_t array_floats(const struct walk *w)
+static size_t array_floats(const struct stream_run *w)
 {
     return w->part_floats / shapes[w->kind].arrays - SKEW_FLOATS;
 }
 
 static void fill_task(void *arg, size_t task, unsigned thread)
 {
-    const struct walk *w = arg;
+    const struct stream_run *w = arg;
     for (size_t i = 0; i < w->part_floats; i++)
         w->block[task * w->part_floats + i] = 1.0f;
 }
 
 static void walk_task(void *arg, size_t task, unsigned thread)
 {
-    struct walk *w = arg;
+    struct stream_run *w = arg;
     const size_t n = array_floats(w), bytes = n * sizeof(float);
     float *x = w->block + task * w->part_floats, *y = x + n, *z = y + n;
     const struct pk_copy2d dense = {x, y, 1, bytes, bytes, bytes};
@@ -74,7 +74,7 @@ static void walk_task(void *arg, size_t task, unsigned thread)
         }
 }
 
-static uint64_t run(struct walk *w, pk_task_fn *task)
+static uint64_t run(struct stream_run *w, pk_task_fn *task)
 {
     const uint64_t begin = pk_clock_ns();
     pk_cpu_parallel_for(w->dev, task, w, w->parts);
@@ -82,7 +82,7 @@ static uint64_t run(struct walk *w, pk_task_fn *task)
 }
 
 /* One slow run may be a thread that was kept waiting. */
-static bool long_enough(struct walk *w)
+static bool long_enough(struct stream_run *w)
 {
     for (int i = 0; i < TRIALS; i++)
         if (run(w, walk_task) < RUN_NS)
@@ -91,7 +91,7 @@ static bool long_enough(struct walk *w)
 }
 
 /* Bytes per second of the fastest run. */
-static double best_rate(struct walk *w)
+static double best_rate(struct stream_run *w)
 {
     uint64_t best = UINT64_MAX, spent = 0;
     w->passes = 1;
@@ -107,7 +107,7 @@ static double best_rate(struct walk *w)
 
 static enum pk_code measure(void *user, size_t bytes, double rate[PK_STREAMS], struct pk_err *err)
 {
-    struct walk *w = user;
+    struct stream_run *w = user;
     w->block = pk_device_alloc(w->dev, bytes, PK_TAG_WORKSPACE);
     if (!w->block)
         return pk_device_oom(w->dev, err);
@@ -141,7 +141,7 @@ static void caches_of(unsigned lanes, double bytes[PK_LEVEL_BETWEEN])
 static enum pk_code add_curve(struct pk_device *dev, unsigned lanes, struct pk_ceilings *out,
                               struct pk_curves *curves, struct pk_err *err)
 {
-    struct walk w = {.dev = dev, .k = pk_kernels_of(pk_cpu_isa(dev)), .lanes = lanes};
+    struct stream_run w = {.dev = dev, .k = pk_kernels_of(pk_cpu_isa(dev)), .lanes = lanes};
     struct pk_curve *c = &curves->v[curves->n];
     struct pk_curve_source s = {.lanes = lanes,
                                 .first_bytes = first_bytes * lanes,

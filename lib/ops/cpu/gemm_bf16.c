@@ -14,7 +14,7 @@ enum {
     TILES_PER_THREAD = 4 /* at least, so that threads do not wait long for the last */
 };
 
-struct gemm_job {
+struct gemm_bf16_job {
     const struct pk_gemm *g;
     const struct pk_cpu_run *run;
     const struct pk_bf16 *bf16;
@@ -41,7 +41,7 @@ static size_t parts(size_t n, size_t of)
 }
 
 /* rows x cols of x, ld apart, to dense fp32. */
-static void widen(const struct gemm_job *j, const uint16_t *x, size_t ld, size_t rows, size_t cols,
+static void widen(const struct gemm_bf16_job *j, const uint16_t *x, size_t ld, size_t rows, size_t cols,
                   float *wide)
 {
     for (size_t r = 0; r < rows; r++)
@@ -49,17 +49,17 @@ static void widen(const struct gemm_job *j, const uint16_t *x, size_t ld, size_t
 }
 
 /* Elements m0 .. of op(A) from k0 on, as stored, and the same of B. */
-static const uint16_t *a_at(const struct gemm_job *j, const struct tile *t, size_t k0)
+static const uint16_t *a_at(const struct gemm_bf16_job *j, const struct tile *t, size_t k0)
 {
     return j->g->ta == PK_T ? t->a + k0 * j->g->m + t->m0 : t->a + t->m0 * j->g->k + k0;
 }
 
-static const uint16_t *b_at(const struct gemm_job *j, const struct tile *t, size_t k0)
+static const uint16_t *b_at(const struct gemm_bf16_job *j, const struct tile *t, size_t k0)
 {
     return j->g->tb == PK_T ? t->b + t->n0 * j->g->k + k0 : t->b + k0 * j->g->n + t->n0;
 }
 
-static void by_onednn(const struct gemm_job *j, const struct tile *t)
+static void by_onednn(const struct gemm_bf16_job *j, const struct tile *t)
 {
     const struct pk_gemm *g = j->g;
     pk_bf16_gemm(j->bf16, &(struct pk_bf16_gemm){.a_trans = g->ta == PK_T,
@@ -77,7 +77,7 @@ static void by_onednn(const struct gemm_job *j, const struct tile *t)
                                                  .ldc = t->ldc});
 }
 
-static void block_widened(const struct gemm_job *j, const struct tile *t, size_t k0, size_t k,
+static void block_widened(const struct gemm_bf16_job *j, const struct tile *t, size_t k0, size_t k,
                           unsigned thread)
 {
     const struct pk_gemm *g = j->g;
@@ -100,7 +100,7 @@ static void block_widened(const struct gemm_job *j, const struct tile *t, size_t
                                     .ldc = t->ldc});
 }
 
-static void product(const struct gemm_job *j, const struct tile *t, unsigned thread)
+static void product(const struct gemm_bf16_job *j, const struct tile *t, unsigned thread)
 {
     if (j->bf16->product) {
         by_onednn(j, t);
@@ -110,7 +110,7 @@ static void product(const struct gemm_job *j, const struct tile *t, unsigned thr
         block_widened(j, t, k0, smaller(j->depth, j->g->k - k0), thread);
 }
 
-static void narrow(const struct gemm_job *j, const struct tile *t, uint16_t *c)
+static void narrow(const struct gemm_bf16_job *j, const struct tile *t, uint16_t *c)
 {
     for (size_t r = 0; r < t->m; r++)
         j->run->kernels->narrow(t->c + r * t->ldc, c + r * j->g->n, t->n);
@@ -118,7 +118,7 @@ static void narrow(const struct gemm_job *j, const struct tile *t, uint16_t *c)
 
 static void tile_task(void *arg, size_t task, unsigned thread)
 {
-    const struct gemm_job *j = arg;
+    const struct gemm_bf16_job *j = arg;
     const struct pk_gemm *g = j->g;
     const size_t problem = task / (j->down * j->across), i = task % (j->down * j->across);
     const uint16_t *a = g->a, *b = g->b;
@@ -157,12 +157,12 @@ static size_t rows_of_tile(unsigned threads, const struct pk_gemm *g, size_t acr
 
 static void multiply(struct pk_device *dev, const void *job)
 {
-    const struct gemm_job *j = job;
+    const struct gemm_bf16_job *j = job;
     pk_cpu_parallel_for(dev, tile_task, (void *)j, j->g->batch * j->down * j->across);
 }
 
 /* How the product is cut. Returns the floats of a thread's scratch. */
-static size_t cut(struct gemm_job *j, unsigned threads, bool widened)
+static size_t cut(struct gemm_bf16_job *j, unsigned threads, bool widened)
 {
     const struct pk_gemm *g = j->g;
     j->cols = smaller(COLS, g->n);
@@ -175,14 +175,14 @@ static size_t cut(struct gemm_job *j, unsigned threads, bool widened)
 
 size_t pk_workspace_cpu_gemm(const struct pk_gemm *g, unsigned threads)
 {
-    struct gemm_job j = {.g = g};
+    struct gemm_bf16_job j = {.g = g};
     return g->ab_type == PK_BF16 ? pk_cpu_run_bytes(threads, cut(&j, threads, true)) : 0;
 }
 
 enum pk_code pk_cpu_gemm_bf16(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err)
 {
     struct pk_cpu_run run;
-    struct gemm_job j = {.g = g, .run = &run, .bf16 = pk_cpu_bf16(dev)};
+    struct gemm_bf16_job j = {.g = g, .run = &run, .bf16 = pk_cpu_bf16(dev)};
     if (pk_cpu_run_begin(dev, cut(&j, pk_cpu_threads(dev), !j.bf16->product), &run, err))
         return err->code;
     if (!j.bf16->product) {

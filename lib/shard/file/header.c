@@ -12,7 +12,7 @@ enum { LENGTH_BYTES = 8, ALIGNMENT = 64 };
 /* --- what the members are --- */
 
 enum { MEMBERS = 11 };
-struct member {
+struct header_member {
     const char *name, *value;
 };
 
@@ -30,9 +30,9 @@ static const char *number(uint64_t x, struct pk_arena *a)
 }
 
 static void members_of(const struct pk_shard_config *c, const char *hash, const struct pk_shard_layout *l,
-                       struct pk_arena *a, struct member v[MEMBERS])
+                       struct pk_arena *a, struct header_member v[MEMBERS])
 {
-    const struct member all[MEMBERS] = {
+    const struct header_member all[MEMBERS] = {
         {"format", "perfkit-shard-1"},
         {"hash", hash},
         {"first_sample", number(l->first, a)},
@@ -73,7 +73,7 @@ static const char *json_of(const struct pk_shard_config *c, const char *hash, co
 {
     PK_JSON_CLEANUP json_t *j = json_object();
     json_t *metadata = json_object();
-    struct member members[MEMBERS];
+    struct header_member members[MEMBERS];
     const uint64_t shape[] = {l->samples, c->length, c->width};
     members_of(c, hash, l, a, members);
     for (size_t i = 0; i < MEMBERS; i++)
@@ -201,7 +201,7 @@ const char *pk_header_chunks(const struct pk_safetensors *f, const struct pk_sha
                              const char *hash, const struct pk_shard_layout *l, struct pk_arena *a,
                              struct pk_chunk **chunks, size_t *at)
 {
-    struct member members[MEMBERS];
+    struct header_member members[MEMBERS];
     uint64_t stored;
     members_of(c, hash, l, a, members);
     *at = l->chunks;

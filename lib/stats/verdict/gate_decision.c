@@ -11,7 +11,7 @@
 /* What is suspicious when screened: two-sided p below this, with half the least effect of interest. */
 static const double screen_p = 0.2;
 
-struct row {
+struct paired_row {
     struct pk_scale scale;
     struct pk_mean_test screen, fresh, all; /* of differences; fresh of the confirming pairs alone */
     struct pk_modes modes;                  /* of all pairs */
@@ -34,7 +34,7 @@ static size_t pairs_wanted(size_t target, size_t clean, size_t measured)
     return missing < left ? missing : left;
 }
 
-static void suspect(const struct pk_processes *screen, const struct pk_rule *rule, const struct row *r,
+static void suspect(const struct pk_processes *screen, const struct pk_rule *rule, const struct paired_row *r,
                     struct pk_decision *o)
 {
     const double worse = r->scale.worse * r->screen.estimate, least = r->scale.min_effect / 2;
@@ -44,7 +44,7 @@ static void suspect(const struct pk_processes *screen, const struct pk_rule *rul
 }
 
 /* Tests what there is of a case and says what it wants next. */
-static void decide_case(const struct pk_pair_series *t, const struct pk_rule *rule, struct row *r,
+static void decide_case(const struct pk_pair_series *t, const struct pk_rule *rule, struct paired_row *r,
                         struct pk_decision *o)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -56,7 +56,7 @@ static void decide_case(const struct pk_pair_series *t, const struct pk_rule *ru
     if (t->max_pairs)
         pk_rule_of_pairs(&own, t->max_pairs);
     *o = (struct pk_decision){.p = NAN, .p_adjusted = NAN, .slow_found = NAN};
-    *r = (struct row){.screened = own.screen_pairs, .target = own.confirm_pairs, .p_slow = NAN};
+    *r = (struct paired_row){.screened = own.screen_pairs, .target = own.confirm_pairs, .p_slow = NAN};
     r->scale = pk_scale_for(logs, t->higher_is_better, t->min_effect, t->min_change, t->screen.base,
                             t->screen.n, rule);
     const struct pk_processes screen = pk_processes_of(&t->screen, NULL, &r->scale, rule, &a),
@@ -92,11 +92,11 @@ static void decide_case(const struct pk_pair_series *t, const struct pk_rule *ru
 }
 
 /* Holm over the tests of the cases suspected in one direction; those whose fresh pairs are missing count as 1. */
-static void adjust(const struct row *rows, size_t n, int towards, const struct pk_rule *rule,
+static void adjust(const struct paired_row *rows, size_t n, int towards, const struct pk_rule *rule,
                    struct pk_decision *out, double *p)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct row *r = &rows[i];
+        const struct paired_row *r = &rows[i];
         p[i] = NAN;
         if (out[i].suspected != towards || (r->confirmed && pk_modes_divided(&r->modes)))
             continue;
@@ -115,7 +115,8 @@ static void adjust(const struct row *rows, size_t n, int towards, const struct p
 
 /* Holm over the tests of slow processes, of the cases that have any: a family of its own, or rows with a few slow processes, which are many
  * on a disturbed machine, would hide what the means find. */
-static void adjust_slow(struct row *rows, size_t n, int towards, const struct pk_decision *out, double *p)
+static void adjust_slow(struct paired_row *rows, size_t n, int towards, const struct pk_decision *out,
+                        double *p)
 {
     for (size_t i = 0; i < n; i++) {
         const bool tested = !out[i].wanted && (towards > 0 || pk_modes_shifted(&rows[i].modes));
@@ -148,7 +149,7 @@ static double reach(size_t n, size_t m, double sd, double margin, const struct p
     return fmax(fmax(seen, confirmed), margin + luck);
 }
 
-static void settle(const struct pk_pair_series *t, const struct pk_rule *rule, struct row *r,
+static void settle(const struct pk_pair_series *t, const struct pk_rule *rule, struct paired_row *r,
                    struct pk_decision *o)
 {
     o->mde = pk_as_share(reach(r->n_screen, r->target, r->sd, r->scale.min_effect, rule), &r->scale);
@@ -176,7 +177,7 @@ void pk_decide_gate(const struct pk_pair_series *t, size_t n, const struct pk_ru
                     struct pk_decision *out)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct row *rows = pk_new_n(&a, struct row, n + 1);
+    struct paired_row *rows = pk_new_n(&a, struct paired_row, n + 1);
     double *p = pk_new_n(&a, double, n + 1);
     for (size_t i = 0; i < n; i++)
         decide_case(&t[i], rule, &rows[i], &out[i]);

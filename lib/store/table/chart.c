@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-struct reading {
+struct chart_query {
     struct pk_store *s;
     struct pk_arena *a;
     const struct pk_param *params;
@@ -27,7 +27,7 @@ enum pk_code pk_chart_columns(struct pk_chart *c, struct pk_err *err)
     return PK_OK;
 }
 
-static enum pk_code read_notes(const struct reading *r, const struct pk_section *t, struct pk_chart *c,
+static enum pk_code read_notes(const struct chart_query *r, const struct pk_section *t, struct pk_chart *c,
                                struct pk_err *err)
 {
     size_t cap = 0;
@@ -46,7 +46,7 @@ static enum pk_code read_notes(const struct reading *r, const struct pk_section 
     return PK_OK;
 }
 
-static enum pk_code read_chart(const struct reading *r, const struct pk_section *t, struct pk_chart *c,
+static enum pk_code read_chart(const struct chart_query *r, const struct pk_section *t, struct pk_chart *c,
                                struct pk_err *err)
 {
     struct pk_column *columns;
@@ -57,7 +57,7 @@ static enum pk_code read_chart(const struct reading *r, const struct pk_section 
     return pk_chart_columns(c, err) || read_notes(r, t, c, err) ? err->code : PK_OK;
 }
 
-static enum pk_code read_charts(const struct reading *r, const struct pk_section *v, size_t n,
+static enum pk_code read_charts(const struct chart_query *r, const struct pk_section *v, size_t n,
                                 const char *name, struct pk_chart **charts, size_t *n_charts,
                                 struct pk_err *err)
 {
@@ -73,7 +73,7 @@ static enum pk_code read_charts(const struct reading *r, const struct pk_section
     return PK_OK;
 }
 
-static enum pk_code read_text(const struct reading *r, const char *text, const char *name,
+static enum pk_code read_text(const struct chart_query *r, const char *text, const char *name,
                               struct pk_chart **charts, size_t *n, struct pk_err *err)
 {
     struct pk_section *v;
@@ -96,7 +96,7 @@ enum pk_code pk_charts_read(struct pk_store *s, const char *text, const char *na
                             const struct pk_param *params, size_t n_params, struct pk_arena *a,
                             struct pk_chart **charts, size_t *n, struct pk_err *err)
 {
-    const struct reading r = {s, a, params, n_params, SIZE_MAX};
+    const struct chart_query r = {s, a, params, n_params, SIZE_MAX};
     *n = 0;
     if (!text && !pk_db_text(PK_SECTION_CHART, name, &text))
         return pk_fail(err, PK_E_INTERNAL, "there is no chart '%s'", name);
@@ -106,7 +106,7 @@ enum pk_code pk_charts_read(struct pk_store *s, const char *text, const char *na
 enum pk_code pk_chart_first(struct pk_store *s, const char *text, const struct pk_param *params,
                             size_t n_params, struct pk_arena *a, struct pk_chart **chart, struct pk_err *err)
 {
-    const struct reading r = {s, a, params, n_params, 1};
+    const struct chart_query r = {s, a, params, n_params, 1};
     size_t n;
     if (read_text(&r, text, NULL, chart, &n, err))
         return err->code;

@@ -43,7 +43,7 @@ static const struct pk_event events[EVENTS] = {
 
 static const uint64_t ENERGY_WINDOW_NS = 2 * PK_NS_PER_S;
 
-struct handle {
+struct gpu_state_handle {
     const struct pk_nvml *m;
     const struct pk_source_plan *plan;
     const size_t *index;
@@ -114,10 +114,10 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
 static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
                           struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
 {
-    struct handle *h = pk_new(a, struct handle);
+    struct gpu_state_handle *h = pk_new(a, struct gpu_state_handle);
     if (pk_source_plan_needs_gpu(p, dev, err))
         return err->code;
-    *h = (struct handle){.plan = p, .index = p->state};
+    *h = (struct gpu_state_handle){.plan = p, .index = p->state};
     if (pk_nvml_open(env, a, &h->m, err))
         return err->code;
     const enum pk_code rc = pk_nvml_device_of(h->m, dev, &h->gpu, err);
@@ -130,7 +130,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
 
 static enum pk_code start(void *handle, struct pk_err *err)
 {
-    struct handle *h = handle;
+    struct gpu_state_handle *h = handle;
     pk_gpu_state_read(h->m, h->gpu, &h->before);
     if (!h->iterations) {
         h->began_ns = pk_clock_ns();
@@ -141,7 +141,7 @@ static enum pk_code start(void *handle, struct pk_err *err)
 
 static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 {
-    struct handle *h = handle;
+    struct gpu_state_handle *h = handle;
     pk_gpu_state_read(h->m, h->gpu, &h->after);
     h->now_ns = pk_clock_ns();
     h->iterations++;
@@ -157,7 +157,7 @@ static struct pk_reading real(double x, const char *why)
 
 static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
 {
-    const struct handle *h = handle;
+    const struct gpu_state_handle *h = handle;
     const bool long_enough = h->now_ns - h->began_ns >= ENERGY_WINDOW_NS;
     const bool others_known = h->before.others_known && h->after.others_known;
     const double joules =
@@ -183,7 +183,7 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
 
 static void close_(void *handle)
 {
-    struct handle *h = handle;
+    struct gpu_state_handle *h = handle;
     pk_nvml_close(h->m);
 }
 

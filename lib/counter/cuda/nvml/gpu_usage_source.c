@@ -32,12 +32,12 @@ static const struct pk_event events[EVENTS] = {
 };
 static const unsigned gpm_ids[USAGES] = {2, 3, 5, 10}; /* NVML_GPM_METRIC_SM_UTIL and so on, in percent */
 
-struct moment {
+struct usage_moment {
     uint64_t at_ns;
     double value[EVENTS]; /* NaN = not told */
 };
 
-struct handle {
+struct gpu_usage_handle {
     const struct pk_nvml *m;
     const struct pk_source_plan *plan;
     const size_t *index;
@@ -46,7 +46,7 @@ struct handle {
     bool gpm; /* both samples are there */
     struct pk_nvml_gpm_sample sample[2];
     struct pk_nvml_gpm_metrics *metrics;
-    struct moment *v;
+    struct usage_moment *v;
     atomic_size_t n;
     atomic_bool inside, quit;
     bool running;
@@ -84,7 +84,7 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
     return PK_OK;
 }
 
-static double power_watts(const struct handle *h)
+static double power_watts(const struct gpu_usage_handle *h)
 {
     struct pk_nvml_field f = {.id = PK_NVML_POWER_INSTANT};
     unsigned milliwatts;
@@ -94,7 +94,7 @@ static double power_watts(const struct handle *h)
 }
 
 /* What happened since the last moment: the samples change places. */
-static void read_usage(struct handle *h, double *value)
+static void read_usage(struct gpu_usage_handle *h, double *value)
 {
     const struct pk_nvml *m = h->m;
     struct pk_nvml_gpm_metrics *g = h->metrics;
@@ -116,13 +116,13 @@ static void read_usage(struct handle *h, double *value)
 /* Moments between iterations are read, so that the next one has a beginning, and not kept. */
 static void *watch(void *handle)
 {
-    struct handle *h = handle;
+    struct gpu_usage_handle *h = handle;
     const struct timespec pause = {(time_t)(h->interval_ns / PK_NS_PER_S),
                                    (long)(h->interval_ns % PK_NS_PER_S)};
     while (!atomic_load(&h->quit)) {
         const bool began_inside = atomic_load(&h->inside);
         nanosleep(&pause, NULL);
-        struct moment now = {.at_ns = pk_clock_ns()};
+        struct usage_moment now = {.at_ns = pk_clock_ns()};
         now.value[POWER] = power_watts(h);
         read_usage(h, &now.value[BUSY]);
         const size_t n = atomic_load(&h->n);
@@ -136,7 +136,7 @@ static void *watch(void *handle)
 
 static void close_(void *handle)
 {
-    struct handle *h = handle;
+    struct gpu_usage_handle *h = handle;
     atomic_store(&h->quit, true);
     if (h->running)
         pthread_join(h->thread, NULL);
@@ -147,7 +147,7 @@ static void close_(void *handle)
 }
 
 /* Signals are for the other threads. */
-static enum pk_code begin_watching(struct handle *h, struct pk_err *err)
+static enum pk_code begin_watching(struct gpu_usage_handle *h, struct pk_err *err)
 {
     sigset_t all, was;
     sigfillset(&all);
@@ -164,14 +164,14 @@ static enum pk_code begin_watching(struct handle *h, struct pk_err *err)
 static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
                           struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
 {
-    struct handle *h = pk_new(a, struct handle);
+    struct gpu_usage_handle *h = pk_new(a, struct gpu_usage_handle);
     if (pk_source_plan_needs_gpu(p, dev, err))
         return err->code;
     h->plan = p;
     h->index = p->state;
     h->interval_ns = env->usage_ns ? env->usage_ns : INTERVAL_NS;
     h->metrics = pk_new(a, struct pk_nvml_gpm_metrics);
-    h->v = pk_new_n(a, struct moment, MOMENTS_MAX);
+    h->v = pk_new_n(a, struct usage_moment, MOMENTS_MAX);
     if (pk_nvml_open(env, a, &h->m, err))
         return err->code;
     enum pk_code rc = pk_nvml_device_of(h->m, dev, &h->gpu, err);
@@ -188,7 +188,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
 
 static enum pk_code start(void *handle, struct pk_err *err)
 {
-    struct handle *h = handle;
+    struct gpu_usage_handle *h = handle;
     h->began_ns = h->began_ns ? h->began_ns : pk_clock_ns();
     atomic_store(&h->inside, true);
     return PK_OK;
@@ -196,7 +196,7 @@ static enum pk_code start(void *handle, struct pk_err *err)
 
 static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 {
-    struct handle *h = handle;
+    struct gpu_usage_handle *h = handle;
     atomic_store(&h->inside, false);
     *again = false;
     return PK_OK;
@@ -204,7 +204,7 @@ static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 
 static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
 {
-    struct handle *h = handle;
+    struct gpu_usage_handle *h = handle;
     const size_t n = atomic_load(&h->n);
     for (size_t e = 0; e < h->plan->n; e++) {
         double sum = 0;
@@ -225,7 +225,7 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
 /* [[at_ns, watts, sm_busy, warps_active, tensor_busy, dram_used], ...], from the begin of the first iteration; null = not told. */
 static json_t *moments(void *handle)
 {
-    struct handle *h = handle;
+    struct gpu_usage_handle *h = handle;
     json_t *list = json_array();
     for (size_t i = 0; i < atomic_load(&h->n); i++) {
         json_t *row = json_array();

@@ -28,13 +28,13 @@ __device__ size_t place_of_sum(size_t query, size_t dim)
     return query / GROUP * GROUP * dim + query % GROUP;
 }
 
-struct problem {
+struct backward_problem {
     rows_of q, k, v, d_o;
     const float *lse;
     float *dq, *dk, *dv;
     int seq, causal;
     float scale;
-    __device__ problem(const pk_attention &at, size_t i)
+    __device__ backward_problem(const pk_attention &at, size_t i)
         : q(at, at.q, i), k(at, at.k, i), v(at, at.v, i), d_o(at, at.d_o, i), lse(at.lse + i * at.seq),
           dq(part(at, at.dq, i)), dk(part(at, at.dk, i)), dv(part(at, at.dv, i)), seq((int)at.seq),
           causal(at.causal), scale(at.scale)
@@ -82,14 +82,15 @@ PK_KERNEL((128), row_sums, const pk_attention at, float *apart)
     for (int step = WARP / 2; step > 0; step /= 2)
         sum += __shfl_xor_sync(ALL_LANES, sum, step);
     if (threadIdx.x % WARP == 0)
-        (apart ? apart[row] : problem::part(at, at.dq, row / at.seq)[place_of_sum(row % at.seq, at.dim)]) =
-            sum;
+        (apart ? apart[row]
+               : backward_problem::part(at, at.dq, row / at.seq)[place_of_sum(row % at.seq, at.dim)]) = sum;
 }
 
 /* Log-sum-exps and row sums of SEEN queries from `first` on, begun and not waited for. Beyond the end 0, which with rows of zeros makes
  * weights that add nothing. */
 template <typename T>
-__device__ void fetch_sums(float *lse, float *sums, const problem &p, const float *all_sums, int first)
+__device__ void fetch_sums(float *lse, float *sums, const backward_problem &p, const float *all_sums,
+                           int first)
 {
     for (int i = (int)threadIdx.x; i < T::SEEN; i += T::THREADS) {
         const int query = first + i;
@@ -110,7 +111,7 @@ PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_attention all, const cut p
     PK_SHARED(backward_memory<T>, m);
     const unsigned blocks = (unsigned)((all.seq + T::OWN - 1) / T::OWN);
     const size_t i_problem = parts.tile() / blocks;
-    const problem p(all, i_problem);
+    const backward_problem p(all, i_problem);
     const int own = (int)(parts.tile() % blocks) * T::OWN, first = p.causal ? own / T::SEEN * T::SEEN : 0;
     const int begin = first > parts.begin() ? first : parts.begin(), end = parts.end(p.seq);
     if (begin >= end)
@@ -185,7 +186,7 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_queries, const pk_a
     PK_SHARED(backward_memory<T>, m);
     const unsigned blocks = (unsigned)((all.seq + T::OWN - 1) / T::OWN);
     const size_t i_problem = parts.tile() / blocks;
-    const problem p(all, i_problem);
+    const backward_problem p(all, i_problem);
     const int own = (int)(blocks - 1 - parts.tile() % blocks) * T::OWN, begin = parts.begin();
     const int end = parts.end(p.causal && own + T::OWN < p.seq ? own + T::OWN : p.seq);
     if (begin >= end)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The numbers that a graph is given by value: the library reads them where they are. */
-struct numbers {
+struct graph_scalars {
     float scale, minus_infinity, one;
 };
 
@@ -17,7 +17,7 @@ struct pk_cudnn_plans {
     struct pk_cudnn_plans *next;
     struct pk_cudnn_shape shape;
     struct pk_cudnn_plan plan;
-    struct numbers numbers;
+    struct graph_scalars numbers;
     cudnnBackendDescriptor_t pack; /* made for `packed`; the pool returns the same addresses repeatedly */
     void *packed[PK_CUDNN_IDS + 1];
 };

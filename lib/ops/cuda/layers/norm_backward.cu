@@ -189,14 +189,14 @@ PK_KERNEL((WARP * WARP), sum_parts, const float *partial, float *d_w, bool add, 
     d_w[c] = add ? d_w[c] + sum : sum;
 }
 
-struct call {
+struct norm_call {
     pk_stream s;
     float *partial;
     unsigned parts;
 };
 
 template <typename T, int W> struct launch_parts {
-    const call &c;
+    const norm_call &c;
     const pk_norm_backward &n;
     template <int GROUP, int PACKS> int rows_held() const
     {
@@ -210,7 +210,7 @@ template <typename T, int W> struct launch_parts {
     }
 };
 
-template <typename T, int W> int launch(const call &c, const pk_norm_backward &n)
+template <typename T, int W> int launch(const norm_call &c, const pk_norm_backward &n)
 {
     const int rc = launch_by_length<W>(n.cols / W, launch_parts<T, W>{c, n});
     if (rc)
@@ -220,7 +220,7 @@ template <typename T, int W> int launch(const call &c, const pk_norm_backward &n
                      n.add != 0, n.cols, c.parts);
 }
 
-template <typename T> int by_alignment(const call &c, const pk_norm_backward &n)
+template <typename T> int by_alignment(const norm_call &c, const pk_norm_backward &n)
 {
     const uintptr_t bits = pk_bits_of(n.s) | pk_bits_of(n.w) | pk_bits_of(n.d_y) | pk_bits_of(n.d_s) |
                            pk_bits_of(n.d_x) | pk_bits_of(c.partial);
@@ -231,7 +231,7 @@ template <typename T> int by_alignment(const call &c, const pk_norm_backward &n)
 
 int pk_k_norm_backward(pk_stream s, const struct pk_norm_backward *n, float *partial, size_t parts)
 {
-    const call c = {s, partial, (unsigned)parts};
+    const norm_call c = {s, partial, (unsigned)parts};
     if (!n->cols)
         return 0;
     return n->dtype == PK_BF16 ? by_alignment<bf16>(c, *n) : by_alignment<float>(c, *n);
