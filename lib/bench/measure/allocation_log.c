@@ -15,7 +15,7 @@ struct allocation {
 };
 
 /* A moment: live bytes by tag. */
-struct allocation_moment {
+struct log_moment {
     uint64_t at_ns;
     int64_t bytes, of[PK_TAGS];
     int region;
@@ -28,9 +28,8 @@ struct log {
     struct pk_observer observer;
     struct allocation *v;
     size_t n, left_out;
-    int64_t start[PK_TAGS]; /* live bytes before the first entry */
-    struct allocation_moment
-        found[PK_REGIONS_MAX]; /* the most live where a region without others in it began */
+    int64_t start[PK_TAGS];                  /* live bytes before the first entry */
+    struct log_moment found[PK_REGIONS_MAX]; /* the most live where a region without others in it began */
     struct pk_spans spans;
     bool written;
 };
@@ -50,15 +49,15 @@ static void log_allocation(void *user, int64_t bytes, enum pk_tag tag, size_t cu
         (struct allocation){pk_device_now_ns(l->dev), bytes, (uint32_t)m->n, (int16_t)region, (uint8_t)tag};
 }
 
-static struct allocation_moment beginning(const struct log *l)
+static struct log_moment beginning(const struct log *l)
 {
-    struct allocation_moment m = {.region = OUTSIDE};
+    struct log_moment m = {.region = OUTSIDE};
     for (size_t t = 0; t < PK_TAGS; t++)
         m.bytes += m.of[t] = l->start[t];
     return m;
 }
 
-static void advance(struct allocation_moment *m, const struct allocation *e)
+static void advance(struct log_moment *m, const struct allocation *e)
 {
     m->at_ns = e->at_ns;
     m->bytes += e->bytes;
@@ -66,7 +65,7 @@ static void advance(struct allocation_moment *m, const struct allocation *e)
     m->region = e->region;
 }
 
-static void keep_higher(struct allocation_moment *highest, const struct allocation_moment *now)
+static void keep_higher(struct log_moment *highest, const struct log_moment *now)
 {
     if (now->bytes > highest->bytes)
         *highest = *now;
@@ -85,7 +84,7 @@ static enum pk_code write_down(struct log *l, struct pk_sampler *s, struct pk_er
     l->written = true;
     /* A region that takes nothing has a peak too: what it found. */
     const struct pk_marks *m = &l->dev->marks;
-    struct allocation_moment now = beginning(l);
+    struct log_moment now = beginning(l);
     for (size_t i = 0, e = 0; i < m->n; i++) {
         while (e < l->n && l->v[e].begun <= i)
             advance(&now, &l->v[e++]);
@@ -117,7 +116,7 @@ static const char *region_name(const void *log, int region)
     return region == OUTSIDE ? "outside" : l->s->ctx->c->probe->regions[region].name;
 }
 
-static json_t *moment_json(const struct log *l, const struct allocation_moment *m)
+static json_t *moment_json(const struct log *l, const struct log_moment *m)
 {
     json_t *j = json_pack("{s:s, s:I}", "region", region_name(l, m->region), "bytes", (json_int_t)m->bytes);
     for (size_t t = 0; t < PK_TAGS; t++)
@@ -127,10 +126,10 @@ static json_t *moment_json(const struct log *l, const struct allocation_moment *
 }
 
 /* Goes on to the end of stretch `at` of `of`; *i is the next entry. Returns its highest moment. */
-static struct allocation_moment highest_of_stretch(const struct log *l, size_t at, size_t of, size_t *i,
-                                                   struct allocation_moment *now)
+static struct log_moment highest_of_stretch(const struct log *l, size_t at, size_t of, size_t *i,
+                                            struct log_moment *now)
 {
-    struct allocation_moment highest = {.bytes = -1};
+    struct log_moment highest = {.bytes = -1};
     for (; *i < l->n * (at + 1) / of; ++*i) {
         advance(now, &l->v[*i]);
         keep_higher(&highest, now);
@@ -146,17 +145,17 @@ static size_t stretches(const struct log *l, size_t most)
 static json_t *timeline(const struct log *l)
 {
     const size_t points = stretches(l, PK_LOG_POINTS);
-    struct allocation_moment now = beginning(l);
+    struct log_moment now = beginning(l);
     json_t *list = json_array();
     for (size_t p = 0, i = 0; p < points; p++) {
-        const struct allocation_moment highest = highest_of_stretch(l, p, points, &i, &now);
+        const struct log_moment highest = highest_of_stretch(l, p, points, &i, &now);
         json_array_append_new(list, moment_json(l, &highest));
     }
     return list;
 }
 
 /* Every tag that has bytes at any time, also where it has none. */
-static json_t *point_json(const struct log *l, const struct allocation_moment *m, const bool *used)
+static json_t *point_json(const struct log *l, const struct log_moment *m, const bool *used)
 {
     const uint64_t first = l->spans.begin_ns;
     json_t *j = json_pack("{s:I, s:I}", "at_ns", m->at_ns > first ? (json_int_t)(m->at_ns - first) : 0,
@@ -171,7 +170,7 @@ static json_t *point_json(const struct log *l, const struct allocation_moment *m
 static json_t *memory_trace(struct log *l)
 {
     const size_t points = stretches(l, PK_LOG_TRACE_POINTS);
-    struct allocation_moment now = beginning(l);
+    struct log_moment now = beginning(l);
     bool used[PK_TAGS];
     if (l->n && (!l->spans.begin_ns || l->v[0].at_ns < l->spans.begin_ns))
         l->spans.begin_ns = l->v[0].at_ns;
@@ -182,7 +181,7 @@ static json_t *memory_trace(struct log *l)
     json_t *list = json_array(), *trace;
     json_array_append_new(list, point_json(l, &now, used));
     for (size_t p = 0, i = 0; p < points; p++) {
-        const struct allocation_moment highest = highest_of_stretch(l, p, points, &i, &now);
+        const struct log_moment highest = highest_of_stretch(l, p, points, &i, &now);
         json_array_append_new(list, point_json(l, &highest, used));
     }
     json_array_append_new(list, point_json(l, &now, used));
@@ -193,8 +192,8 @@ static json_t *memory_trace(struct log *l)
 
 static json_t *peaks(const struct log *l)
 {
-    struct allocation_moment highest[PK_REGIONS_MAX + 1] = {0}; /* OUTSIDE first */
-    struct allocation_moment now = beginning(l);
+    struct log_moment highest[PK_REGIONS_MAX + 1] = {0}; /* OUTSIDE first */
+    struct log_moment now = beginning(l);
     json_t *list = json_array();
     memcpy(highest + 1, l->found, sizeof l->found);
     for (size_t i = 0; i < l->n; i++) {
