@@ -5,11 +5,13 @@
 #pragma once
 
 #include "ops/cuda/kernels.h"
+extern "C" {
+#include "base/rng.h"
+}
 
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <random>
 #include <vector>
 
 namespace
@@ -28,15 +30,14 @@ constexpr bool SANITIZED = true;
 constexpr bool SANITIZED = false;
 #endif
 
-std::mt19937 rng(7);
+struct pk_rng rng = {7};
 int failures;
 
 inline std::vector<float> random_values(size_t n, float deviation = 1)
 {
-    std::normal_distribution<float> normal(0, deviation);
     std::vector<float> v(n);
     for (float &x : v)
-        x = normal(rng);
+        x = deviation * (float)pk_rng_normal(&rng);
     return v;
 }
 

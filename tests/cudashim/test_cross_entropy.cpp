@@ -30,7 +30,7 @@ void check(const problem &p)
     results d(p.rows * p.stride, p.type), losses(p.rows);
     std::vector<int32_t> targets(p.rows);
     for (size_t r = 0; r < p.rows; r++)
-        targets[r] = (int32_t)(r == 1 ? p.cols - 1 : rng() % p.cols);
+        targets[r] = (int32_t)(r == 1 ? p.cols - 1 : pk_rng_below(&rng, p.cols));
     void *gradient = p.forward_only ? nullptr : p.in_place ? in.data() : d.data();
     const pk_cross_entropy x = {p.rows,         p.cols,        p.stride, p.type,  in.data(),
                                 targets.data(), losses.data(), SCALE,    gradient};

@@ -15,8 +15,8 @@ struct problem {
 int32_t token(const problem &p)
 {
     return (int32_t)(p.spread == ONE_TOKEN    ? p.vocab - 1
-                     : p.spread == FEW_TOKENS ? rng() % 3
-                                              : rng() % p.vocab);
+                     : p.spread == FEW_TOKENS ? pk_rng_below(&rng, 3)
+                                              : pk_rng_below(&rng, p.vocab));
 }
 
 void check(const problem &p)

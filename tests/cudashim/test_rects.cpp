@@ -45,7 +45,7 @@ void check_image(const image &m, bool table)
 {
     std::vector<line> src(m.src_bytes / 64 + 1), dst(m.dst_bytes / 64 + 1);
     for (size_t i = 0; i < src.size() * 64; i++)
-        start(src)[i] = (unsigned char)rng();
+        start(src)[i] = (unsigned char)pk_rng_next(&rng);
     std::memset(start(dst), 0xa5, dst.size() * 64);
     std::vector<line> want = dst;
     std::vector<pk_copy2d> v = m.v;

@@ -1,7 +1,6 @@
 /* Patches of a table on the host shim: every entry that is named gets its value, no other changes; at, below and over a block. */
 #include "check.h"
 
-#include <algorithm>
 #include <numeric>
 
 namespace
@@ -9,15 +8,16 @@ namespace
 
 void patches(size_t entries, size_t n)
 {
-    std::vector<uint64_t> table(entries), order(entries);
+    std::vector<uint64_t> table(entries);
+    std::vector<size_t> order(entries);
     std::vector<pk_table_patch> v;
     for (uint64_t &x : table)
-        x = (uint64_t)rng() << 32 | rng();
+        x = pk_rng_next(&rng);
     std::iota(order.begin(), order.end(), 0);
-    std::shuffle(order.begin(), order.end(), rng);
+    pk_rng_shuffle(&rng, order.data(), entries);
     std::vector<uint64_t> want = table;
     for (size_t i = 0; i < n; i++) {
-        v.push_back({order[i], (uint64_t)rng() << 32 | i});
+        v.push_back({order[i], pk_rng_next(&rng) << 32 | i});
         want[order[i]] = v[i].value;
     }
     expect_launched(pk_k_table_patch(nullptr, table.data(), v.data(), n), "table", n);
