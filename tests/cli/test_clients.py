@@ -837,12 +837,12 @@ def squares(request, perfkit):
     return "./squares", "./slower/squares", "loop", 10000
 
 
-@pytest.mark.timed  # the verdict of a gate of 8 pairs beside other processes
+@pytest.mark.timed  # the verdict of a gate of 12 pairs beside other processes
 def test_a_few_lines_are_run_gated_and_reported(measured, perfkit, squares):
     program, slower, variant, n = squares
     r = perfkit("run", program, *SHORT, env={"PERFKIT_PYTHON": sys.executable})
     assert r.status == 0 and [(row["variant"], row["n"], row["status"]) for row in r.rows("results")] == [(variant, n // 2, "ok"), (variant, n, "ok")], r
-    gate = perfkit("gate", program, "--a", program, "--b", slower, "-a", f"n={n}", "--max-pairs", "8", *SHORT[2:], env={"PERFKIT_PYTHON": sys.executable})
+    gate = perfkit("gate", program, "--a", program, "--b", slower, "-a", f"n={n}", "--max-pairs", "12", *SHORT[2:], env={"PERFKIT_PYTHON": sys.executable})
     assert gate.status == 3 and f"time_ns of {variant}" in gate.stderr, gate
     assert [(row["variant"], row["verdict"]) for row in gate.rows("compare_ns")] == [(variant, "slower")]
     if variant == "generator":
