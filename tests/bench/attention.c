@@ -370,7 +370,7 @@ static struct parts parts_checked(size_t cell)
 /* A median that a busy machine has spoilt gets better with more rounds, a ratio that is lost does not. */
 static struct losses check_cell(size_t cell, const struct bench *b)
 {
-    enum { ROUNDS_LEAST = 3, PATIENCE_S = 5 };
+    enum { ROUNDS_LEAST = 3, PATIENCE_S = 2 };
     static struct timings t;
     const struct parts of = parts_checked(cell);
     const uint64_t end = pk_clock_ns() + PATIENCE_S * PK_NS_PER_S;
