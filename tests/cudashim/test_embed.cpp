@@ -10,7 +10,7 @@ void check(enum pk_dtype type, size_t rows, size_t cols, size_t off)
     array table(type, VOCAB * cols, off);
     std::vector<int32_t> tokens(rows);
     for (int32_t &t : tokens)
-        t = (int32_t)(pk_rng_below(&rng, VOCAB));
+        t = (int32_t)pk_rng_below(&rng, VOCAB);
     results out(rows * cols, type);
     const pk_embed e = {rows, cols, VOCAB, type, tokens.data(), table.data(), out.data()};
     expect_launched(pk_k_embed(nullptr, &e), "embed", cols);

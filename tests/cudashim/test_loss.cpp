@@ -8,7 +8,7 @@ std::vector<int32_t> targets_of(size_t rows, size_t cols)
 {
     std::vector<int32_t> targets(rows);
     for (int32_t &t : targets)
-        t = (int32_t)(pk_rng_below(&rng, cols));
+        t = (int32_t)pk_rng_below(&rng, cols);
     return targets;
 }
 
