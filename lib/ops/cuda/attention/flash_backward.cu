@@ -86,20 +86,42 @@ PK_KERNEL((128), row_sums, const pk_attention at, float *apart)
                : backward_problem::part(at, at.dq, row / at.seq)[place_of_sum(row % at.seq, at.dim)]) = sum;
 }
 
-/* Log-sum-exps and row sums of SEEN queries from `first` on, begun and not waited for. Beyond the end 0, which with rows of zeros makes
- * weights that add nothing. */
+/* SEEN queries from `first` on, with their log-sum-exps and row sums, into the places `to` of m: begun and not waited for. Beyond the end 0,
+ * which makes weights that add nothing. */
 template <typename T>
-__device__ void fetch_sums(float *lse, float *sums, const backward_problem &p, const float *all_sums,
-                           int first)
+__device__ void fetch_queries(backward_memory<T> *m, int to, const backward_problem &p, const float *all_sums,
+                              int first)
 {
+    fetch<T, T::SEEN>(m->lasting[to], p.q, first);
     for (int i = (int)threadIdx.x; i < T::SEEN; i += T::THREADS) {
         const int query = first + i;
         const bool real = query < p.seq;
-        pk_fetch<4>(lse + i, real ? p.lse + query : p.lse, real);
-        pk_fetch<4>(sums + i,
+        pk_fetch<4>(m->lse[to] + i, real ? p.lse + query : p.lse, real);
+        pk_fetch<4>(m->sums[to] + i,
                     real ? all_sums + (FIVE<T> ? (size_t)query : place_of_sum((size_t)query, (size_t)p.q.dim))
                          : all_sums,
                     real);
+    }
+}
+
+/* P in w and dS in d, of own keys and seen queries, from the products K Q^T in w and V dO^T in d. With five products keys beyond the end
+ * are hidden, because dS adds to dQ. */
+template <typename T>
+__device__ void weights_of_keys(float (&w)[T::ROWS][T::COLS], float (&d)[T::ROWS][T::COLS],
+                                const backward_problem &p, const float *lses, const float *sums, int own,
+                                int seen, const typename T::place &at)
+{
+#pragma unroll
+    for (int j = 0; j < T::COLS; j++) {
+        const int query = seen + at.seen(j);
+        const float lse = lses[at.seen(j)] * LOG2_E, sum = sums[at.seen(j)];
+#pragma unroll
+        for (int i = 0; i < T::ROWS; i++) {
+            const int key = own + at.own(i);
+            const bool hidden = (FIVE<T> && key >= p.seq) || (p.causal && key > query);
+            w[i][j] = hidden ? 0 : pk_exp2(fmaf(w[i][j], p.scale * LOG2_E, -lse));
+            d[i][j] = w[i][j] * (d[i][j] - sum);
+        }
     }
 }
 
@@ -125,32 +147,18 @@ PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_attention all, const cut p
     clear<T>(dv);
     fetch<T, T::OWN>(m->own[0], p.k, own);
     fetch<T, T::OWN>(m->own[1], p.v, own);
-    fetch<T, T::SEEN>(m->lasting[0], p.q, begin);
+    fetch_queries<T>(m, 0, p, sums, begin);
     fetch<T, T::SEEN>(m->passing, p.d_o, begin);
-    fetch_sums<T>(m->lse[0], m->sums[0], p, sums, begin);
     int now = 0;
     for (int seen = begin; seen < end; seen += T::SEEN, now = !now) {
         float w[T::ROWS][T::COLS], d[T::ROWS][T::COLS];
         pk_fetch_wait();
         __syncthreads(); /* this tile is here, the last is done with */
-        if (seen + T::SEEN < end) {
-            fetch<T, T::SEEN>(m->lasting[!now], p.q, seen + T::SEEN);
-            fetch_sums<T>(m->lse[!now], m->sums[!now], p, FIVE<T> ? m->all_sums : sums, seen + T::SEEN);
-        }
+        if (seen + T::SEEN < end)
+            fetch_queries<T>(m, !now, p, FIVE<T> ? m->all_sums : sums, seen + T::SEEN);
         T::multiply(w, m->own[0], m->lasting[now], at);
         T::multiply(d, m->own[1], m->passing, at);
-#pragma unroll
-        for (int j = 0; j < T::COLS; j++) {
-            const int query = seen + at.seen(j);
-            const float lse = m->lse[now][at.seen(j)] * LOG2_E, sum = m->sums[now][at.seen(j)];
-#pragma unroll
-            for (int i = 0; i < T::ROWS; i++) {
-                const int key = own + at.own(i);
-                const bool hidden = (FIVE<T> && key >= p.seq) || (p.causal && key > query);
-                w[i][j] = hidden ? 0 : pk_exp2(fmaf(w[i][j], p.scale * LOG2_E, -lse));
-                d[i][j] = w[i][j] * (d[i][j] - sum);
-            }
-        }
+        weights_of_keys<T>(w, d, p, m->lse[now], m->sums[now], own, seen, at);
         T::keep(m->weights, w, at);
         __syncwarp();
         T::gather(dv, m->weights, w, m->passing, at);
