@@ -84,8 +84,9 @@ static enum pk_code check_texts(const struct pk_app *app, const struct baseline_
     static const char *const others[] = {"tag", "branch", NULL};
     static const char why[] = "a baseline follows one of them";
     const struct pk_opt_table *table = &app->tables[1];
-    return pk_opt_apart(table, "label", others, why, err) ? err->code
-                                                          : pk_opt_apart(table, "tag", others + 1, why, err);
+    return pk_opt_exclusive(table, "label", others, why, err)
+               ? err->code
+               : pk_opt_exclusive(table, "tag", others + 1, why, err);
 }
 
 static enum pk_code save(struct pk_app *app, struct pk_store *s, struct pk_err *err)
@@ -129,7 +130,7 @@ static enum pk_code accept(struct pk_app *app, struct pk_store *s, struct pk_err
     struct pk_texts unlike = {0};
     struct pk_err why_not;
     for (size_t i = 2; i < app->args.n && !o->only; i++)
-        if (pk_stored_unlike(&from, app->args.v[1], app->args.v[i], &why_not))
+        if (pk_stored_not_comparable(&from, app->args.v[1], app->args.v[i], &why_not))
             pk_texts_add(&unlike,
                          pk_printf(app->arena, "%s: %s; --only replaces its runs by the new runs",
                                    why_not.what, why_not.why),
@@ -137,7 +138,7 @@ static enum pk_code accept(struct pk_app *app, struct pk_store *s, struct pk_err
     if (pk_baseline_accept(s, app->args.v[1], ids, n, o->only, &why, err))
         return err->code;
     for (size_t i = 0; i < unlike.n; i++)
-        pk_warn(app, "%s", unlike.v[i]);
+        pk_print_warning(app, "%s", unlike.v[i]);
     return print_one(app, s, err);
 }
 
@@ -157,13 +158,13 @@ static enum pk_code rm(struct pk_app *app, struct pk_store *s, struct pk_err *er
 {
     if (pk_baseline_remove(s, app->args.v[1], err))
         return err->code;
-    pk_note(app, "baseline %s is removed; its runs are kept", app->args.v[1]);
+    pk_print_note(app, "baseline %s is removed; its runs are kept", app->args.v[1]);
     return PK_OK;
 }
 
 /* --- which of them -------------------------------------------------------------------------------------------------- */
 
-static const struct action {
+static const struct baseline_action {
     const char *name, *usage;
     enum pk_store_mode mode;
     size_t min_args, max_args; /* with its own name */
@@ -179,11 +180,11 @@ static const struct action {
 };
 enum { N_ACTIONS = sizeof actions / sizeof *actions };
 
-static enum pk_code find_action(struct pk_app *app, const struct action **action, struct pk_err *err)
+static enum pk_code find_action(struct pk_app *app, const struct baseline_action **action, struct pk_err *err)
 {
     const char *names[N_ACTIONS], *name = app->args.v[0];
     for (size_t i = 0; i < N_ACTIONS; i++) {
-        const struct action *x = *action = &actions[i];
+        const struct baseline_action *x = *action = &actions[i];
         names[i] = x->name;
         if (strcmp(name, x->name) != 0)
             continue;
@@ -200,7 +201,8 @@ static enum pk_code find_action(struct pk_app *app, const struct action **action
 }
 
 /* Options that it would not look at are refused. */
-static enum pk_code check_options(const struct pk_app *app, const struct action *action, struct pk_err *err)
+static enum pk_code check_options(const struct pk_app *app, const struct baseline_action *action,
+                                  struct pk_err *err)
 {
     for (const struct pk_opt *o = options; o->name; o++) {
         if (pk_opt_source_of(&app->tables[1], o->name) == PK_OPT_DEFAULT ||
@@ -215,7 +217,7 @@ static enum pk_code check_options(const struct pk_app *app, const struct action 
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    const struct action *action;
+    const struct baseline_action *action;
     PK_STORE_CLEANUP struct pk_store *s = NULL;
     if (find_action(app, &action, err) || check_options(app, action, err) ||
         pk_open_store(app, NULL, action->mode, &s, err))

@@ -56,7 +56,7 @@ struct pk_cmd {
     const char *examples;         /* lines for -h */
     const struct pk_opt *options; /* rows; may be NULL */
     size_t options_bytes;         /* size of the option struct */
-    const char *exact_args;       /* "1", "0-1", "2", "0+": checked by main */
+    const char *exact_args;       /* "1", "0-1", "2", "0+": checked by dispatch.c */
     /* Whether the first argument is an experiment, whose axes are options, too. */
     enum pk_cmd_axes { PK_AXES_NONE, PK_AXES_OPTIONAL, PK_AXES_REQUIRED } axes;
     bool format_first; /* the first argument is the format, not --format (export) */
@@ -70,9 +70,9 @@ struct pk_cmd {
 };
 
 /* A note for people on stderr ("perfkit: ..."); silent with --quiet. */
-void pk_note(const struct pk_app *app, const char *fmt, ...) PK_PRINTF(2, 3);
+void pk_print_note(const struct pk_app *app, const char *fmt, ...) PK_PRINTF(2, 3);
 /* A warning on stderr, never silent. */
-void pk_warn(const struct pk_app *app, const char *fmt, ...) PK_PRINTF(2, 3);
+void pk_print_warning(const struct pk_app *app, const char *fmt, ...) PK_PRINTF(2, 3);
 
 /* Each of several errors is reported: prints *err when `rc` tells that one is waiting there, and puts `next` in its place, whose code is
  * returned. */

@@ -114,7 +114,7 @@ static enum pk_code prune(struct pk_app *app, struct pk_store *s, struct pk_err 
     return PK_OK;
 }
 
-static const struct action {
+static const struct db_action {
     const char *name;
     enum pk_store_mode mode;
     bool files; /* takes more arguments */
@@ -126,7 +126,7 @@ static const struct action {
 };
 enum { N_ACTIONS = sizeof actions / sizeof *actions };
 
-static enum pk_code find_action(struct pk_app *app, const struct action **action, struct pk_err *err)
+static enum pk_code find_action(struct pk_app *app, const struct db_action **action, struct pk_err *err)
 {
     const char *names[N_ACTIONS], *name = app->args.v[0];
     for (size_t i = 0; i < N_ACTIONS; i++) {
@@ -147,7 +147,7 @@ static enum pk_code find_action(struct pk_app *app, const struct action **action
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    const struct action *action;
+    const struct db_action *action;
     PK_STORE_CLEANUP struct pk_store *s = NULL;
     if (find_action(app, &action, err) || pk_open_store(app, NULL, action->mode, &s, err))
         return err->code;

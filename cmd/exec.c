@@ -104,9 +104,9 @@ static enum pk_code measure(struct exec *e, struct pk_recorder *rec, struct pk_e
     pk_progress_end(&progress);
     for (size_t i = 0; !rc && i < e->n; i++)
         if (*e->results[i].why_not_counted)
-            pk_note(e->app, "no CPU events were counted%s%s: %s", e->n > 1 ? " of " : "",
-                    e->n > 1 ? pk_command_name(&e->commands[i], e->app->arena) : "",
-                    e->results[i].why_not_counted);
+            pk_print_note(e->app, "no CPU events were counted%s%s: %s", e->n > 1 ? " of " : "",
+                          e->n > 1 ? pk_command_name(&e->commands[i], e->app->arena) : "",
+                          e->results[i].why_not_counted);
     return rc;
 }
 
@@ -152,9 +152,9 @@ static enum pk_code check_options(const struct exec *e, struct pk_err *err)
     static const char *const of_runs[] = {"min-runs", "max-runs", "min-time", NULL};
     static const char *const of_record[] = {"label", "tag", NULL}, *const counting[] = {"counters", NULL};
     const struct pk_opt_table *table = &e->app->tables[1]; /* this command's rows */
-    if (pk_opt_apart(table, "runs", of_runs, "--runs fixes exactly the number of runs", err) ||
-        pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
-        pk_opt_apart(table, "no-counters", counting, "nothing is counted", err) ||
+    if (pk_opt_exclusive(table, "runs", of_runs, "--runs fixes exactly the number of runs", err) ||
+        pk_opt_exclusive(table, "no-save", of_record, "nothing is recorded", err) ||
+        pk_opt_exclusive(table, "no-counters", counting, "nothing is counted", err) ||
         pk_label_check(e->o->label, err) || pk_text_check("prepare", e->o->command.prepare, err))
         return err->code;
     return pk_opt_ordered(table, "min-runs", "max-runs", err);
@@ -170,9 +170,9 @@ static enum pk_code select_counters(struct exec *e, struct pk_err *err)
         return err->code;
     const struct pk_texts unavailable = pk_run_unavailable(c, e->app->arena);
     for (size_t i = 0; i < unavailable.n && e->o->counters; i++)
-        pk_warn(e->app, "%s", unavailable.v[i]);
+        pk_print_warning(e->app, "%s", unavailable.v[i]);
     if (!e->o->counters && !c->n_plans && c->n_missing)
-        pk_note(e->app, "no CPU events are counted: %s", c->missing[0].why);
+        pk_print_note(e->app, "no CPU events are counted: %s", c->missing[0].why);
     return PK_OK;
 }
 

@@ -40,8 +40,8 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     pk_import_print(files, results, n, app->out);
     for (size_t i = 0; i < n; i++)
         if (results[i].run_id && results[i].known)
-            pk_note(app, "%s is run %lld already: nothing was added", app->args.v[i],
-                    (long long)results[i].run_id);
+            pk_print_note(app, "%s is run %lld already: nothing was added", app->args.v[i],
+                          (long long)results[i].run_id);
     return PK_OK;
 }
 

@@ -23,7 +23,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     }
     if (pk_tokens_write(app->args.v[0], width, app->text, &n, err))
         return err->code;
-    pk_note(
+    pk_print_note(
         app,
         "%zu tokens of %zu bytes, from 0 to 255; use: perfkit run batch-scaling --vocab 256 --tokens FILE", n,
         width);

@@ -20,14 +20,14 @@ static const struct pk_opt options[] = {
     {0},
 };
 
-struct shown {
+struct show_request {
     struct pk_store *s;
     int64_t run_id;
 };
 
 static enum pk_code print_run(void *user, struct pk_out *out, struct pk_err *err)
 {
-    const struct shown *v = user;
+    const struct show_request *v = user;
     return pk_run_tables(v->s, v->run_id, out, err) ? err->code : pk_ranking_print(v->s, v->run_id, out, err);
 }
 
@@ -38,8 +38,9 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     int64_t run_id;
     if (pk_open_run(app, app->args.n ? app->args.v[0] : "@", &s, &run_id, err))
         return err->code;
-    struct shown v = {s, run_id};
-    const struct pk_printed tables = {print_run, &v, pk_printf(app->arena, "run %lld", (long long)run_id)};
+    struct show_request v = {s, run_id};
+    const struct pk_table_source tables = {print_run, &v,
+                                           pk_printf(app->arena, "run %lld", (long long)run_id)};
     return pk_print_tables(&tables, &o->tables, app->out, app->arena, err);
 }
 

@@ -26,12 +26,12 @@ static const struct pk_column broken_columns[] = {
     {.key = "folder", .heading = "Folder", .left = true, .machine = true},
 };
 
-static void print_layers(struct pk_app *app, const char *folder, const struct pk_verified *v)
+static void print_layers(struct pk_app *app, const char *folder, const struct pk_verify_result *v)
 {
     const char *title = pk_printf(app->arena, "Layers in whole shards of %s", folder);
     pk_out_table(app->out, "layers", title, PK_COLUMNS(layer_columns));
     for (size_t i = 0; i < v->config->n_layers; i++) {
-        const struct pk_verified_layer *l = &v->layers[i];
+        const struct pk_verify_layer *l = &v->layers[i];
         struct pk_row *row = pk_row_begin(app->out);
         pk_put_int(row, "layer", l->layer);
         pk_put_int(row, "samples", (int64_t)l->samples);
@@ -53,7 +53,7 @@ static void put_known(struct pk_row *row, const char *key, int64_t x)
         pk_put_int(row, key, x);
 }
 
-static void print_broken_of(struct pk_app *app, const char *folder, const struct pk_verified *v)
+static void print_broken_of(struct pk_app *app, const char *folder, const struct pk_verify_result *v)
 {
     for (size_t i = 0; i < v->n_broken; i++) {
         struct pk_row *row = pk_row_begin(app->out);
@@ -67,7 +67,8 @@ static void print_broken_of(struct pk_app *app, const char *folder, const struct
     }
 }
 
-static void print_broken(struct pk_app *app, const struct pk_shard_folders *f, const struct pk_verified *v)
+static void print_broken(struct pk_app *app, const struct pk_shard_folders *f,
+                         const struct pk_verify_result *v)
 {
     size_t n = 0;
     for (size_t i = 0; i < f->n; i++)
@@ -82,7 +83,7 @@ static void print_broken(struct pk_app *app, const struct pk_shard_folders *f, c
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct pk_shard_folders f = pk_shard_folders(app->args.v[0], app->arena);
-    struct pk_verified *v = pk_new_n(app->arena, struct pk_verified, f.n);
+    struct pk_verify_result *v = pk_new_n(app->arena, struct pk_verify_result, f.n);
     enum pk_code first = PK_OK;
     for (size_t i = 0; i < f.n; i++) {
         struct pk_err next;

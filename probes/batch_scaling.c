@@ -464,7 +464,7 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
     if (!rc)
         rc = make_epoch(ctx, s, err);
     const uint64_t made = pk_device_now_ns(ctx->dev);
-    if (pk_agree(ctx->comm, rc, err) || pk_alone(ctx->comm, pk_epoch_first(&s->epoch, err)))
+    if (pk_agree(ctx->comm, rc, err) || pk_comm_break_on_error(ctx->comm, pk_epoch_first(&s->epoch, err)))
         return err->code;
     s->comm_ns = joined - began;
     s->weights_ns = made - joined;
@@ -551,7 +551,7 @@ static enum pk_code check_window(struct pk_ctx *ctx, struct scaling_state *s, st
     if (isnan(s->first[0]) && pk_epoch_losses(&s->epoch, s->first, err))
         return err->code;
     if (pk_agree(ctx->comm, pk_transformer_fill(&s->t, &origin, err), err) ||
-        pk_alone(ctx->comm, pk_epoch_again(&s->epoch, n, s->losses, err)))
+        pk_comm_break_on_error(ctx->comm, pk_epoch_replay(&s->epoch, n, s->losses, err)))
         return err->code;
     for (size_t k = 0; k < n; k++) {
         const double got = (double)s->first[k], want = (double)s->losses[k];

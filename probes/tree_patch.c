@@ -574,10 +574,10 @@ static enum pk_code patch(struct pk_ctx *ctx, struct patch_state *t, struct pk_e
 }
 
 /* What one tree operation allocated: the difference since `before`, over how often it was repeated. */
-static void count(struct pk_ctx *ctx, const struct patch_state *t, struct pk_allocated before,
+static void count(struct pk_ctx *ctx, const struct patch_state *t, struct pk_allocation_counts before,
                   uint64_t applied)
 {
-    const struct pk_allocated all = pk_workbench_allocated(&t->bench);
+    const struct pk_allocation_counts all = pk_workbench_allocated(&t->bench);
     const struct pk_tree_count *k = &t->bench.s.count;
     const uint64_t n = t->bench.applied > applied ? t->bench.applied - applied : 1;
     pk_mark_value(ctx->dev, LEAF_COUNT, (int64_t)k->leaves);
@@ -593,7 +593,7 @@ static void count(struct pk_ctx *ctx, const struct patch_state *t, struct pk_all
 static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 {
     struct patch_state *t = ctx->state;
-    const struct pk_allocated before = pk_workbench_allocated(&t->bench);
+    const struct pk_allocation_counts before = pk_workbench_allocated(&t->bench);
     const uint64_t applied = t->bench.applied;
     enum pk_code rc = create(ctx, t, err);
     if (!rc && op_of(ctx->c) == PATCH)

@@ -70,7 +70,7 @@ static enum pk_code tell_git(const struct search *s, bool *done, struct pk_err *
             pk_printf(s->a, "%s is the first slower commit: %s", commit, pk_bisect_subject(s, commit));
         pk_out_note(s->app->out, text);
         if (!pk_for_people(s->app))
-            pk_note(s->app, "%s", text);
+            pk_print_note(s->app, "%s", text);
         remove_trees(s);
         return PK_OK;
     }
@@ -160,8 +160,8 @@ static enum pk_code compare_ends(struct search *s, struct pk_err *err)
         remove_trees(s);
         return err->code;
     }
-    pk_note(s->app, "%s is slower than %s (%+.1f %%)", pk_bisect_short(s, pk_bisect_text(s, "new")),
-            pk_bisect_short(s, pk_bisect_text(s, "base")), pk_bisect_change(ratio));
+    pk_print_note(s->app, "%s is slower than %s (%+.1f %%)", pk_bisect_short(s, pk_bisect_text(s, "new")),
+                  pk_bisect_short(s, pk_bisect_text(s, "base")), pk_bisect_change(ratio));
     const bool own =
         strstr(pk_bisect_text(s, "gate"), "--min-effect") || strstr(pk_bisect_text(s, "gate"), "--threshold");
     json_object_set_new(s->state, "min_effect", json_real(own || !(ratio > 1.04) ? 0 : (ratio - 1) / 2));
@@ -242,7 +242,7 @@ static enum pk_code begin(struct search *s, const struct bisect_options *o, stru
     const char *commit;
     pk_machine_repository(".", s->a, &commit, &dirty);
     if (dirty > 0)
-        pk_note(s->app, "uncommitted changes are in no commit: they are not measured");
+        pk_print_note(s->app, "uncommitted changes are in no commit: they are not measured");
     return pk_bisect_save(s, err) || compare_ends(s, err) ? err->code : search(s, err);
 }
 

@@ -106,8 +106,8 @@ static enum pk_code add_step(const struct search *s, const char *commit, const c
         json_pack("{s:s, s:s, s:s, s:s, s:o}", "commit", commit, "subject", pk_bisect_subject(s, commit),
                   "decision", decision, "why", why, "ratio", pk_json_real(ratio));
     json_array_append_new(json_object_get(s->state, "steps"), step);
-    pk_note(s->app, "%s %s: %s (%s)", pk_bisect_short(s, commit), pk_json_str(step, "subject", ""), decision,
-            why);
+    pk_print_note(s->app, "%s %s: %s (%s)", pk_bisect_short(s, commit), pk_json_str(step, "subject", ""),
+                  decision, why);
     return pk_bisect_save(s, err);
 }
 

@@ -87,8 +87,8 @@ static enum pk_code compare_runs(struct pk_app *app, const struct pk_threshold *
     struct pk_stored_pair p;
     if (pk_stored_judge(app, app->args.v[0], app->args.v[1], &o->verdict, thresholds, &p, err))
         return err->code;
-    if (p.unlike.code && !wants_exit_status(o))
-        return *err = p.unlike, err->code;
+    if (p.not_comparable.code && !wants_exit_status(o))
+        return *err = p.not_comparable, err->code;
     pk_stored_print(&p, app->out, app->arena);
     if (pk_compare_plot(app->out, &p.comparison, app->arena, err))
         return err->code;

@@ -45,8 +45,8 @@ enum pk_code pk_verdict_options_check(const struct pk_app *app, struct pk_verdic
                                   .alpha = pk_opt_source_of(table, "alpha") != PK_OPT_DEFAULT,
                                   .strict = pk_opt_source_of(table, "strict") != PK_OPT_DEFAULT,
                                   .thresholds = pk_opt_source_of(table, "threshold") != PK_OPT_DEFAULT};
-    if (pk_opt_apart(table, "all-metrics", one_by_one, "the first selects metrics, the second takes all",
-                     err))
+    if (pk_opt_exclusive(table, "all-metrics", one_by_one, "the first selects metrics, the second takes all",
+                         err))
         return err->code;
     *thresholds = pk_verdict_thresholds(o, app->arena, &wrong);
     return pk_all_errors(&wrong, err);
@@ -102,7 +102,7 @@ void pk_stored_run_rows(const struct pk_stored_pair *p, struct pk_out *out)
 
 void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
 {
-    const char *limits = pk_stored_limits(p, a), *unmatched = pk_stored_unmatched(p, a);
+    const char *limits = pk_stored_advice(p, a), *unmatched = pk_stored_unmatched(p, a);
     const size_t n = p->base.n_runs + p->new_.n_runs;
     struct pk_run_state *states = pk_new_n(a, struct pk_run_state, n);
     for (size_t i = 0; i < n; i++) {

@@ -21,7 +21,7 @@ static bool is_repeated(struct doctor *d, const char *name, const char *found, c
         s->others = s->others ? pk_printf(d->app->arena, "%s, %s", s->others, name) : name;
         return true;
     }
-    if (d->n_shared_advice < PK_SHARED_ADVICE_MOST)
+    if (d->n_shared_advice < PK_SHARED_ADVICE_MAX)
         d->shared_advice[d->n_shared_advice++] =
             (struct pk_shared_advice){.name = name, .found = found, .advice = advice};
     return false;
@@ -31,7 +31,7 @@ void pk_doctor_put(struct doctor *d, const char *name, const char *state, const 
                    const char *advice, int error)
 {
     const struct doctor_options *o = d->app->options;
-    const bool ok = strcmp(state, "ok") == 0, is_short = pk_out_short(d->app->out);
+    const bool ok = strcmp(state, "ok") == 0, is_short = pk_out_fits_screen(d->app->out);
     for (size_t i = 0; i < o->require.n && !ok; i++)
         if (strcmp(o->require.v[i], name) == 0)
             d->requirements[i] = (struct pk_requirement){found, advice};

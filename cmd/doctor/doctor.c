@@ -103,13 +103,13 @@ static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
 {
     const struct doctor_options *o = d->app->options;
     struct pk_arena *a = d->app->arena;
-    const bool screen = pk_out_on_screen(d->app->out), is_short = pk_out_short(d->app->out);
+    const bool screen = pk_out_on_screen(d->app->out), is_short = pk_out_fits_screen(d->app->out);
     size_t n = 0, of[COUNT(states)] = {0};
     while (pk_doctor_rows[n].name)
         n++;
     struct pk_check_result *f = pk_new_n(a, struct pk_check_result, n);
     for (size_t i = 0; i < n; i++) {
-        f[i] = pk_doctor_rows[i].look(d, pk_doctor_rows[i].which);
+        f[i] = pk_doctor_rows[i].check(d, pk_doctor_rows[i].which);
         of[f[i].state]++;
     }
     _Static_assert(COUNT(row_columns) == COUNT(short_columns), "the same number of columns");

@@ -1,5 +1,6 @@
 /* Doctor: its files. doctor.c reads the options; rows.c checks one facility per row; state.c checks the machine's state; sources.c tests
- * the counter sources; ceilings.c measures peak rates. */
+ * the counter sources; ceilings.c measures peak rates; advice.c prints a
+ * row, with what to do. */
 #pragma once
 
 #include "cmd/cmd.h"
@@ -25,7 +26,7 @@ struct pk_requirement {
 struct pk_shared_advice {
     const char *name, *found, *advice, *others;
 };
-enum { PK_SHARED_ADVICE_MOST = 64 };
+enum { PK_SHARED_ADVICE_MAX = 64 };
 
 struct doctor_options {
     bool ceilings;
@@ -41,7 +42,7 @@ struct doctor {
     struct pk_texts ready;               /* of a short output: rows of the table that are ok */
     bool measured;                       /* the first table is complete */
     struct pk_machine machine;
-    struct pk_shared_advice shared_advice[PK_SHARED_ADVICE_MOST];
+    struct pk_shared_advice shared_advice[PK_SHARED_ADVICE_MAX];
     size_t n_shared_advice;
     const char *device;
     struct pk_device_options device_options;
@@ -49,19 +50,19 @@ struct doctor {
 
 struct pk_doctor_row {
     const char *name; /* "clock"; ends the table when NULL; what --require takes */
-    struct pk_check_result (*look)(struct doctor *d, int which);
-    int which; /* where `look` serves several rows */
+    struct pk_check_result (*check)(struct doctor *d, int which);
+    int which; /* where `check` serves several rows */
 };
 extern const struct pk_doctor_row pk_doctor_rows[];
 
-/* state.c: what makes timings spread. pk_look_state: a text of the machine's state, by enum pk_state_text. */
-struct pk_check_result pk_look_state(struct doctor *d, int which);
-struct pk_check_result pk_look_virtualisation(struct doctor *d, int which);
-struct pk_check_result pk_look_governor(struct doctor *d, int which);
-struct pk_check_result pk_look_cgroup(struct doctor *d, int which);
-struct pk_check_result pk_look_steal(struct doctor *d, int which);
-struct pk_check_result pk_look_pressure(struct doctor *d, int which);
-struct pk_check_result pk_look_noise(struct doctor *d, int which);
+/* state.c: what makes timings spread. pk_check_state: a text of the machine's state, by enum pk_state_text. */
+struct pk_check_result pk_check_state(struct doctor *d, int which);
+struct pk_check_result pk_check_virtualisation(struct doctor *d, int which);
+struct pk_check_result pk_check_governor(struct doctor *d, int which);
+struct pk_check_result pk_check_cgroup(struct doctor *d, int which);
+struct pk_check_result pk_check_steal(struct doctor *d, int which);
+struct pk_check_result pk_check_pressure(struct doctor *d, int which);
+struct pk_check_result pk_check_noise(struct doctor *d, int which);
 
 /* advice.c: a row of either table; people have one column for what was found and what to do about it. What is not ok (state "ok") is kept
  * for --require. People do not get a row with the text of an earlier one: its name is in a note, which ends the table. error 0 = none. */

@@ -23,7 +23,7 @@ static const char *bytes_text(int64_t bytes, struct pk_arena *a)
     return bytes > 0 ? pk_format_bytes(bytes, text, 32) : "unknown";
 }
 
-static struct pk_check_result look_cpu(struct doctor *d, int which)
+static struct pk_check_result check_cpu(struct doctor *d, int which)
 {
     const struct pk_machine *m = &d->machine;
     const bool guest = *m->virt && strcmp(m->virt, "none") != 0;
@@ -36,7 +36,7 @@ static struct pk_check_result look_cpu(struct doctor *d, int which)
     return (struct pk_check_result){FOUND_OK, found, NULL};
 }
 
-static struct pk_check_result look_ram(struct doctor *d, int which)
+static struct pk_check_result check_ram(struct doctor *d, int which)
 {
     struct pk_limits l;
     pk_machine_limits("/", &l);
@@ -73,7 +73,7 @@ static void take_fact(void *user, const char *key, const char *value)
         *slot = pk_strdup(f->arena, value);
 }
 
-static struct pk_check_result look_blas(struct doctor *d, int which)
+static struct pk_check_result check_blas(struct doctor *d, int which)
 {
     struct blas_facts f = {.arena = ARENA(d)};
     const struct pk_device_options one = {.threads = 1, .no_bind = true};
@@ -90,7 +90,7 @@ static struct pk_check_result look_blas(struct doctor *d, int which)
     return (struct pk_check_result){f.warning ? FOUND_WARN : FOUND_OK, found, f.warning};
 }
 
-static struct pk_check_result look_clock(struct doctor *d, int which)
+static struct pk_check_result check_clock(struct doctor *d, int which)
 {
     struct pk_clock_facts c;
     pk_machine_clock("/", ARENA(d), &c);
@@ -103,7 +103,7 @@ static struct pk_check_result look_clock(struct doctor *d, int which)
                                     "a clocksource read in user mode (tsc) costs 20 to 30 ns"};
 }
 
-static struct pk_check_result look_store(struct doctor *d, int which)
+static struct pk_check_result check_store(struct doctor *d, int which)
 {
     const char *path;
     struct pk_err err;
@@ -122,7 +122,7 @@ static struct pk_check_result look_store(struct doctor *d, int which)
                                     "a network file system: slow, and locks may fail; --db on a local disk"};
 }
 
-static struct pk_check_result look_numpy(struct doctor *d, int which)
+static struct pk_check_result check_numpy(struct doctor *d, int which)
 {
     const char *chosen = secure_getenv("PERFKIT_PYTHON"), *python = chosen ? chosen : "python3";
     const char *version = pk_machine_python_module(python, "numpy", ARENA(d));
@@ -142,7 +142,7 @@ static struct pk_check_result feature(const char *name)
                                     f->unavailable ? f->unavailable : f->summary, f->enable};
 }
 
-static struct pk_check_result look_cuda(struct doctor *d, int which)
+static struct pk_check_result check_cuda(struct doctor *d, int which)
 {
     const char *reason = pk_device_unavailable(PK_DEVICE_CUDA);
     const struct pk_feature *f = pk_feature("cuda");
@@ -152,7 +152,7 @@ static struct pk_check_result look_cuda(struct doctor *d, int which)
                                     "install the NVIDIA driver; in a container: --gpus all"};
 }
 
-static struct pk_check_result look_library(struct doctor *d, int which)
+static struct pk_check_result check_library(struct doctor *d, int which)
 {
 #ifdef PK_HAVE_CUDA
     struct pk_library l;
@@ -169,7 +169,7 @@ static struct pk_check_result look_library(struct doctor *d, int which)
 #endif
 }
 
-static struct pk_check_result look_mpi(struct doctor *d, int which)
+static struct pk_check_result check_mpi(struct doctor *d, int which)
 {
     struct pk_mpi_found f;
     struct pk_err err;
@@ -187,7 +187,7 @@ static struct pk_check_result look_mpi(struct doctor *d, int which)
 }
 
 /* The second library of matrix products besides OpenBLAS; none with PERFKIT_BLAS. */
-static struct pk_check_result look_onednn(struct doctor *d, int which)
+static struct pk_check_result check_onednn(struct doctor *d, int which)
 {
     struct pk_blas b;
     if (pk_feature("onednn")->unavailable)
@@ -207,28 +207,28 @@ static struct pk_check_result look_onednn(struct doctor *d, int which)
 }
 
 const struct pk_doctor_row pk_doctor_rows[] = {
-    {"cpu", look_cpu},
-    {"virtualisation", pk_look_virtualisation},
-    {"governor", pk_look_governor},
-    {"turbo", pk_look_state, PK_STATE_TURBO},
-    {"smt", pk_look_state, PK_STATE_SMT},
-    {"thp", pk_look_state, PK_STATE_THP},
-    {"cgroup", pk_look_cgroup},
-    {"steal", pk_look_steal},
-    {"pressure", pk_look_pressure},
-    {"noise", pk_look_noise},
-    {"ram", look_ram},
-    {"blas", look_blas},
-    {"clock", look_clock},
-    {"store", look_store},
-    {"numpy", look_numpy},
-    {"cuda", look_cuda},
-    {"cublaslt", look_library, PK_LIB_CUBLASLT},
-    {"cudnn", look_library, PK_LIB_CUDNN},
-    {"nccl", look_library, PK_LIB_NCCL},
-    {"cupti", look_library, PK_LIB_CUPTI},
-    {"nvml", look_library, PK_LIB_NVML},
-    {"mpi", look_mpi},
-    {"onednn", look_onednn},
+    {"cpu", check_cpu},
+    {"virtualisation", pk_check_virtualisation},
+    {"governor", pk_check_governor},
+    {"turbo", pk_check_state, PK_STATE_TURBO},
+    {"smt", pk_check_state, PK_STATE_SMT},
+    {"thp", pk_check_state, PK_STATE_THP},
+    {"cgroup", pk_check_cgroup},
+    {"steal", pk_check_steal},
+    {"pressure", pk_check_pressure},
+    {"noise", pk_check_noise},
+    {"ram", check_ram},
+    {"blas", check_blas},
+    {"clock", check_clock},
+    {"store", check_store},
+    {"numpy", check_numpy},
+    {"cuda", check_cuda},
+    {"cublaslt", check_library, PK_LIB_CUBLASLT},
+    {"cudnn", check_library, PK_LIB_CUDNN},
+    {"nccl", check_library, PK_LIB_NCCL},
+    {"cupti", check_library, PK_LIB_CUPTI},
+    {"nvml", check_library, PK_LIB_NVML},
+    {"mpi", check_mpi},
+    {"onednn", check_onednn},
     {NULL, NULL},
 };

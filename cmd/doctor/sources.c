@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { PATIENCE_S = 60 }; /* for one source: a GPU's context alone may take many seconds */
+enum { TIMEOUT_S = 60 }; /* for one source: a GPU's context alone may take many seconds */
 
 static const struct pk_column columns[] = {
     {.key = "name", .heading = "Source", .left = true},
@@ -25,14 +25,14 @@ static const char *const states[] = {
 enum pk_code pk_doctor_sources(struct doctor *d, struct pk_err *err)
 {
     enum pk_code rc = PK_OK;
-    if (!pk_out_short(d->app->out)) /* that has one table */
+    if (!pk_out_fits_screen(d->app->out)) /* that has one table */
         pk_out_table(d->app->out, "sources", "What can be counted here", PK_COLUMNS(columns));
     for (const struct pk_source *const *s = pk_sources; !rc && *s; s++) {
         const struct doctor_options *o = d->app->options;
         struct pk_source_found f;
         if (!strcmp((*s)->name, "fake") && !pk_texts_has(&o->require, (*s)->name))
             continue;
-        rc = pk_source_selftest(&pk_native_provider, (*s)->name, pk_clock_ns() + PATIENCE_S * PK_NS_PER_S,
+        rc = pk_source_selftest(&pk_native_provider, (*s)->name, pk_clock_ns() + TIMEOUT_S * PK_NS_PER_S,
                                 &pk_stop_flag, d->app->arena, &f, err);
         if (!rc)
             pk_doctor_put(d, (*s)->name, states[f.state], f.why, f.fix, f.error);

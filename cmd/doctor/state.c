@@ -23,14 +23,14 @@ static struct pk_state state_now(struct doctor *d, struct pk_cpus *cpus)
     return s;
 }
 
-struct pk_check_result pk_look_state(struct doctor *d, int which)
+struct pk_check_result pk_check_state(struct doctor *d, int which)
 {
     struct pk_cpus cpus;
     const char *text = state_now(d, &cpus).text[which];
     return (struct pk_check_result){FOUND_OK, *text ? text : "not shown here", NULL};
 }
 
-struct pk_check_result pk_look_virtualisation(struct doctor *d, int which)
+struct pk_check_result pk_check_virtualisation(struct doctor *d, int which)
 {
     if (strcmp(d->machine.virt, "none") == 0)
         return (struct pk_check_result){FOUND_OK, "none", NULL};
@@ -41,15 +41,15 @@ struct pk_check_result pk_look_virtualisation(struct doctor *d, int which)
 }
 
 /* Power management moves the clock while we measure. */
-struct pk_check_result pk_look_governor(struct doctor *d, int which)
+struct pk_check_result pk_check_governor(struct doctor *d, int which)
 {
-    struct pk_check_result f = pk_look_state(d, PK_STATE_GOVERNOR);
+    struct pk_check_result f = pk_check_state(d, PK_STATE_GOVERNOR);
     if (*d->machine.governor && strcmp(d->machine.governor, "performance") != 0)
         return (struct pk_check_result){FOUND_WARN, f.found, "sudo cpupower frequency-set -g performance"};
     return f;
 }
 
-struct pk_check_result pk_look_cgroup(struct doctor *d, int which)
+struct pk_check_result pk_check_cgroup(struct doctor *d, int which)
 {
     struct pk_cpus cpus;
     struct pk_limits l;
@@ -67,7 +67,7 @@ struct pk_check_result pk_look_cgroup(struct doctor *d, int which)
         "a quota stops threads in the middle of a sample: assign whole CPUs (cpuset) instead"};
 }
 
-struct pk_check_result pk_look_steal(struct doctor *d, int which)
+struct pk_check_result pk_check_steal(struct doctor *d, int which)
 {
     struct pk_cpus cpus;
     const double steal_ns = state_now(d, &cpus).value[PK_STATE_STEAL_NS];
@@ -85,7 +85,7 @@ struct pk_check_result pk_look_steal(struct doctor *d, int which)
 }
 
 /* While one thread of ours keeps a CPU busy. */
-struct pk_check_result pk_look_pressure(struct doctor *d, int which)
+struct pk_check_result pk_check_pressure(struct doctor *d, int which)
 {
     struct pk_cpus cpus;
     struct pk_noise n = {0};
@@ -108,7 +108,7 @@ struct pk_check_result pk_look_pressure(struct doctor *d, int which)
                                     "other processes are running: measure when they have ended (see `top`)"};
 }
 
-struct pk_check_result pk_look_noise(struct doctor *d, int which)
+struct pk_check_result pk_check_noise(struct doctor *d, int which)
 {
     char gap[32];
     struct pk_noise n = {0};

@@ -88,7 +88,8 @@ static enum pk_code close_output(struct pk_app *app, struct pk_output *o, bool s
     if (o->err.code && written != PK_E_INTERRUPTED)
         *err = o->err;
     if (o->names.n && !written)
-        pk_note(app, "written to %s: %s", o->directory, pk_list(o->names.v, o->names.n, ", ", app->arena));
+        pk_print_note(app, "written to %s: %s", o->directory,
+                      pk_list(o->names.v, o->names.n, ", ", app->arena));
     return written;
 }
 
@@ -124,7 +125,7 @@ static enum pk_code check_plot(const struct pk_cmd *c, const struct pk_app *app,
     return pk_fix(err, "sudo apt-get install gnuplot-nox; or draw with characters: --plot");
 }
 
-static const char *again(const struct pk_app *app)
+static const char *repeat_command(const struct pk_app *app)
 {
     struct pk_texts line = {0};
     pk_texts_add(&line, "perfkit", app->arena);
@@ -182,10 +183,10 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
     options.list = drawing && drawing_format(app->globals->output);
     app->out = pk_out_open(output.f, &options);
     app->text = output.f;
-    pk_out_again(app->out, again(app));
+    pk_out_again(app->out, repeat_command(app));
     enum pk_code rc = c->run(app, err);
     if (rc && options.list)
-        pk_out_tear(app->out); /* a file of a drawing that cannot be had */
+        pk_out_abort_table(app->out); /* a file of a drawing that cannot be had */
     bool silent = pk_out_cancel(app->out);
     if ((rc && silent) || app->mute) {
         pk_output_discard(&output);
@@ -193,7 +194,7 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
     }
     const enum pk_code written = close_output(app, &output, silent, &late);
     if (app->closing_note && !written)
-        pk_note(app, "%s", app->closing_note);
+        pk_print_note(app, "%s", app->closing_note);
     if (!written || (rc && written != PK_E_INTERRUPTED)) {
         if (written)
             pk_print_error(&late);
@@ -253,7 +254,7 @@ static enum pk_code start_command(const struct pk_cmd *c, int argc, const char *
         pk_app_options(&app, c->name, probe ? probe : pk_probe_find(first));
     const enum pk_code rc = start_with(c, &app, err);
     for (; programs; programs = programs->next)
-        pk_own_quiet(programs);
+        pk_own_stop_process(programs);
     return rc;
 }
 

@@ -8,8 +8,10 @@
  *   usage.c     help for the program and for a command
  *   topics.c    the pages of the documentation
  *   message.c   everything that is written to standard error
+ *   progress.c  the line that shows how far a run is
+ *   store.c     opens the store that a command reads or writes
  *
- * Commands include cmd.h, not this; but for those that are about commands, help and completion. */
+ * Commands include cmd.h, not this, except those about commands: help and completion. */
 #pragma once
 
 #include "bench/probe.h"

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE_S = 2 }; /* with the launcher */
+enum { TIMEOUT_S = 2 }; /* with the launcher */
 
 volatile int pk_stop_flag, pk_must_finish;
 
@@ -78,13 +78,13 @@ static enum pk_code finish_stdout(struct pk_err *err)
 }
 
 /* An error in the command line occurs on every rank of a launcher. Rank 0 prints it, and its exit status makes the launcher end the
- * other ranks. A rank that is still running after PATIENCE_S has another error, which it prints. */
+ * other ranks. A rank that is still running after TIMEOUT_S has another error, which it prints. */
 static bool is_error_of_rank_0(struct pk_err *err)
 {
     const struct pk_launcher l = pk_launcher_of_process();
     if (l.rank == 0)
         return false;
-    nanosleep(&(struct timespec){.tv_sec = PATIENCE_S}, NULL);
+    nanosleep(&(struct timespec){.tv_sec = TIMEOUT_S}, NULL);
     if (pk_stop_flag)
         return true;
     if (strncmp(err->what, "rank ", strlen("rank ")) != 0)

@@ -190,7 +190,7 @@ static void print_message(const struct pk_app *app, enum pk_style style, const c
     put(&t);
 }
 
-void pk_note(const struct pk_app *app, const char *fmt, ...)
+void pk_print_note(const struct pk_app *app, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -199,7 +199,7 @@ void pk_note(const struct pk_app *app, const char *fmt, ...)
     va_end(ap);
 }
 
-void pk_warn(const struct pk_app *app, const char *fmt, ...)
+void pk_print_warning(const struct pk_app *app, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);

@@ -130,7 +130,7 @@ enum pk_code pk_experiment_named(struct pk_app *app, const char *name, const str
         if (pk_own_open(name, python_of(app), &pk_stop_flag, app->arena, &own, err))
             return err->code;
         if (pk_import_is_source(own->probe.name)) {
-            pk_own_quiet(own);
+            pk_own_stop_process(own);
             pk_fail(err, PK_E_USAGE, "%.200s: its experiment cannot be named %s", name, own->probe.name);
             pk_why(err, "results that `perfkit import` reads of %s are stored under this name",
                    own->probe.name);

@@ -48,7 +48,7 @@ void pk_progress_slice(void *progress, const struct pk_planned_case *c, const st
 void pk_progress_warning(void *progress, const char *text)
 {
     const struct pk_progress *p = progress;
-    pk_warn(p->app, "%s", text);
+    pk_print_warning(p->app, "%s", text);
 }
 
 void pk_progress_end(struct pk_progress *p)

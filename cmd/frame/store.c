@@ -6,10 +6,10 @@
 #include <string.h>
 
 /* Most waits are for another perfkit's slice and over before anybody wonders. */
-static void waiting(void *app, const char *path, int64_t patience_ms)
+static void waiting(void *app, const char *path, int64_t timeout_ms)
 {
-    pk_note(app, "waiting for the store %s, another process holds it (up to %.0f s; Ctrl-C to stop)", path,
-            (double)patience_ms / 1e3);
+    pk_print_note(app, "waiting for the store %s, another process holds it (up to %.0f s; Ctrl-C to stop)",
+                  path, (double)timeout_ms / 1e3);
 }
 
 static struct pk_store_wait wait_of(struct pk_app *app)

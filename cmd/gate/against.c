@@ -127,7 +127,7 @@ static void record_verdicts(const struct stored_gate *s)
             continue;
         if ((!store && pk_open_store(g->app, own, PK_STORE_WRITE, &store, &err)) ||
             pk_store_baseline_verdicts(store, judged->facts[0].uuid, &base, rows, n, &err)) {
-            pk_warn(g->app, "the verdicts are not recorded: %s: %s", err.what, err.why);
+            pk_print_warning(g->app, "the verdicts are not recorded: %s: %s", err.what, err.why);
             return;
         }
     }

@@ -115,9 +115,9 @@ static enum pk_code check_options(const struct gate_entry *e, struct pk_err *err
 {
     static const char *const of_record[] = {"label", "tag", NULL}, *const one_by_one[] = {"metric", NULL};
     const struct pk_opt_table *table = &e->app->tables[1];
-    if (pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
-        pk_opt_apart(table, "all-metrics", one_by_one, "the first selects metrics, the second takes all",
-                     err) ||
+    if (pk_opt_exclusive(table, "no-save", of_record, "nothing is recorded", err) ||
+        pk_opt_exclusive(table, "all-metrics", one_by_one, "the first selects metrics, the second takes all",
+                         err) ||
         pk_label_check(e->o->run.label, err) || pk_text_check("name", e->o->name, err))
         return err->code;
     return pk_text_check("prepare", e->o->prepare, err);
@@ -130,7 +130,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     o->verdict.alpha = pk_rule_default.alpha;
     o->verdict.min_effect = pk_rule_default.min_effect;
     if (pk_gate_open(&g, NULL, err) || check_options(&g.entries[0], err) || read_sides(&g.entries[0], err) ||
-        pk_gate_check_words(&g.entries[0], err))
+        pk_gate_check_options(&g.entries[0], err))
         return err->code;
     return pk_gate_measure(&g, outcome, err);
 }

@@ -62,7 +62,7 @@ static const struct pk_opt gate_rows[] = {
 /* --- options ------------------------------------------------------------------------------------------------------- */
 
 /* Options that say nothing of two commands. */
-enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err)
+enum pk_code pk_gate_check_options(const struct gate_entry *e, struct pk_err *err)
 {
     static const char *const names[] = {
         "axis",     "preset",    "variant", "filter",  "device", "min-samples", "max-samples",  "min-time",
@@ -101,17 +101,18 @@ static enum pk_code check_options(struct gate *g, struct pk_err *err)
     static const char *const of_one[] = {"axis", "preset", "variant", "filter", "name", "prepare", NULL};
     static const char *const undecided[] = {"fail-on-undecided", NULL};
     const struct pk_opt_table *table = &g->app->tables[1];
-    if (pk_opt_apart(table, "no-fail", undecided, "one makes a gate fail where the other does not", err) ||
-        pk_opt_apart(table, "against", of_measuring, "nothing is measured", err) ||
-        pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
-        pk_opt_apart(table, "suite", of_one, "the suite file defines what is measured", err) ||
+    if (pk_opt_exclusive(table, "no-fail", undecided, "one makes a gate fail where the other does not",
+                         err) ||
+        pk_opt_exclusive(table, "against", of_measuring, "nothing is measured", err) ||
+        pk_opt_exclusive(table, "no-save", of_record, "nothing is recorded", err) ||
+        pk_opt_exclusive(table, "suite", of_one, "the suite file defines what is measured", err) ||
         pk_label_check(g->o->run.label, err) || pk_text_check("name", g->o->name, err) ||
         pk_text_check("prepare", g->o->prepare, err) ||
         pk_verdict_options_check(g->app, &g->o->verdict, &g->thresholds, err))
         return err->code;
     if (g->list.name && pk_opt_source_of(table, "threshold") == PK_OPT_SUITE)
         place_thresholds(g, g->list.common, g->thresholds, g->o->verdict.thresholds.n);
-    return g->o->run.suite ? PK_OK : pk_gate_check_words(&g->entries[0], err);
+    return g->o->run.suite ? PK_OK : pk_gate_check_options(&g->entries[0], err);
 }
 
 /* --- entries --------------------------------------------------------------------------------------------------------- */
@@ -213,7 +214,7 @@ static void warn_once(void *user, const char *text)
         if (strcmp(g->warned.v[i], text) == 0)
             return;
     pk_texts_add(&g->warned, pk_strdup(g->app->arena, text), g->app->arena);
-    pk_warn(g->app, "%s", text);
+    pk_print_warning(g->app, "%s", text);
 }
 
 static enum pk_code measure(struct gate *g, struct pk_err *err)
@@ -261,7 +262,7 @@ static enum pk_code plan(struct gate *g, struct pk_err *err)
             continue;
         }
         if (warning)
-            pk_warn(e->app, "%s", warning);
+            pk_print_warning(e->app, "%s", warning);
         pk_gate_sides_compare(e->sides);
         if (!rc && !e->sides->equal && read_noise(g, e, err))
             return pk_entry_within(e->of, err);
@@ -277,7 +278,7 @@ static void record_verdicts(const struct gate *g)
     struct pk_err err;
     for (size_t i = 0; i < g->n_entries && !g->o->run.no_save; i++)
         if (pk_gate_sides_verdicts(&g->sides[i], i, &g->result.comparison, &g->samples, &err))
-            pk_warn(g->app, "the verdicts are not recorded: %s: %s", err.what, err.why);
+            pk_print_warning(g->app, "the verdicts are not recorded: %s: %s", err.what, err.why);
 }
 
 static enum pk_code with_stores(struct gate *g, pk_gate_outcome_fn *outcome, struct pk_err *err)

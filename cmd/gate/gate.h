@@ -108,7 +108,7 @@ enum pk_code pk_gate_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 /* gate.c: the entries, of which there is one without a suite. */
 enum pk_code pk_gate_open(struct gate *g, const struct pk_probe *probe, struct pk_err *err) PK_MUST_CHECK;
 /* PK_E_USAGE for an option of experiments where commands are measured, and the other way round. */
-enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_gate_check_options(const struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
 /* Measures and records entries whose sides are read, and ends with an outcome. */
 typedef enum pk_code pk_gate_outcome_fn(struct gate *g, struct pk_err *err);
 enum pk_code pk_gate_measure(struct gate *g, pk_gate_outcome_fn *outcome, struct pk_err *err) PK_MUST_CHECK;

@@ -45,7 +45,7 @@ void pk_gate_note_unknown(const struct gate *g, struct pk_out *out)
 {
     for (size_t i = 0; i < g->n_entries; i++) {
         const struct gate_entry *e = &g->entries[i];
-        if (pk_gate_sides_known(e->sides) || !(e->o->verdict.thresholds.n + e->o->verdict.metrics.n))
+        if (pk_gate_sides_rows_known(e->sides) || !(e->o->verdict.thresholds.n + e->o->verdict.metrics.n))
             continue;
         pk_out_note(out,
                     pk_printf(g->app->arena,

@@ -151,7 +151,7 @@ static enum pk_code write_file(const struct reporting *w, const struct report_fi
     const char *path = path_of(w->files, row),
                *text = path && row->text ? row->text(w->r, w->app->arena) : NULL;
     if (path && row->text && !text)
-        pk_note(w->app, "--%s: no compared row belongs in it: '%s' is not written", row->option, path);
+        pk_print_note(w->app, "--%s: no compared row belongs in it: '%s' is not written", row->option, path);
     if (!path || (row->text && !text))
         return PK_OK;
     if (pk_output_open(path, w->app->arena, &o, err))
@@ -211,7 +211,7 @@ static enum pk_code write_step(const struct reporting *w, struct pk_err *err)
 
 /* The outcome is the command's last word, and its status: what else went wrong is printed before it. A signal is stronger: the reports are
  * not complete. */
-static enum pk_code also(enum pk_code outcome, const struct pk_err *late, struct pk_err *err)
+static enum pk_code combine_errors(enum pk_code outcome, const struct pk_err *late, struct pk_err *err)
 {
     if (late->code == PK_E_INTERRUPTED)
         return pk_another_error(outcome, late, err);
@@ -268,11 +268,11 @@ enum pk_code pk_gate_report(struct gate *g, const struct pk_report_content *cont
     for (size_t i = 0; i < REPORT_FILES; i++)
         if (write_file(&w, &report_files[i], &late)) {
             pk_within(&late, "--%s", report_files[i].option);
-            outcome = also(outcome, &late, err);
+            outcome = combine_errors(outcome, &late, err);
             if (late.code == PK_E_INTERRUPTED)
                 return outcome;
         }
-    return write_step(&w, &late) ? also(outcome, &late, err) : outcome;
+    return write_step(&w, &late) ? combine_errors(outcome, &late, err) : outcome;
 }
 
 /* --- no outcome ------------------------------------------------------------------------------------------------------- */

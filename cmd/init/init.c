@@ -116,7 +116,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     const char *path = replaced(app->arena, languages[i].file, placeholder, name);
     if (write_new(path, replaced(app->arena, template->text, placeholder, name), word, err))
         return err->code;
-    pk_note(app, "%s is written; what comes next (perfkit help clients):", path);
+    pk_print_note(app, "%s is written; what comes next (perfkit help clients):", path);
     const char *next = replaced(app->arena, languages[i].next, "@name@", name);
     fputs(replaced(app->arena, next, "@folder@", pk_shell_quote(pk_client_folder(), app->arena)), app->text);
     return PK_OK;

@@ -39,7 +39,7 @@ static const char *setting_text(const char *json, struct pk_arena *a)
 }
 
 /* What --launch and --bandwidth say, or a run measured. */
-static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, struct pk_err *err)
+static enum pk_code find_link(struct pk_app *app, struct pk_virtual_link *link, struct pk_err *err)
 {
     const struct pk_cmd_plan_options *o = app->options;
     PK_STORE_CLEANUP struct pk_store *s = NULL;
@@ -49,8 +49,8 @@ static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, str
     if (pk_parallel_rate_typed(PK_RATE_LAUNCH, o->launch ? o->launch : "20us", &typed, app->arena, err) ||
         pk_parallel_rate_typed(PK_RATE_LINK, o->bandwidth ? o->bandwidth : "10GB", &typed, app->arena, err))
         return err->code;
-    *link = (struct pk_comm_link){.latency_ns = (uint64_t)typed.rate[PK_RATE_LAUNCH].value,
-                                  .bytes_per_s = typed.rate[PK_RATE_LINK].value};
+    *link = (struct pk_virtual_link){.latency_ns = (uint64_t)typed.rate[PK_RATE_LAUNCH].value,
+                                     .bytes_per_s = typed.rate[PK_RATE_LINK].value};
     if (!o->from.n)
         return PK_OK;
     if (o->from.n > 1) {
@@ -58,8 +58,8 @@ static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, str
         pk_why(err, "the cost of an all-reduce is taken from one run of ddp-bucket");
         return pk_fix(err, "--from %s", o->from.v[0]);
     }
-    if (pk_opt_apart(&app->tables[1], "from", (const char *const[]){"launch", "bandwidth", NULL},
-                     "it gives the cost of an all-reduce", err))
+    if (pk_opt_exclusive(&app->tables[1], "from", (const char *const[]){"launch", "bandwidth", NULL},
+                         "it gives the cost of an all-reduce", err))
         return err->code;
     enum pk_code rc = pk_open_run(app, o->from.v[0], &s, &run_id, err);
     if (rc == PK_E_NOTHING)
@@ -68,12 +68,13 @@ static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, str
         return err->code;
     link->latency_ns = (uint64_t)llround(cost.launch_ns);
     link->bytes_per_s = cost.bus_bytes_per_s;
-    pk_note(app,
-            "run %lld: launch cost of an all-reduce %.2f us, bandwidth of a link %.3f GB/s (from %lld sizes)",
-            (long long)run_id, cost.launch_ns / 1e3, cost.bus_bytes_per_s / 1e9, (long long)cost.sizes);
+    pk_print_note(
+        app,
+        "run %lld: launch cost of an all-reduce %.2f us, bandwidth of a link %.3f GB/s (from %lld sizes)",
+        (long long)run_id, cost.launch_ns / 1e3, cost.bus_bytes_per_s / 1e9, (long long)cost.sizes);
     if (cost.settings > 1)
-        pk_note(app, "it has %zu settings; the first of those with most sizes is used: %s", cost.settings,
-                setting_text(cost.setting, app->arena));
+        pk_print_note(app, "it has %zu settings; the first of those with most sizes is used: %s",
+                      cost.settings, setting_text(cost.setting, app->arena));
     return PK_OK;
 }
 
@@ -100,7 +101,7 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
     const struct pk_cmd_plan_options *o = app->options;
     struct pk_bucket_inputs *q = pk_new_n(app->arena, struct pk_bucket_inputs, n);
     struct pk_bucket_advice *v = pk_new_n(app->arena, struct pk_bucket_advice, n);
-    struct pk_comm_link link;
+    struct pk_virtual_link link;
     if (find_link(app, &link, err))
         return err->code;
     for (size_t i = 0; i < n; i++) {
@@ -114,7 +115,7 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
             return err->code;
     }
     struct bucket_tables p = {q, v, n, o->explain, app->arena};
-    return pk_print_tables(&(struct pk_printed){print_buckets, &p, "plan bucket"}, &o->tables, app->out,
+    return pk_print_tables(&(struct pk_table_source){print_buckets, &p, "plan bucket"}, &o->tables, app->out,
                            app->arena, err);
 }
 
@@ -123,8 +124,8 @@ enum pk_code pk_cmd_plan_bucket(struct pk_app *app, struct pk_err *err)
     const struct pk_cmd_plan_options *o = app->options;
     struct pk_gradients g;
     struct pk_sweep ranks;
-    if (pk_opt_apart(&app->tables[1], "tensors", (const char *const[]){"model", "config", NULL},
-                     "the file defines the model", err) ||
+    if (pk_opt_exclusive(&app->tables[1], "tensors", (const char *const[]){"model", "config", NULL},
+                         "the file defines the model", err) ||
         find_gradients(o, app->arena, &g, err))
         return err->code;
     return pk_bucket_ranks(&o->bucket, app->arena, &ranks, err) ? err->code : advise(app, &g, &ranks, err);

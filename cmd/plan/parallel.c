@@ -52,6 +52,6 @@ enum pk_code pk_cmd_plan_parallel(struct pk_app *app, struct pk_err *err)
         pk_parallel_search(&s, &request, app->arena, &ranking, err))
         return err->code;
     struct parallel_tables p = {{&s, &ranking, (size_t)o->parallel.top, &tokens, o->explain}, app->arena};
-    return pk_print_tables(&(struct pk_printed){print_report, &p, "plan parallel"}, &o->tables, app->out,
+    return pk_print_tables(&(struct pk_table_source){print_report, &p, "plan parallel"}, &o->tables, app->out,
                            app->arena, err);
 }

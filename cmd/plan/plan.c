@@ -39,7 +39,7 @@ static const struct pk_opt options[] = {
     {0},
 };
 
-static const struct plan {
+static const struct plan_command {
     const char *name;
     const struct pk_opt *rows;
     enum pk_code (*run)(struct pk_app *app, struct pk_err *err);
@@ -55,7 +55,7 @@ enum pk_code pk_cmd_plan_shape(const struct pk_cmd_plan_options *o, struct pk_ar
 }
 
 /* Options that were typed belong to this plan. */
-static enum pk_code check_options(const struct pk_app *app, const struct plan *p, struct pk_err *err)
+static enum pk_code check_options(const struct pk_app *app, const struct plan_command *p, struct pk_err *err)
 {
     for (size_t i = 0; i < PLANS; i++)
         for (const struct pk_opt *row = plans[i].rows; &plans[i] != p && row->name; row++)
@@ -64,8 +64,8 @@ static enum pk_code check_options(const struct pk_app *app, const struct plan *p
                 pk_why(err, "it is an option of plan %s", plans[i].name);
                 return pk_fix(err, "perfkit plan %s --%s", plans[i].name, row->name);
             }
-    return pk_opt_apart(&app->tables[1], "config", (const char *const[]){"model", NULL},
-                        "the file defines the model", err);
+    return pk_opt_exclusive(&app->tables[1], "config", (const char *const[]){"model", NULL},
+                            "the file defines the model", err);
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)

@@ -58,8 +58,10 @@ static enum pk_code compare(struct pk_app *app, struct compared_pair *c, struct 
     r->min_effect = o->verdict.min_effect;
     if (pk_stored_judge(app, app->args.v[0], app->args.v[r->n - 1], &o->verdict, thresholds, &c->pair, err))
         return err->code;
-    r->unlike =
-        c->pair.unlike.code ? pk_printf(app->arena, "%s: %s", c->pair.unlike.what, c->pair.unlike.why) : NULL;
+    r->not_comparable =
+        c->pair.not_comparable.code
+            ? pk_printf(app->arena, "%s: %s", c->pair.not_comparable.what, c->pair.not_comparable.why)
+            : NULL;
     return PK_OK;
 }
 
@@ -83,7 +85,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     enum { ROWS = 60 };
     struct pk_chart chart;
     struct compared_pair c = {.arena = app->arena};
-    const struct pk_printed comparison = {print_pair, &c, "the comparison"};
+    const struct pk_table_source comparison = {print_pair, &c, "the comparison"};
     struct pk_page_options r = {
         .n = app->args.n ? app->args.n : 1,
         .command = pk_shell_line((const char *const *)app->argv, (size_t)app->argc, app->arena),
@@ -100,7 +102,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         rc = open_runs(app, runs, r.n, err);
     if (!rc)
         rc = compare(app, &c, &r, err);
-    if (!rc && r.n > 1 && !r.unlike)
+    if (!rc && r.n > 1 && !r.not_comparable)
         r.comparison = &comparison;
     if (!rc && r.comparison)
         rc = pk_compare_chart(&c.pair.comparison, ROWS, app->arena, &chart, err);

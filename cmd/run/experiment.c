@@ -102,15 +102,15 @@ enum pk_code pk_run_check(struct pk_run *r, struct pk_err *err)
     static const char *const of_one[] = {"axis", "preset",  "variant", "filter", "peer",
                                          "once", "profile", "resume",  NULL};
     const struct pk_opt_table *table = r->table;
-    if (pk_opt_apart(table, "once", of_once, "--once is --profile 1", err) ||
-        pk_opt_apart(table, "once", of_many,
-                     "one iteration of each case runs in this process and is not recorded", err) ||
-        pk_opt_apart(table, "profile", of_many,
-                     "iterations of each case run in this process and are not recorded", err) ||
-        pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
-        pk_opt_apart(table, "cold", of_peers, "only perfkit's own variants can be measured with cold caches",
-                     err) ||
-        pk_opt_apart(table, "suite", of_one, "the suite file defines what is measured", err) ||
+    if (pk_opt_exclusive(table, "once", of_once, "--once is --profile 1", err) ||
+        pk_opt_exclusive(table, "once", of_many,
+                         "one iteration of each case runs in this process and is not recorded", err) ||
+        pk_opt_exclusive(table, "profile", of_many,
+                         "iterations of each case run in this process and are not recorded", err) ||
+        pk_opt_exclusive(table, "no-save", of_record, "nothing is recorded", err) ||
+        pk_opt_exclusive(table, "cold", of_peers,
+                         "only perfkit's own variants can be measured with cold caches", err) ||
+        pk_opt_exclusive(table, "suite", of_one, "the suite file defines what is measured", err) ||
         refuse_of_program(r, err) || pk_label_check(r->o->label, err) ||
         pk_table_names_check(&r->o->tables, r->probe && r->probe->own ? r->probe : NULL, r->arena, err))
         return err->code;
@@ -133,7 +133,7 @@ enum pk_code pk_run_follow(struct pk_run *r, struct pk_err *err)
     pk_store_close(r->store);
     struct pk_worker_io io = {
         .in_fd = -1, .wire_fd = -1, .join = true, .expects = pk_case_plan_expects, .user = &r->plan};
-    io.patience_ns = pk_heartbeat_patience(r->o->timeout_ns);
+    io.timeout_ns = pk_heartbeat_timeout(r->o->timeout_ns);
     if (rc || r->o->dry_run)
         return rc;
     if (pk_run_has_ranks(r))

@@ -71,9 +71,9 @@ const struct pk_opt pk_run_device_rows[] = {
 static void message(void *user, bool warning, const char *text)
 {
     if (warning)
-        pk_warn(user, "%s", text);
+        pk_print_warning(user, "%s", text);
     else
-        pk_note(user, "%s", text);
+        pk_print_note(user, "%s", text);
 }
 
 struct pk_run pk_run_of(struct pk_app *app, struct pk_run_options *o, const struct pk_probe *probe)

@@ -158,7 +158,7 @@ static enum pk_code measure(struct run_list *l, struct item *i, size_t left, uin
     }
     const char *closing_note = i->entry->probe ? i->entry->app->closing_note : closing_note_of_command(l, i);
     if (closing_note && i->entry->name)
-        pk_note(l->app, "[%s] %s", i->entry->name, closing_note);
+        pk_print_note(l->app, "[%s] %s", i->entry->name, closing_note);
     if (goes_on(i->code))
         remember(l, i, err);
     return goes_on(i->code) ? PK_OK : pk_entry_within(i->entry, err);

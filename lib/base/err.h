@@ -1,10 +1,10 @@
 /* Errors: one type, three parts.
  *
  * A function that can fail returns enum pk_code and takes a caller-owned struct pk_err. The message is
- * written once, where the cause is known, in three parts that main.c prints one per line:
+ * written once, where the cause is known, in three parts that cmd/frame/message.c prints one per line:
  *   what   what failed, with the value            ("axis seq_len: 0 is out of range")
  *   why    the reason                             ("seq_len is an integer from 1 to 1048576")
- *   fix    what the user can do                   ("-a seq_len=256,1024"; main puts the word in front)
+ *   fix    what the user can do                   ("-a seq_len=256,1024"; message.c puts the word in front)
  * The library never prints and never exits. errno texts go through pk_why(), never bare.
  * err is never NULL.
  * Not thread safe on one struct; each thread brings its own. */
@@ -22,7 +22,7 @@ _Noreturn void pk_assert_fail(const char *cond, const char *file, int line);
 #define PK_MUST_CHECK   __attribute__((warn_unused_result))
 #define PK_PRINTF(f, a) __attribute__((format(printf, f, a)))
 
-/* Codes name what a caller may act upon; cmd/frame/main.c maps them to the documented exit statuses. */
+/* Codes name what a caller may act upon; cmd/frame/message.c maps them to the documented exit statuses. */
 enum pk_code {
     PK_OK = 0,
     PK_E_INTERNAL = -1,       /* a bug, or a library broke its contract      -> exit 1 */

@@ -25,7 +25,7 @@ static inline int64_t pk_case_int(const struct pk_case *c, unsigned axis)
 }
 
 /* What starting this process took, in ns; 0 = not known. */
-struct pk_started {
+struct pk_startup_times {
     uint64_t load_ns;   /* from its start to its first line, in steps of 10 ms (the kernel's clock ticks) */
     uint64_t group_ns;  /* joining the other ranks */
     uint64_t device_ns; /* opening the device */
@@ -41,7 +41,7 @@ struct pk_ctx {
     /* The processes that measure this case together, all of which call the same hooks (probe.ranks); NULL = it is one, and no more. The
      * harness's: open for many cases, nothing pending between hooks. */
     struct pk_comm *comm;
-    struct pk_started started;
+    struct pk_startup_times started;
     bool dry;                      /* the device does no arithmetic (null): results are not to be checked */
     json_t *notes;                 /* what is no metric, such as a loss: notes of the slice (pk_ctx_note) */
     uint32_t reps[PK_REGIONS_MAX]; /* how often pk_repeat (repeat.h) does a region's work; 0 counts as 1 */

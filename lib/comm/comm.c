@@ -276,7 +276,7 @@ enum pk_code pk_agree_any(struct pk_comm *comm, bool *flags, size_t n, struct pk
     return pk_comm_bcast(comm, flags, n * sizeof *flags, err);
 }
 
-enum pk_code pk_alone(struct pk_comm *comm, enum pk_code rc)
+enum pk_code pk_comm_break_on_error(struct pk_comm *comm, enum pk_code rc)
 {
     if (comm && rc)
         comm->broken = true;

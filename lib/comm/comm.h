@@ -26,7 +26,7 @@ enum pk_comm_kind { PK_COMM_SELF, PK_COMM_LINK, PK_COMM_MPI, PK_COMM_NCCL, PK_CO
 /* A virtual link: an all-reduce of b bytes between R ranks takes exactly latency_ns + b * 2(R-1)/R / bytes_per_s: a ring's bytes at the
  * link's bandwidth (nccl-tests' busbw). With jitter, this time is multiplied by a log-normal factor with that standard deviation, drawn
  * from the seed: equal seeds give equal times. */
-struct pk_comm_link {
+struct pk_virtual_link {
     uint64_t latency_ns;
     double bytes_per_s; /* > 0 */
     double jitter;      /* >= 0 */
@@ -34,13 +34,13 @@ struct pk_comm_link {
 };
 
 /* Time in ns of one all-reduce of this number of bytes, without jitter and without waiting. */
-double pk_comm_link_ns(const struct pk_comm_link *l, unsigned ranks, double bytes);
+double pk_comm_link_ns(const struct pk_virtual_link *l, unsigned ranks, double bytes);
 
 /* How to open a comm. Zero means "choose". */
 struct pk_comm_options {
-    unsigned ranks;           /* link: virtual ranks, 0 = 2; otherwise the expected number, 0 = any */
-    uint64_t timeout_ns;      /* 0 = a minute */
-    struct pk_comm_link link; /* only for PK_COMM_LINK */
+    unsigned ranks;              /* link: virtual ranks, 0 = 2; otherwise the expected number, 0 = any */
+    uint64_t timeout_ns;         /* 0 = a minute */
+    struct pk_virtual_link link; /* only for PK_COMM_LINK */
     struct pk_comm *world; /* only for PK_COMM_NCCL: the processes, connected over MPI; NULL = one process */
     struct pk_rank_heartbeats *heartbeats; /* only for PK_COMM_MPI: of struct pk_comm; NULL = none */
 };
@@ -165,4 +165,4 @@ enum pk_code pk_agree_any(struct pk_comm *comm, bool *flags, size_t n, struct pk
 
 /* rc of an operation of this rank only, while the others are inside an all-reduce: when it failed, the comm is broken. The process must
  * end, and the launcher ends the others. */
-enum pk_code pk_alone(struct pk_comm *comm, enum pk_code rc);
+enum pk_code pk_comm_break_on_error(struct pk_comm *comm, enum pk_code rc);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { MAGIC = 0x6c6c6f72 };
-#define PATIENCE_NS PK_NS_PER_S
+#define TIMEOUT_NS PK_NS_PER_S
 
 struct heartbeat {
     _Atomic uint64_t calls;    /* calls that it entered; 0 = no heartbeat yet */
@@ -24,7 +24,7 @@ struct heartbeat {
 };
 
 struct pk_rank_heartbeats_page {
-    _Atomic uint64_t magic, patience_ns;
+    _Atomic uint64_t magic, timeout_ns;
     _Atomic int run; /* see pk_rank_heartbeats_make */
     struct heartbeat v[];
 };
@@ -42,7 +42,7 @@ static void map(struct pk_rank_heartbeats *r, int fd, unsigned ranks)
     *r = (struct pk_rank_heartbeats){.page = page == MAP_FAILED ? NULL : page, .ranks = ranks, .fd = -1};
 }
 
-void pk_rank_heartbeats_make(struct pk_rank_heartbeats *r, unsigned ranks, int run, uint64_t patience_ns)
+void pk_rank_heartbeats_make(struct pk_rank_heartbeats *r, unsigned ranks, int run, uint64_t timeout_ns)
 {
     const int fd = memfd_create("heartbeats", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     *r = (struct pk_rank_heartbeats){0};
@@ -57,7 +57,7 @@ void pk_rank_heartbeats_make(struct pk_rank_heartbeats *r, unsigned ranks, int r
     }
     r->page->magic = MAGIC;
     r->page->run = run;
-    r->page->patience_ns = patience_ns;
+    r->page->timeout_ns = timeout_ns;
     r->fd = fd;
 }
 
@@ -126,24 +126,25 @@ void pk_rank_heartbeats_leave(struct pk_rank_heartbeats *r, unsigned rank)
 /* --- who is not there --- */
 
 /* A moment of an entry; times of others may be a little after ours. */
-struct seen {
+struct heartbeat_copy {
     uint64_t calls, waited_ns, silent_ns;
     bool waits;
 };
 
-static struct seen read_heartbeat(const struct pk_rank_heartbeats *r, unsigned rank, uint64_t now_ns)
+static struct heartbeat_copy read_heartbeat(const struct pk_rank_heartbeats *r, unsigned rank,
+                                            uint64_t now_ns)
 {
     const struct heartbeat *e = &r->page->v[rank];
     const uint64_t since_ns = e->since_ns, seen_ns = e->seen_ns;
-    return (struct seen){.calls = e->calls,
-                         .waits = since_ns != 0,
-                         .waited_ns = since_ns && since_ns < now_ns ? now_ns - since_ns : 0,
-                         .silent_ns = seen_ns < now_ns ? now_ns - seen_ns : 0};
+    return (struct heartbeat_copy){.calls = e->calls,
+                                   .waits = since_ns != 0,
+                                   .waited_ns = since_ns && since_ns < now_ns ? now_ns - since_ns : 0,
+                                   .silent_ns = seen_ns < now_ns ? now_ns - seen_ns : 0};
 }
 
-static bool waits_awake(const struct seen *s)
+static bool waits_awake(const struct heartbeat_copy *s)
 {
-    return s->waits && s->silent_ns < PATIENCE_NS;
+    return s->waits && s->silent_ns < TIMEOUT_NS;
 }
 
 uint64_t pk_rank_heartbeats_calls(const struct pk_rank_heartbeats *r)
@@ -167,7 +168,7 @@ bool pk_rank_heartbeats_stuck(const struct pk_rank_heartbeats *r, uint64_t silen
 {
     const uint64_t now_ns = pk_clock_ns();
     for (unsigned i = 0; r->page && i < r->ranks; i++) {
-        const struct seen s = read_heartbeat(r, i, now_ns);
+        const struct heartbeat_copy s = read_heartbeat(r, i, now_ns);
         if ((s.waits && s.silent_ns >= silent_ns) || pk_machine_stop_reason(r->page->v[i].pid))
             return true;
     }
@@ -185,7 +186,7 @@ const char *pk_rank_heartbeats_abandoned(struct pk_rank_heartbeats *r, struct pk
         r->stopped_ns = 0;
     else if (!r->stopped_ns)
         r->stopped_ns = now_ns;
-    if (!how || now_ns - r->stopped_ns < (r->page ? r->page->patience_ns : r->patience_ns))
+    if (!how || now_ns - r->stopped_ns < (r->page ? r->page->timeout_ns : r->timeout_ns))
         return NULL;
     return run ? pk_printf(a, "the run (process %d), which gives the ranks their cases, is %s", run, how)
                : how;
@@ -200,16 +201,16 @@ const char *pk_rank_heartbeats_missing(const struct pk_rank_heartbeats *r, struc
         return NULL;
     /* Of those that wait, and say so, the one that has done so for longest; -1 = none for long enough. */
     int waiting = -1;
-    struct seen witness = {.waited_ns = PATIENCE_NS};
+    struct heartbeat_copy witness = {.waited_ns = TIMEOUT_NS};
     for (unsigned i = 0; i < r->ranks; i++) {
-        const struct seen s = read_heartbeat(r, i, now_ns);
+        const struct heartbeat_copy s = read_heartbeat(r, i, now_ns);
         if (waits_awake(&s) && s.waited_ns >= witness.waited_ns) {
             waiting = (int)i;
             witness = s;
         }
     }
     for (unsigned i = 0; i < r->ranks; i++) {
-        const struct seen s = read_heartbeat(r, i, now_ns);
+        const struct heartbeat_copy s = read_heartbeat(r, i, now_ns);
         /* It went silent in a call, or others are further than it is. */
         if (s.calls && (s.waits ? !waits_awake(&s) : waiting >= 0 && s.calls < witness.calls))
             pk_buf_printf(&names, "%s%u", missing++ ? ", " : "", i);

@@ -14,13 +14,13 @@
 #include <stdint.h>
 
 #define PK_HEARTBEAT_NS 100000000u
-#define PK_HEARTBEAT_PATIENCE_NS                                                                             \
+#define PK_HEARTBEAT_TIMEOUT_NS                                                                              \
     30000000000u /* 300 heartbeats: a machine with many more ranks than CPUs is slower by less */
 
 /* How long a run may be stopped under this time limit. */
-static inline uint64_t pk_heartbeat_patience(int64_t timeout_ns)
+static inline uint64_t pk_heartbeat_timeout(int64_t timeout_ns)
 {
-    return timeout_ns < (int64_t)PK_HEARTBEAT_PATIENCE_NS ? (uint64_t)timeout_ns : PK_HEARTBEAT_PATIENCE_NS;
+    return timeout_ns < (int64_t)PK_HEARTBEAT_TIMEOUT_NS ? (uint64_t)timeout_ns : PK_HEARTBEAT_TIMEOUT_NS;
 }
 
 struct pk_rank_heartbeats {
@@ -28,13 +28,13 @@ struct pk_rank_heartbeats {
     unsigned ranks; /* our own copy: other processes write to the page, so only its entries are read */
     int fd;         /* of the creator */
     int launcher;   /* before the page is joined: the process whose family the run is of; 0 = not known */
-    uint64_t patience_ns; /* the same as of the page, before it is joined */
-    uint64_t stopped_ns;  /* since when pk_rank_heartbeats_abandoned has found the run stopped; 0 = not */
+    uint64_t timeout_ns; /* the same as of the page, before it is joined */
+    uint64_t stopped_ns; /* since when pk_rank_heartbeats_abandoned has found the run stopped; 0 = not */
 };
 
 /* Creates the page. Not open when there is no memory for it. run: the process that gives the ranks their requests, which the ranks do not
- * wait for once it was stopped for patience_ns; 0 = they do, because a shell may stop and continue it with its ranks idle. */
-void pk_rank_heartbeats_make(struct pk_rank_heartbeats *r, unsigned ranks, int run, uint64_t patience_ns);
+ * wait for once it was stopped for timeout_ns; 0 = they do, because a shell may stop and continue it with its ranks idle. */
+void pk_rank_heartbeats_make(struct pk_rank_heartbeats *r, unsigned ranks, int run, uint64_t timeout_ns);
 /* The path by which other processes of this user on this host can map it while the creator has it open; NULL when it is not open. In the
  * arena. */
 const char *pk_rank_heartbeats_path(const struct pk_rank_heartbeats *r, struct pk_arena *a);

@@ -45,7 +45,7 @@ const char *pk_choice_of(const struct pk_device *dev, const char *key)
 
 void pk_choice_make(struct pk_device *dev, const char *key, const char *value, const char *why)
 {
-    pk_assert(strlen(key) <= PK_CHOICE_KEY_MOST && strlen(value) <= PK_CHOICE_VALUE_MOST);
+    pk_assert(strlen(key) <= PK_CHOICE_KEY_MAX && strlen(value) <= PK_CHOICE_VALUE_MAX);
     struct pk_choice *c = find_or_add(dev, key);
     c->value = pk_strdup(&dev->arena, value);
     c->why = why ? pk_strdup(&dev->arena, why) : NULL;

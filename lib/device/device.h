@@ -25,12 +25,13 @@ enum pk_copy { PK_COPY_HOST_TO_DEVICE, PK_COPY_DEVICE_TO_HOST, PK_COPY_ON_DEVICE
 
 /* How to open a device. Zero means "choose". */
 struct pk_device_options {
-    unsigned threads;    /* CPU: worker threads, the calling one included; 0 = one per core we may use */
-    bool no_bind;        /* do not bind threads to CPUs */
-    const char *cpus;    /* "0-3,8": the CPUs to use, in the order in which threads are bound to them; NULL =
+    unsigned threads; /* CPU: worker threads, the calling one included; 0 = one per core we may use */
+    bool no_bind;     /* do not bind threads to CPUs */
+    const char *cpus; /* "0-3,8": the CPUs to use, in the order in which threads are bound to them; NULL =
                             choose: of the CPU one per core, of a GPU those nearest to it */
-    unsigned turn;       /* ranks on one host: with "cuda" the GPU number is turn modulo the number of GPUs */
-    bool cold;           /* the caches are emptied before every sample: dev->cold */
+    unsigned
+        local_rank; /* ranks on one host: with "cuda" the GPU number is local_rank modulo the number of GPUs */
+    bool cold;      /* the caches are emptied before every sample: dev->cold */
     int64_t limit_bytes; /* pool limit; 0 = the kind's own rule (CPU: 0.9 * min(cgroup, MemAvailable)) */
     uint64_t seed;       /* null: start of its fake clock's jitter; 0 = exact */
 };
@@ -122,12 +123,14 @@ enum pk_code pk_device_parse(const char *name, enum pk_device_kind *kind, unsign
 /* NULL when the kind works here, else the reason. Opening an unavailable kind is PK_E_UNAVAILABLE. */
 const char *pk_device_unavailable(enum pk_device_kind kind);
 
+/* name: "cpu", "null", "cuda", "cuda:1". PK_E_USAGE for another; PK_E_UNAVAILABLE. After an error nothing is left to close. */
 enum pk_code pk_device_open(struct pk_device *dev, const char *name, const struct pk_device_options *opt,
                             struct pk_err *err) PK_MUST_CHECK;
 /* The pool must be empty (pk_assert): a leak in a probe is a bug. */
 void pk_device_close(struct pk_device *dev);
 
 uint64_t pk_device_now_ns(struct pk_device *dev);
+/* Waits for the work of all lanes. Returns the first error of that work. */
 enum pk_code pk_device_sync(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst,
                             const void *src, size_t bytes, struct pk_err *err) PK_MUST_CHECK;
@@ -140,6 +143,7 @@ double pk_device_copy_declares(enum pk_copy dir, size_t bytes);
 enum pk_code pk_device_flush(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
 /* Begins or ends the range that a profiler outside of perfkit (nsys, ncu) records when it is told to wait for one. The device is idle. */
 enum pk_code pk_device_profiler(struct pk_device *dev, bool on, struct pk_err *err) PK_MUST_CHECK;
+/* Keeps a lane busy for ns: enqueued on a device with queues, else the calling thread spins (null: its clock advances). */
 void pk_device_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns);
 void pk_device_facts(struct pk_device *dev, pk_fact_fn *fn, void *user);
 bool pk_device_broken(const struct pk_device *dev);

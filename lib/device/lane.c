@@ -8,21 +8,21 @@ bool pk_lanes_queue(const struct pk_device *dev)
     return dev->ops->lanes != NULL;
 }
 
-enum pk_code pk_moment_make(struct pk_device *dev, struct pk_moment *p, struct pk_err *err)
+enum pk_code pk_lane_event_make(struct pk_device *dev, struct pk_lane_event *p, struct pk_err *err)
 {
-    *p = (struct pk_moment){0};
+    *p = (struct pk_lane_event){0};
     return dev->ops->lanes ? dev->ops->lanes->make(dev, p, err) : PK_OK;
 }
 
-void pk_moment_drop(struct pk_device *dev, struct pk_moment *p)
+void pk_lane_event_drop(struct pk_device *dev, struct pk_lane_event *p)
 {
     if (p->event)
         dev->ops->lanes->drop(dev, p);
     p->event = NULL;
 }
 
-enum pk_code pk_moment_record(struct pk_device *dev, enum pk_lane lane, struct pk_moment *p,
-                              struct pk_err *err)
+enum pk_code pk_lane_event_record(struct pk_device *dev, enum pk_lane lane, struct pk_lane_event *p,
+                                  struct pk_err *err)
 {
     pk_assert(lane < PK_LANE_HOST);
     if (dev->ops->lanes)
@@ -31,19 +31,19 @@ enum pk_code pk_moment_record(struct pk_device *dev, enum pk_lane lane, struct p
     return PK_OK;
 }
 
-enum pk_code pk_lane_await(struct pk_device *dev, enum pk_lane lane, const struct pk_moment *p,
+enum pk_code pk_lane_await(struct pk_device *dev, enum pk_lane lane, const struct pk_lane_event *p,
                            struct pk_err *err)
 {
     pk_assert(lane < PK_LANE_HOST);
     return dev->ops->lanes ? dev->ops->lanes->await(dev, lane, p, err) : PK_OK;
 }
 
-bool pk_moment_passed(struct pk_device *dev, const struct pk_moment *p)
+bool pk_lane_event_passed(struct pk_device *dev, const struct pk_lane_event *p)
 {
     return dev->ops->lanes ? dev->ops->lanes->passed(dev, p) : true;
 }
 
-uint64_t pk_moment_ns(struct pk_device *dev, const struct pk_moment *p)
+uint64_t pk_lane_event_ns(struct pk_device *dev, const struct pk_lane_event *p)
 {
     return dev->ops->lanes ? dev->ops->lanes->ns(dev, p) : p->ns;
 }

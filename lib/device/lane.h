@@ -1,30 +1,31 @@
 /* Lane: order between lanes without waiting on the host, and graphs: work that is captured once and replayed.
  *
- * A moment is a point in the order of a lane: other lanes can wait for it, the host can test whether it has passed, and it has a time.
- * On a device whose lanes are queues (cuda) a moment is an event. On other devices work is complete when a call returns, so a moment is
+ * An event is a point in the order of a lane: other lanes can wait for it, the host can test whether it has passed, and it has a time.
+ * On a device whose lanes are queues (cuda) it is an event of the device. On other devices work is complete when a call returns, so it is
  * a clock reading and has passed when it is recorded.
  *
  * Times are ns of the device's clock (pk_device_now_ns). Queues have their own clock, with another start and with drift:
- * pk_lanes_anchor, called while lanes are idle, synchronises the two. Between moments, times are exact to 0.5 us plus 0.1 us per second
- * since the anchor. Between a moment and the host, they are exact to a launch (some us) plus at most 100 us per second since the anchor. */
+ * pk_lanes_anchor, called while lanes are idle, synchronises the two. Between events, times are exact to 0.5 us plus 0.1 us per second
+ * since the anchor. Between an event and the host, they are exact to a launch (some us) plus at most 100 us per second since the anchor. */
 #pragma once
 
 #include "device/device.h"
 
-struct pk_moment {
+struct pk_lane_event {
     uint64_t ns;
     void *event; /* with queues, else NULL */
 };
 
 /* What a device kind whose lanes are queues fills; all required. */
 struct pk_lane_ops {
-    enum pk_code (*make)(struct pk_device *dev, struct pk_moment *p, struct pk_err *err);
-    void (*drop)(struct pk_device *dev, struct pk_moment *p);
-    enum pk_code (*record)(struct pk_device *dev, enum pk_lane lane, struct pk_moment *p, struct pk_err *err);
-    enum pk_code (*await)(struct pk_device *dev, enum pk_lane lane, const struct pk_moment *p,
+    enum pk_code (*make)(struct pk_device *dev, struct pk_lane_event *p, struct pk_err *err);
+    void (*drop)(struct pk_device *dev, struct pk_lane_event *p);
+    enum pk_code (*record)(struct pk_device *dev, enum pk_lane lane, struct pk_lane_event *p,
+                           struct pk_err *err);
+    enum pk_code (*await)(struct pk_device *dev, enum pk_lane lane, const struct pk_lane_event *p,
                           struct pk_err *err);
-    bool (*passed)(struct pk_device *dev, const struct pk_moment *p);
-    uint64_t (*ns)(struct pk_device *dev, const struct pk_moment *p);
+    bool (*passed)(struct pk_device *dev, const struct pk_lane_event *p);
+    uint64_t (*ns)(struct pk_device *dev, const struct pk_lane_event *p);
     enum pk_code (*anchor)(struct pk_device *dev, struct pk_err *err);
     enum pk_code (*call)(struct pk_device *dev, enum pk_lane lane, void (*fn)(void *user), void *user,
                          struct pk_err *err);
@@ -35,18 +36,19 @@ struct pk_lane_ops {
 /* True when calls only enqueue work in a lane. */
 bool pk_lanes_queue(const struct pk_device *dev);
 
-/* A moment may be recorded many times. Not to be made in a timed region. */
-enum pk_code pk_moment_make(struct pk_device *dev, struct pk_moment *p, struct pk_err *err) PK_MUST_CHECK;
-void pk_moment_drop(struct pk_device *dev, struct pk_moment *p); /* all zeros is allowed */
-enum pk_code pk_moment_record(struct pk_device *dev, enum pk_lane lane, struct pk_moment *p,
-                              struct pk_err *err) PK_MUST_CHECK;
-/* Work that is enqueued in the lane from now on begins after the last recording of the moment. */
-enum pk_code pk_lane_await(struct pk_device *dev, enum pk_lane lane, const struct pk_moment *p,
+/* An event may be recorded many times. Not to be made in a timed region. */
+enum pk_code pk_lane_event_make(struct pk_device *dev, struct pk_lane_event *p,
+                                struct pk_err *err) PK_MUST_CHECK;
+void pk_lane_event_drop(struct pk_device *dev, struct pk_lane_event *p); /* all zeros is allowed */
+enum pk_code pk_lane_event_record(struct pk_device *dev, enum pk_lane lane, struct pk_lane_event *p,
+                                  struct pk_err *err) PK_MUST_CHECK;
+/* Work that is enqueued in the lane from now on begins after the last recording of the event. */
+enum pk_code pk_lane_await(struct pk_device *dev, enum pk_lane lane, const struct pk_lane_event *p,
                            struct pk_err *err) PK_MUST_CHECK;
 /* Only reads a state. Also true for a broken device, whose next check returns the error. */
-bool pk_moment_passed(struct pk_device *dev, const struct pk_moment *p);
-/* The time of a moment that was recorded since the last anchor and has passed; 0 for queues without an anchor. */
-uint64_t pk_moment_ns(struct pk_device *dev, const struct pk_moment *p);
+bool pk_lane_event_passed(struct pk_device *dev, const struct pk_lane_event *p);
+/* The time of an event that was recorded since the last anchor and has passed; 0 for queues without an anchor. */
+uint64_t pk_lane_event_ns(struct pk_device *dev, const struct pk_lane_event *p);
 enum pk_code pk_lanes_anchor(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
 
 /* For devices with queues (asserted). Enqueues fn: it runs on a thread of the host, and the lane continues when it returns. fn may not

@@ -104,21 +104,21 @@ void pk_null_work(struct pk_device *dev, double flops, double bytes, double exps
     n->counted.exps += exps;
 }
 
-void pk_null_play(struct pk_device *dev, struct pk_null_part part)
+void pk_null_set_workspace_of(struct pk_device *dev, struct pk_null_part part)
 {
     pk_assert(dev->kind == PK_DEVICE_NULL);
     struct null *n = dev->impl;
     n->part = part;
 }
 
-struct pk_null_part pk_null_played(const struct pk_device *dev)
+struct pk_null_part pk_null_workspace_of(const struct pk_device *dev)
 {
     pk_assert(dev->kind == PK_DEVICE_NULL);
     const struct null *n = dev->impl;
     return n->part;
 }
 
-struct pk_null_counts pk_null_counted(const struct pk_device *dev)
+struct pk_null_counts pk_null_work_counts(const struct pk_device *dev)
 {
     pk_assert(dev->kind == PK_DEVICE_NULL);
     const struct null *n = dev->impl;

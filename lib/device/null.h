@@ -30,12 +30,12 @@ struct pk_null_part {
     enum pk_device_kind kind;
     unsigned threads;
 };
-void pk_null_play(struct pk_device *dev, struct pk_null_part part);
-struct pk_null_part pk_null_played(const struct pk_device *dev);
+void pk_null_set_workspace_of(struct pk_device *dev, struct pk_null_part part);
+struct pk_null_part pk_null_workspace_of(const struct pk_device *dev);
 
 /* Work declared since the device was opened: the events of the counter source "fake". */
 struct pk_null_counts {
     uint64_t works;
     double flops, bytes, exps;
 };
-struct pk_null_counts pk_null_counted(const struct pk_device *dev);
+struct pk_null_counts pk_null_work_counts(const struct pk_device *dev);

@@ -100,7 +100,7 @@ static const char *slug(const char *metric, struct pk_arena *a)
     return s;
 }
 
-static enum pk_code twice(const struct pk_median_row *r, const char *format, struct pk_err *err)
+static enum pk_code fail_duplicate(const struct pk_median_row *r, const char *format, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "export %s: %s of %.200s has two values", format, r->metric, r->benchmark);
     pk_why(err, "two of the runs have this case, or two cases of a run have this name, and a benchmark has "
@@ -118,7 +118,7 @@ static enum pk_code bmf(const struct pk_median_rows *rows, struct pk_arena *a, j
         if (!of)
             json_object_set_new(all, r->benchmark, of = json_object());
         if (json_object_get(of, slug(r->metric, a)))
-            return twice(r, "bmf", err);
+            return fail_duplicate(r, "bmf", err);
         json_t *m = json_pack("{s:f}", "value", r->median);
         if (isfinite(r->ci_low) && isfinite(r->ci_high)) {
             json_object_set_new(m, "lower_value", json_real(r->ci_low));
@@ -140,7 +140,7 @@ static enum pk_code gab(const struct pk_median_rows *rows, const char *direction
         if (strcmp(r->direction, direction) != 0)
             continue;
         if (json_object_get(names, name))
-            return twice(r, "gab", err);
+            return fail_duplicate(r, "gab", err);
         json_object_set_new(names, name, json_true());
         json_t *j = json_pack("{s:s, s:s, s:f}", "name", name, "unit", r->unit, "value", r->median);
         if (isfinite(r->ci_low) && isfinite(r->ci_high))

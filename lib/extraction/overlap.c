@@ -26,13 +26,14 @@ static struct pk_stage_span writer_span(const struct pk_extraction *x, enum pk_s
 
 struct pk_stage_span pk_extraction_slowest(struct pk_extraction *x, uint64_t began, size_t first_mark)
 {
-    const struct pk_moment *copied = &x->copied[(x->batches - 1) % PK_STAGINGS];
-    const uint64_t to_host = began - pk_moment_ns(x->dev, &x->started); /* from the clock of the lanes */
+    const struct pk_lane_event *copied = &x->copied[(x->batches - 1) % PK_STAGINGS];
+    const uint64_t to_host = began - pk_lane_event_ns(x->dev, &x->started); /* from the clock of the lanes */
     const struct pk_stage_span stages[] = {
         {lane_ns(x, PK_EXTRACTING_FORWARD, first_mark, SIZE_MAX), began,
-         to_host + pk_moment_ns(x->dev, &x->made)},
+         to_host + pk_lane_event_ns(x->dev, &x->made)},
         {lane_ns(x, PK_EXTRACTING_D2H, first_mark, SIZE_MAX),
-         began + lane_ns(x, PK_EXTRACTING_FORWARD, first_mark, 1), to_host + pk_moment_ns(x->dev, copied)},
+         began + lane_ns(x, PK_EXTRACTING_FORWARD, first_mark, 1),
+         to_host + pk_lane_event_ns(x->dev, copied)},
         writer_span(x, PK_STAGE_CHECKSUM, PK_STAGE_COMPRESS, x->o.threads),
         writer_span(x, PK_STAGE_WRITE, PK_STAGE_SYNC, 1),
     };

@@ -168,14 +168,14 @@ static enum pk_code copy_waiting(struct pk_extraction *x, size_t slot, struct pk
 /* Behind the forward pass, on the copy lane; the staging is free again when copied[k] has passed. */
 static enum pk_code copy_behind(struct pk_extraction *x, size_t k, size_t slot, struct pk_err *err)
 {
-    enum pk_code rc = pk_moment_record(x->dev, PK_LANE_COMPUTE, &x->made, err);
+    enum pk_code rc = pk_lane_event_record(x->dev, PK_LANE_COMPUTE, &x->made, err);
     if (rc || (rc = pk_lane_await(x->dev, PK_LANE_COPY, &x->made, err)))
         return rc;
     pk_mark_begin(x->dev, PK_EXTRACTING_D2H, PK_LANE_COPY);
     rc = pk_device_copy(x->dev, PK_LANE_COPY, PK_COPY_DEVICE_TO_HOST, x->slots[slot], x->staging[k],
                         x->o.shards.n_layers * layer_bytes(x), err);
     pk_mark_end(x->dev, PK_EXTRACTING_D2H, PK_LANE_COPY);
-    return rc ? rc : pk_moment_record(x->dev, PK_LANE_COPY, &x->copied[k], err);
+    return rc ? rc : pk_lane_event_record(x->dev, PK_LANE_COPY, &x->copied[k], err);
 }
 
 /* --- where a batch goes --------------------------------------------------------------------------------------------- */
@@ -290,7 +290,7 @@ enum pk_code pk_extraction_pass(struct pk_extraction *x, struct pk_err *err)
     uint64_t began = pk_device_now_ns(x->dev);
     const uint64_t pass_began = began;
     pk_mark_begin(x->dev, PK_EXTRACTING, PK_LANE_HOST);
-    enum pk_code rc = pk_moment_record(x->dev, PK_LANE_COMPUTE, &x->started, err);
+    enum pk_code rc = pk_lane_event_record(x->dev, PK_LANE_COMPUTE, &x->started, err);
     for (size_t b = first; !rc && b < x->batches; b++) {
         x->current = b;
         pk_mark_begin(x->dev, PK_EXTRACTING_BATCH, PK_LANE_HOST);
@@ -360,11 +360,11 @@ static enum pk_code take_memory(struct pk_extraction *x, struct pk_err *err)
         if (!x->o.dry)
             memset(x->slots[i], 0, slot); /* every page is there */
     }
-    enum pk_code rc = pk_moment_make(x->dev, &x->made, err);
+    enum pk_code rc = pk_lane_event_make(x->dev, &x->made, err);
     if (!rc)
-        rc = pk_moment_make(x->dev, &x->started, err);
+        rc = pk_lane_event_make(x->dev, &x->started, err);
     for (size_t k = 0; !rc && k < PK_STAGINGS; k++)
-        rc = pk_moment_make(x->dev, &x->copied[k], err);
+        rc = pk_lane_event_make(x->dev, &x->copied[k], err);
     return rc;
 }
 
@@ -424,7 +424,7 @@ enum pk_code pk_extraction_begin(struct pk_extraction *x, bool restart, struct p
         return PK_OK;
     }
     struct pk_cpus cpus;
-    pk_cpu_spare(x->dev, &cpus);
+    pk_cpu_unused_cpus(x->dev, &cpus);
     const struct pk_shard_writer_options w = {.config = &o->shards,
                                               .folder = o->folder,
                                               .restart = restart,
@@ -451,10 +451,10 @@ void pk_extraction_close(struct pk_extraction *x)
         (void)0; /* the pass returned the error */
     for (size_t k = 0; k < PK_STAGINGS; k++) {
         pk_device_free(x->dev, x->staging[k]);
-        pk_moment_drop(x->dev, &x->copied[k]);
+        pk_lane_event_drop(x->dev, &x->copied[k]);
     }
-    pk_moment_drop(x->dev, &x->made);
-    pk_moment_drop(x->dev, &x->started);
+    pk_lane_event_drop(x->dev, &x->made);
+    pk_lane_event_drop(x->dev, &x->started);
     if (pk_lanes_queue(x->dev)) {
         for (size_t i = 0; x->slots && !x->o.dry && i < x->o.slots; i++)
             pk_lanes_unpin(x->dev, x->slots[i]);

@@ -79,8 +79,8 @@ struct pk_extraction {
     struct pk_transformer t;
     size_t *place; /* [model.layers] where a layer lies in a slot; SIZE_MAX = not chosen */
     char *staging[PK_STAGINGS];
-    struct pk_moment copied[PK_STAGINGS], made, started; /* started: the pass */
-    int32_t *tokens;                                     /* [batches][batch * seq], pinned */
+    struct pk_lane_event copied[PK_STAGINGS], made, started; /* started: the pass */
+    int32_t *tokens;                                         /* [batches][batch * seq], pinned */
     float *turns;
     void **slots; /* [o.slots], pinned */
     struct pk_shard_writer *writer;
@@ -136,5 +136,5 @@ void pk_extraction_clean(const struct pk_extraction *x);
 /* check.c: the last batch once more, and its hidden states against float64: all tokens, or the first ones of one sequence. The bytes that
  * were stored are those of samples x length x width x layers. */
 enum pk_code pk_extraction_check(struct pk_extraction *x, bool full, struct pk_err *err) PK_MUST_CHECK;
-/* Runs forward of batch b into staging[0], without marks. */
+/* pipeline.c: runs forward of batch b into staging[0], without marks. */
 enum pk_code pk_extraction_stage(struct pk_extraction *x, size_t b, struct pk_err *err) PK_MUST_CHECK;

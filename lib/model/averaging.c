@@ -23,9 +23,9 @@ static enum pk_code start_bucket(struct pk_averaging *v, size_t i, struct pk_err
 }
 
 /* The compute lane is here. */
-static enum pk_code note(struct pk_averaging *v, struct pk_moment *p, struct pk_err *err)
+static enum pk_code note(struct pk_averaging *v, struct pk_lane_event *p, struct pk_err *err)
 {
-    return pk_moment_record(v->dev, PK_LANE_COMPUTE, p, err);
+    return pk_lane_event_record(v->dev, PK_LANE_COMPUTE, p, err);
 }
 
 /* Into its bucket, if it is not there already; and away with the buckets that it completes. */
@@ -156,11 +156,11 @@ static enum pk_code run_parts(struct pk_averaging *v, struct pk_err *err)
 static void read_times(struct pk_averaging *v)
 {
     const struct pk_averaging_moments *p = &v->moments;
-    v->backward_began_ns = pk_moment_ns(v->dev, &p->backward_began);
-    v->backward_ended_ns = pk_moment_ns(v->dev, &p->backward_ended);
-    v->exposed_ns = pk_moment_ns(v->dev, &p->comm_ended) - pk_moment_ns(v->dev, &p->compute_ended);
+    v->backward_began_ns = pk_lane_event_ns(v->dev, &p->backward_began);
+    v->backward_ended_ns = pk_lane_event_ns(v->dev, &p->backward_ended);
+    v->exposed_ns = pk_lane_event_ns(v->dev, &p->comm_ended) - pk_lane_event_ns(v->dev, &p->compute_ended);
     for (size_t t = 0; t < v->gradients->n; t++)
-        v->made_ns[t] = pk_moment_ns(v->dev, &p->made[t]) - v->backward_began_ns;
+        v->made_ns[t] = pk_lane_event_ns(v->dev, &p->made[t]) - v->backward_began_ns;
     v->comm_ns = 0;
     for (size_t i = 0; i < v->reduces_n; i++) {
         const uint64_t took_ns = v->reduces[i].ended_ns - v->reduces[i].began_ns;

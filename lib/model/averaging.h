@@ -70,7 +70,7 @@ struct pk_averaging {
     struct pk_reduce *reduces;
     struct pk_part *parts;
     struct pk_averaging_moments {
-        struct pk_moment backward_began, backward_ended, compute_ended, comm_ended, *made;
+        struct pk_lane_event backward_began, backward_ended, compute_ended, comm_ended, *made;
     } moments; /* on the compute lane; the times below are read from them after the step */
     uint64_t backward_began_ns, backward_ended_ns; /* of the last step, by the device's clock */
     uint64_t *made_ns;   /* when each gradient was complete, from the start of backward */

@@ -75,14 +75,14 @@ static enum pk_code take_memory(struct pk_averaging *v, struct pk_err *err)
 static enum pk_code make_moments(struct pk_averaging *v, struct pk_arena *a, struct pk_err *err)
 {
     struct pk_averaging_moments *p = &v->moments;
-    struct pk_moment *const few[] = {&p->backward_began, &p->backward_ended, &p->compute_ended,
-                                     &p->comm_ended};
+    struct pk_lane_event *const few[] = {&p->backward_began, &p->backward_ended, &p->compute_ended,
+                                         &p->comm_ended};
     enum pk_code rc = PK_OK;
-    p->made = pk_new_n(a, struct pk_moment, v->gradients->n);
+    p->made = pk_new_n(a, struct pk_lane_event, v->gradients->n);
     for (size_t i = 0; !rc && i < sizeof few / sizeof *few; i++)
-        rc = pk_moment_make(v->dev, few[i], err);
+        rc = pk_lane_event_make(v->dev, few[i], err);
     for (size_t t = 0; !rc && t < v->gradients->n; t++)
-        rc = pk_moment_make(v->dev, &p->made[t], err);
+        rc = pk_lane_event_make(v->dev, &p->made[t], err);
     return rc;
 }
 
@@ -130,12 +130,12 @@ void pk_averaging_free(struct pk_averaging *v)
     if (v->dev) {
         pk_device_free(v->dev, v->flat);
         struct pk_averaging_moments *p = &v->moments;
-        struct pk_moment *const few[] = {&p->backward_began, &p->backward_ended, &p->compute_ended,
-                                         &p->comm_ended};
+        struct pk_lane_event *const few[] = {&p->backward_began, &p->backward_ended, &p->compute_ended,
+                                             &p->comm_ended};
         for (size_t i = 0; i < sizeof few / sizeof *few; i++)
-            pk_moment_drop(v->dev, few[i]);
+            pk_lane_event_drop(v->dev, few[i]);
         for (size_t t = 0; p->made && t < v->gradients->n; t++)
-            pk_moment_drop(v->dev, &p->made[t]);
+            pk_lane_event_drop(v->dev, &p->made[t]);
     }
     if (v->o.training)
         v->o.training->t.hook = (struct pk_gradient_hook){0};

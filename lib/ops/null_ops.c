@@ -22,7 +22,7 @@ static enum pk_code pass_with(struct pk_device *dev, size_t bytes, struct pk_wor
 
 static enum pk_code gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err)
 {
-    const struct pk_null_part part = pk_null_played(dev);
+    const struct pk_null_part part = pk_null_workspace_of(dev);
     const size_t bytes = part.kind == PK_DEVICE_CUDA  ? pk_workspace_gemm(g)
                          : part.kind == PK_DEVICE_CPU ? pk_workspace_cpu_gemm(g, part.threads)
                                                       : 0;
@@ -60,7 +60,7 @@ typedef size_t cpu_fn(const struct pk_attention *at, bool backward, unsigned thr
 static size_t attention_bytes(const struct pk_device *dev, const struct pk_attention *at, bool backward,
                               gpu_fn *gpu, cpu_fn *cpu)
 {
-    const struct pk_null_part part = pk_null_played(dev);
+    const struct pk_null_part part = pk_null_workspace_of(dev);
     if (part.kind == PK_DEVICE_CUDA && gpu)
         return gpu(at);
     return part.kind == PK_DEVICE_CPU && cpu ? cpu(at, backward, part.threads) : 0;
@@ -120,13 +120,14 @@ static enum pk_code table_patch(struct pk_device *dev, uint64_t *table, const st
 static enum pk_code embed_backward(struct pk_device *dev, const struct pk_embed_backward *x,
                                    struct pk_err *err)
 {
-    const bool met = pk_null_played(dev).kind == PK_DEVICE_CPU; /* a mark for each token of the vocabulary */
+    const bool met =
+        pk_null_workspace_of(dev).kind == PK_DEVICE_CPU; /* a mark for each token of the vocabulary */
     return pass_with(dev, met ? x->vocab : 0, pk_work_embed_backward(x), err);
 }
 
 static enum pk_code norm_backward(struct pk_device *dev, const struct pk_norm_backward *x, struct pk_err *err)
 {
-    const enum pk_device_kind kind = pk_null_played(dev).kind;
+    const enum pk_device_kind kind = pk_null_workspace_of(dev).kind;
     const size_t bytes = kind == PK_DEVICE_CUDA  ? pk_workspace_norm_backward(x)
                          : kind == PK_DEVICE_CPU ? pk_workspace_cpu_norm_backward(x)
                                                  : 0;

@@ -94,7 +94,7 @@ static void assert_backward(const struct pk_attention *at)
 }
 
 /* Kernels of a captured graph go by their names, by which this one's are products and a softmax: it is declared as these. */
-static bool taped_apart(struct pk_device *dev, struct pk_work all, struct pk_work softmax)
+static bool is_unfused_taped(struct pk_device *dev, struct pk_work all, struct pk_work softmax)
 {
     if (!dev->trace || !dev->trace->tape)
         return false;
@@ -108,7 +108,7 @@ enum pk_code pk_op_fused_forward(struct pk_device *dev, const struct pk_attentio
 {
     assert_forward(at);
     pk_assert(at->p);
-    if (taped_apart(dev, pk_work_fused_forward(at), pk_work_fused_softmax(at, false)))
+    if (is_unfused_taped(dev, pk_work_fused_forward(at), pk_work_fused_softmax(at, false)))
         return PK_CALL(fused_forward, at);
     PK_TRACED(PK_FAMILY_ATTENTION, pk_work_fused_forward(at), fused_forward, at);
 }
@@ -117,7 +117,7 @@ enum pk_code pk_op_fused_backward(struct pk_device *dev, const struct pk_attenti
 {
     assert_backward(at);
     pk_assert(at->p);
-    if (taped_apart(dev, pk_work_fused_backward(at), pk_work_fused_softmax(at, true)))
+    if (is_unfused_taped(dev, pk_work_fused_backward(at), pk_work_fused_softmax(at, true)))
         return PK_CALL(fused_backward, at);
     PK_TRACED(PK_FAMILY_ATTENTION, pk_work_fused_backward(at), fused_backward, at);
 }
@@ -205,14 +205,14 @@ enum pk_code pk_op_table_patch(struct pk_device *dev, uint64_t *table, const str
     PK_TRACED(PK_FAMILY_COPY, pk_work_table_patch(n), table_patch, table, v, n);
 }
 
-void pk_rope_turns(float *turns, size_t seq, size_t dim, double base)
+void pk_rope_table(float *rope_table, size_t seq, size_t dim, double base)
 {
-    pk_assert(turns && seq && dim && dim % 2 == 0 && base > 0);
+    pk_assert(rope_table && seq && dim && dim % 2 == 0 && base > 0);
     for (size_t t = 0; t < seq; t++)
         for (size_t i = 0; i < dim / 2; i++) {
             const double angle = (double)t * pow(base, -2.0 * (double)i / (double)dim);
-            *turns++ = (float)cos(angle);
-            *turns++ = (float)sin(angle);
+            *rope_table++ = (float)cos(angle);
+            *rope_table++ = (float)sin(angle);
         }
 }
 
@@ -247,8 +247,8 @@ static void assert_heads(const struct pk_heads *h)
 {
     pk_assert(h->batch && h->seq && h->heads && h->dim && h->parts >= 1 && h->parts <= 3 && h->rows);
     pk_assert(pk_heads_stride(h) >= h->parts * h->heads * h->dim);
-    pk_assert(h->turned < 1u << h->parts &&
-              (!h->turned || (h->turns && h->dim % 2 == 0 && pk_heads_stride(h) % 2 == 0)));
+    pk_assert(h->rotated < 1u << h->parts &&
+              (!h->rotated || (h->rope_table && h->dim % 2 == 0 && pk_heads_stride(h) % 2 == 0)));
     for (unsigned p = 0; p < h->parts; p++)
         pk_assert(h->head[p] && (h->head[p] != h->rows ||
                                  (h->heads == 1 && h->parts == 1 && !h->stride && pk_heads_repeat(h) == 1)));

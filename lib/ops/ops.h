@@ -93,11 +93,11 @@ enum pk_code pk_op_copies(struct pk_device *dev, const struct pk_copies *c, stru
 enum pk_code pk_op_table_patch(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
                                size_t n, struct pk_err *err) PK_MUST_CHECK;
 
-/* On the host: turns[t, i] = (cos, sin) of t * base^(-2i / dim), [seq, dim / 2, 2]; computed in float64. */
-void pk_rope_turns(float *turns, size_t seq, size_t dim, double base);
+/* On the host: rope_table[t, i] = (cos, sin) of t * base^(-2i / dim), [seq, dim / 2, 2]; computed in float64. */
+void pk_rope_table(float *rope_table, size_t seq, size_t dim, double base);
 
 /* Layers of a decoder transformer. They allocate workspace from the pool (PK_E_OOM). In their declared work a row that is read twice
- * counts once; weights, turns and tokens count once for all rows. */
+ * counts once; weights, the rope table and tokens count once for all rows. */
 enum pk_code pk_op_embed(struct pk_device *dev, const struct pk_embed *e, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_op_embed_backward(struct pk_device *dev, const struct pk_embed_backward *e,
                                   struct pk_err *err) PK_MUST_CHECK;
@@ -107,7 +107,7 @@ enum pk_code pk_op_norm_backward(struct pk_device *dev, const struct pk_norm_bac
 enum pk_code pk_op_split_heads(struct pk_device *dev, const struct pk_heads *h,
                                struct pk_err *err) PK_MUST_CHECK; /* rows -> head */
 enum pk_code pk_op_merge_heads(struct pk_device *dev, const struct pk_heads *h,
-                               struct pk_err *err) PK_MUST_CHECK; /* head -> rows, turned back */
+                               struct pk_err *err) PK_MUST_CHECK; /* head -> rows, rotated back */
 enum pk_code pk_op_map(struct pk_device *dev, enum pk_map map, enum pk_dtype type, const void *a,
                        const void *b, void *y, size_t n, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_op_glu(struct pk_device *dev, const struct pk_glu *g, struct pk_err *err) PK_MUST_CHECK;

@@ -56,8 +56,8 @@ static inline size_t pk_fp16x3_bytes(const struct pk_attention *at)
 
 /* The keys or queries of a block of flash attention, divided into n parts of `rows` rows for n blocks; the last part may be smaller.
  * `rows` is a multiple of PK_FLASH_PART_STEP, or n is 1. five: the backward pass on a GPU makes scores once and adds dQ up with atomics,
- * five products instead of seven; for PK_FLASH_FIVE_LEAST to PK_FLASH_FIVE_MOST features. */
-enum { PK_FLASH_PART_STEP = 64, PK_FLASH_FIVE_LEAST = 33, PK_FLASH_FIVE_MOST = 128 };
+ * five products instead of seven; for PK_FLASH_FIVE_LEAST to PK_FLASH_FIVE_MAX features. */
+enum { PK_FLASH_PART_STEP = 64, PK_FLASH_FIVE_LEAST = 33, PK_FLASH_FIVE_MAX = 128 };
 struct pk_flash_parts {
     size_t n, rows;
     int five;
@@ -138,19 +138,19 @@ struct pk_norm_backward {
 
 /* Between rows of tokens and heads: head[p][b, h, t, :] = R_t rows[b, t, (p * heads + h) * dim + :], and back with R_t transposed, for p
  * < parts. With repeat > 1 (grouped queries, Ainslie et al. 2023) a head of the rows is `repeat` adjacent ones of head[p], all equal, and
- * the way back adds them up in fp32. R_t turns pairs (2i, 2i+1) of part p by the angle of position t (Su et al. 2021) when bit p of `turned` is set, else it is
+ * the way back adds them up in fp32. R_t rotates pairs (2i, 2i+1) of part p by the angle of position t (Su et al. 2021) when bit p of `rotated` is set, else it is
  * the identity. With one head and one part both layouts are equal, and this is only a rotation. */
 struct pk_heads {
-    size_t batch, seq, heads, dim; /* heads: of the rows; dim is even if a part is turned */
+    size_t batch, seq, heads, dim; /* heads: of the rows; dim is even if a part is rotated */
     unsigned parts;                /* 1 to 3: q; k, v; q, k, v */
-    unsigned turned;               /* bits */
+    unsigned rotated;              /* bits */
     enum pk_dtype dtype;
-    const float
-        *turns;    /* [seq, dim / 2, 2]: cosine and sine, from pk_rope_turns; NULL when nothing is turned */
-    void *rows;    /* [batch, seq, parts * heads * dim] */
-    void *head[3]; /* [batch * heads * repeat, seq, dim] each */
-    size_t stride; /* elements from a row to the next; 0 = parts * heads * dim */
-    size_t repeat; /* 0 = 1 */
+    const float *
+        rope_table; /* [seq, dim / 2, 2]: cosine and sine, from pk_rope_table; NULL when nothing is rotated */
+    void *rows;     /* [batch, seq, parts * heads * dim] */
+    void *head[3];  /* [batch * heads * repeat, seq, dim] each */
+    size_t stride;  /* elements from a row to the next; 0 = parts * heads * dim */
+    size_t repeat;  /* 0 = 1 */
 };
 PK_EVERYWHERE static inline size_t pk_heads_stride(const struct pk_heads *h)
 {

@@ -167,7 +167,7 @@ struct pk_work pk_work_heads(const struct pk_heads *h)
     const double seq = (double)h->seq, dim = (double)h->dim;
     const double n = (double)h->batch * seq * (double)h->parts * (double)h->heads * dim;
     const double arrays = 1 + (double)pk_heads_repeat(h);
-    return (struct pk_work){.bytes = arrays * bytes_of(h->dtype) * n + (h->turned ? FLOAT * seq * dim : 0)};
+    return (struct pk_work){.bytes = arrays * bytes_of(h->dtype) * n + (h->rotated ? FLOAT * seq * dim : 0)};
 }
 
 struct pk_work pk_work_map(enum pk_map map, enum pk_dtype type, size_t n)

@@ -32,7 +32,7 @@ size_t pk_workspace_gemm(const struct pk_gemm *g)
     const double c = (double)g->m * (double)g->n;
     const double bytes =
         (double)g->batch * (ab * (double)pk_dtype_bytes(g->ab_type) + c * (double)pk_dtype_bytes(g->c_type));
-    return bytes < PK_GEMM_WORKSPACE_MOST ? pk_pool_rounded((size_t)bytes) : PK_GEMM_WORKSPACE_MOST;
+    return bytes < PK_GEMM_WORKSPACE_MAX ? pk_pool_rounded((size_t)bytes) : PK_GEMM_WORKSPACE_MAX;
 }
 
 struct pk_fused_blocks pk_fused_blocks(const struct pk_attention *at)
@@ -82,7 +82,7 @@ struct pk_flash_parts pk_flash_parts(const struct pk_attention *at, bool backwar
     const size_t usual = tensor || backward ? 64 : 128;
     const size_t tile = at->dim > 128 ? usual / 2 : usual, tiles = (at->seq + tile - 1) / tile;
     const int five = backward && at->dtype == PK_FP32 && at->dim >= PK_FLASH_FIVE_LEAST &&
-                     at->dim <= PK_FLASH_FIVE_MOST && pk_switched_on("PERFKIT_FIVE_PRODUCTS");
+                     at->dim <= PK_FLASH_FIVE_MAX && pk_switched_on("PERFKIT_FIVE_PRODUCTS");
     const struct pk_flash_parts whole = {1, at->seq, five};
     if (tiles > MULTIPROCESSORS || at->batch > MULTIPROCESSORS || tiles * at->batch > MULTIPROCESSORS)
         return whole;

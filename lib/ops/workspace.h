@@ -10,7 +10,7 @@
 
 /* The workspace of a product, even if its algorithm uses less: as many bytes as its operands have, at most the size that NVIDIA
  * recommends for Hopper. Reads only the shape and the types, like the functions below. */
-enum { PK_GEMM_WORKSPACE_MOST = 32 << 20 };
+enum { PK_GEMM_WORKSPACE_MAX = 32 << 20 };
 size_t pk_workspace_gemm(const struct pk_gemm *g);
 
 /* How the fused backward pass is divided into blocks: whole problems, or rows of one problem; the last block may be smaller. */

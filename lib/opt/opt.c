@@ -42,8 +42,8 @@ enum pk_code pk_opt_preset(struct pk_opt_table *table, const char *setting, stru
     return set_named(table, setting, (struct pk_opt_origin){PK_OPT_PRESET, "preset"}, a, err);
 }
 
-enum pk_code pk_opt_again(struct pk_opt_table *table, const char *setting, struct pk_arena *a,
-                          struct pk_err *err)
+enum pk_code pk_opt_resume(struct pk_opt_table *table, const char *setting, struct pk_arena *a,
+                           struct pk_err *err)
 {
     return set_named(table, setting, (struct pk_opt_origin){PK_OPT_EARLIER_RUN, "the interrupted run"}, a,
                      err);
@@ -65,21 +65,21 @@ enum pk_opt_source pk_opt_source_of(const struct pk_opt_table *table, const char
 /* --- options that bind each other: a least and a most, and those that cannot be combined ----------------- */
 
 /* One row of a table with what it holds. */
-struct held {
+struct option_value {
     const struct pk_opt *row;
     struct pk_opt_origin *origin;
     void *field;
 };
 
-static struct held find_row(const struct pk_opt_table *t, const char *name)
+static struct option_value find_row(const struct pk_opt_table *t, const char *name)
 {
     const struct pk_opt *row = pk_opt_row(t->rows, name);
     pk_assert(row);
-    return (struct held){row, &t->origins[row - t->rows], (char *)t->target + row->offset};
+    return (struct option_value){row, &t->origins[row - t->rows], (char *)t->target + row->offset};
 }
 
 /* "--max-time 1s (./.perfkit.ini:3)", or without the place when it was typed. */
-static const char *as_given(const struct held *h, struct pk_arena *a)
+static const char *as_given(const struct option_value *h, struct pk_arena *a)
 {
     char value[48];
     const int64_t v = *(const int64_t *)h->field;
@@ -96,7 +96,7 @@ enum pk_code pk_opt_ordered(const struct pk_opt_table *table, const char *least,
                             struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct held lo = find_row(table, least), hi = find_row(table, most);
+    const struct option_value lo = find_row(table, least), hi = find_row(table, most);
     int64_t *l = lo.field, *h = hi.field;
     if (*l <= *h)
         return PK_OK;
@@ -112,19 +112,19 @@ enum pk_code pk_opt_ordered(const struct pk_opt_table *table, const char *least,
     return PK_OK;
 }
 
-static bool is_on(const struct held *h)
+static bool is_on(const struct option_value *h)
 {
     return h->row->type != PK_OPT_FLAG || *(const bool *)h->field;
 }
 
-enum pk_code pk_opt_apart(const struct pk_opt_table *table, const char *name, const char *const *others,
-                          const char *why, struct pk_err *err)
+enum pk_code pk_opt_exclusive(const struct pk_opt_table *table, const char *name, const char *const *others,
+                              const char *why, struct pk_err *err)
 {
-    const struct held one = find_row(table, name);
+    const struct option_value one = find_row(table, name);
     if (one.origin->source == PK_OPT_DEFAULT || !is_on(&one))
         return PK_OK;
     for (; *others; others++) {
-        const struct held other = find_row(table, *others);
+        const struct option_value other = find_row(table, *others);
         if (other.origin->source < one.origin->source || !is_on(&other))
             continue;
         pk_fail(err, PK_E_USAGE, "--%s and --%s cannot be combined", name, *others);

@@ -140,8 +140,8 @@ enum pk_code pk_opt_preset(struct pk_opt_table *table, const char *setting, stru
                            struct pk_err *err) PK_MUST_CHECK;
 
 /* The same with a value of the interrupted run that is resumed: only what was typed now is stronger. */
-enum pk_code pk_opt_again(struct pk_opt_table *table, const char *setting, struct pk_arena *a,
-                          struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_opt_resume(struct pk_opt_table *table, const char *setting, struct pk_arena *a,
+                           struct pk_err *err) PK_MUST_CHECK;
 
 /* Two numbers of a table of which `least` may not be above `most`. When it is, the one from the weaker source takes the other's
  * value; two from the same source are a usage error that names both with their values. Call when presets are applied. */
@@ -150,8 +150,8 @@ enum pk_code pk_opt_ordered(const struct pk_opt_table *table, const char *least,
 
 /* PK_E_USAGE when option `name` was given (a switch: is on) and one of `others`, NULL-terminated, from a source as strong. why
  * is a sentence. */
-enum pk_code pk_opt_apart(const struct pk_opt_table *table, const char *name, const char *const *others,
-                          const char *why, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_opt_exclusive(const struct pk_opt_table *table, const char *name, const char *const *others,
+                              const char *why, struct pk_err *err) PK_MUST_CHECK;
 
 /* Help text from the rows: aligned, wrapped at width, defaults and choices and environment names shown when
  * full. */

@@ -27,11 +27,11 @@ void pk_suite_add_wrong(struct pk_suite *s, int line, const struct pk_err *err, 
     size_t at = s->n_wrong;
     while (at && s->wrong[at - 1].line >= line)
         at--;
-    if (s->n_wrong == PK_SUITE_WRONG_MOST || (at < s->n_wrong && s->wrong[at].line == line))
+    if (s->n_wrong == PK_SUITE_ERRORS_MAX || (at < s->n_wrong && s->wrong[at].line == line))
         return;
     s->wrong = pk_grow(a, s->wrong, sizeof *s->wrong, s->n_wrong, &s->cap_wrong);
     memmove(s->wrong + at + 1, s->wrong + at, (s->n_wrong++ - at) * sizeof *s->wrong);
-    s->wrong[at] = (struct pk_suite_wrong){line, *err};
+    s->wrong[at] = (struct pk_suite_error){line, *err};
 }
 
 /* The first of it, if there is any. */

@@ -26,18 +26,18 @@ struct pk_suite_section {
 };
 
 /* What is wrong with a line; 0: with the file. */
-struct pk_suite_wrong {
+struct pk_suite_error {
     int line;
     struct pk_err err;
 };
-enum { PK_SUITE_WRONG_MOST = 20 }; /* that are kept */
+enum { PK_SUITE_ERRORS_MAX = 20 }; /* that are kept */
 
 struct pk_suite {
     const char *path;               /* for messages */
     struct pk_suite_section common; /* [suite] */
     struct pk_suite_section *v;     /* the entries, one at least */
     size_t n, cap;
-    struct pk_suite_wrong *wrong; /* by line, one of each */
+    struct pk_suite_error *wrong; /* by line, one of each */
     size_t n_wrong, cap_wrong;
 };
 

@@ -248,7 +248,7 @@ bool pk_out_wants(struct pk_out *o, const char *table)
 
 bool pk_out_headline_first(const struct pk_out *o)
 {
-    return pk_out_brief(o) && !o->n_only;
+    return pk_out_without_details(o) && !o->n_only;
 }
 
 void pk_out_most(struct pk_out *o, size_t n)
@@ -374,24 +374,24 @@ bool pk_out_on_screen(const struct pk_out *o)
     return o->opt.format == PK_FMT_TABLE;
 }
 
-bool pk_out_brief(const struct pk_out *o)
+bool pk_out_without_details(const struct pk_out *o)
 {
     return pk_out_on_screen(o) && !o->opt.details;
 }
 
-bool pk_out_short(const struct pk_out *o)
+bool pk_out_fits_screen(const struct pk_out *o)
 {
-    return pk_out_brief(o) && o->opt.height;
+    return pk_out_without_details(o) && o->opt.height;
 }
 
 void pk_out_detail(struct pk_out *o, bool detail)
 {
-    o->detail = detail && pk_out_short(o);
+    o->detail = detail && pk_out_fits_screen(o);
 }
 
 void pk_out_fit(struct pk_out *o)
 {
-    o->fit = pk_out_short(o);
+    o->fit = pk_out_fits_screen(o);
     o->shortened |= o->fit;
 }
 
@@ -400,22 +400,23 @@ void pk_out_reserve(struct pk_out *o, size_t lines)
     o->reserved += lines;
 }
 
-bool pk_out_said(struct pk_out *o, const char *text)
+bool pk_out_note_is_repeated(struct pk_out *o, const char *text)
 {
     if (!pk_out_on_screen(o))
         return false;
-    for (size_t i = 0; i < o->n_said; i++)
-        if (strcmp(o->said[i], text) == 0)
+    for (size_t i = 0; i < o->n_printed_notes; i++)
+        if (strcmp(o->printed_notes[i], text) == 0)
             return true;
-    o->said = pk_grow(&o->arena, o->said, sizeof *o->said, o->n_said, &o->said_cap);
-    o->said[o->n_said++] = pk_strdup(&o->arena, text);
+    o->printed_notes = pk_grow(&o->arena, o->printed_notes, sizeof *o->printed_notes, o->n_printed_notes,
+                               &o->printed_notes_cap);
+    o->printed_notes[o->n_printed_notes++] = pk_strdup(&o->arena, text);
     return false;
 }
 
 void pk_out_note(struct pk_out *o, const char *text)
 {
     o->shortened |= o->detail;
-    if (o->opt.list || o->detail || (o->skipped && o->most == 1) || pk_out_said(o, text))
+    if (o->opt.list || o->detail || (o->skipped && o->most == 1) || pk_out_note_is_repeated(o, text))
         return;
     o->notes = pk_grow(&o->arena, o->notes, sizeof *o->notes, o->n_notes, &o->notes_cap);
     o->notes[o->n_notes++] = pk_strdup(&o->arena, text);
@@ -438,7 +439,7 @@ static void release(struct pk_out *o)
     pk_arena_free(&a);
 }
 
-void pk_out_tear(struct pk_out *o)
+void pk_out_abort_table(struct pk_out *o)
 {
     o->torn = true;
 }

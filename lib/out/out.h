@@ -105,7 +105,7 @@ struct pk_out_options {
     const struct pk_writer *writer; /* writes in place of that of the format; NULL = none */
     bool color;                     /* caller has applied --color, NO_COLOR, isatty */
     unsigned width;                 /* 0 = no limit (not a terminal): never truncate */
-    unsigned height;                /* lines of the screen; 0 = no limit: pk_out_short */
+    unsigned height;                /* lines of the screen; 0 = no limit: pk_out_fits_screen */
     FILE *(*next_file)(void *files, const char *table); /* csv: opens where the next table goes, instead of
                                                           to one stream; NULL when it cannot. NULL = one stream */
     void *files;
@@ -220,7 +220,7 @@ bool pk_out_lists(const struct pk_out *o);
 void pk_out_again(struct pk_out *o, const char *command);
 /* Whether people read it on a screen: the table format; and only in short: without `details`. */
 bool pk_out_on_screen(const struct pk_out *o);
-bool pk_out_brief(const struct pk_out *o);
+bool pk_out_without_details(const struct pk_out *o);
 
 /* A screen with a known number of lines shows the outcome, and nothing scrolls away. The command says what is detail, and which table is the
  * headline:
@@ -233,7 +233,7 @@ bool pk_out_brief(const struct pk_out *o);
  *     pk_out_fit(out);              its first rows, as many as there are lines for; a note says how many more there are
  *
  * The last line names the command that prints everything. pk_out_reserve keeps lines free for what follows the table that fits. */
-bool pk_out_short(const struct pk_out *o);
+bool pk_out_fits_screen(const struct pk_out *o);
 void pk_out_detail(struct pk_out *o, bool detail);
 void pk_out_fit(struct pk_out *o);
 void pk_out_reserve(struct pk_out *o, size_t lines);
@@ -246,7 +246,7 @@ size_t pk_out_rows(const struct pk_out *o);
 /* True once a write failed (a reader that left early, too): a producer of many rows may stop. */
 bool pk_out_broken(const struct pk_out *o);
 /* The rest of a table cannot be had: pk_out_cancel. */
-void pk_out_tear(struct pk_out *o);
+void pk_out_abort_table(struct pk_out *o);
 /* If no table was begun and there is no note, or a table is torn: frees it, writes nothing more and returns true. */
 bool pk_out_cancel(struct pk_out *o);
 /* Ends everything, flushes, frees. PK_E_IO when the stream failed (full disk); EPIPE is reported as PK_OK: a reader that left

@@ -459,7 +459,7 @@ static void put_table(struct pk_out *o)
     if (*cut)
         put_paragraph(o, pk_printf(&o->arena, "Cut at %u columns: %s.", o->opt.width, cut), PK_STYLE_PLAIN);
     const char *line = pk_printf(&o->arena, "Left out at %u columns: %s.", o->opt.width, missing);
-    if (*missing && !pk_out_said(o, line))
+    if (*missing && !pk_out_note_is_repeated(o, line))
         put_paragraph(o, line, PK_STYLE_PLAIN);
 }
 

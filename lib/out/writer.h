@@ -107,8 +107,8 @@ struct pk_out {
 
     const char **notes; /* since the last table ended */
     size_t n_notes, notes_cap;
-    const char **said; /* all notes so far, on a screen */
-    size_t n_said, said_cap;
+    const char **printed_notes; /* all notes so far, on a screen */
+    size_t n_printed_notes, printed_notes_cap;
     const char **first; /* notes before the first table, kept for the end */
     size_t n_first;
     const char **names, **titles; /* of every table so far */
@@ -116,7 +116,7 @@ struct pk_out {
 };
 
 /* Whether a screen has this text already; from now on it has. */
-bool pk_out_said(struct pk_out *o, const char *text);
+bool pk_out_note_is_repeated(struct pk_out *o, const char *text);
 
 #define PK_FORMAT_WRITER(constant, name) extern const struct pk_writer pk_writer_##name;
 PK_FORMATS(PK_FORMAT_WRITER)

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { MOST = PK_DRAWING_MOST, GAP = PK_DRAWING_GAP };
+enum { MOST = PK_DRAWING_MAX, GAP = PK_DRAWING_GAP };
 
 static void draw_range(struct pk_drawing *d, unsigned label, unsigned cols, size_t row)
 {
@@ -97,7 +97,7 @@ static void draw_track(struct pk_drawing *d, const struct track *t, size_t first
     struct pk_canvas canvas = pk_canvas_make(d->screen.width, 1, d->screen.ascii, d->a);
     pk_canvas_text(&canvas, 0, 0, pk_drawing_text(d, first, PK_CHANNEL_Y), 0);
     for (size_t row = first; row < d->c->rows.n; row++) {
-        const struct pk_drawn *r = &d->rows[row];
+        const struct pk_plot_row *r = &d->rows[row];
         const int from = column_of(d, t, r->x), to = column_of(d, t, r->x2);
         for (int col = from; r->first == first && from >= 0 && (col < to || col == from); col++)
             pk_canvas_text(&canvas, col, 0, pk_drawing_fill(d, r->series), (unsigned)r->series + 1);
@@ -109,7 +109,7 @@ static void draw_track(struct pk_drawing *d, const struct track *t, size_t first
 /* Whether a row is the first of a line. */
 static bool begins(const struct pk_drawing *d, size_t row, size_t facet)
 {
-    const struct pk_drawn *r = &d->rows[row];
+    const struct pk_plot_row *r = &d->rows[row];
     return r->facet == facet && r->first == row &&
            pk_chart_cell(d->c, row, PK_CHANNEL_Y)->type != PK_CELL_NULL;
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = PK_DRAWING_MOST, GAP = PK_DRAWING_GAP };
+enum { MOST = PK_DRAWING_MAX, GAP = PK_DRAWING_GAP };
 
 static void fill(const struct pk_drawing *d, struct pk_canvas *canvas, int from, int to, int row,
                  size_t series)
@@ -60,7 +60,7 @@ static int end_of(const struct pk_drawing *d, const struct columns *k, unsigned 
 static void draw_bar(struct pk_drawing *d, const struct columns *k, size_t row, double most)
 {
     struct pk_canvas canvas = pk_canvas_make(d->screen.width, 1, d->screen.ascii, d->a);
-    const struct pk_drawn *r = &d->rows[row];
+    const struct pk_plot_row *r = &d->rows[row];
     const unsigned left = k->x + k->series + (k->series ? 2 : 1) * GAP;
     if (r->first == row)
         pk_canvas_text(&canvas, 0, 0, pk_drawing_text(d, row, PK_CHANNEL_X), 0);
@@ -80,7 +80,7 @@ static void draw_stack(struct pk_drawing *d, const struct columns *k, size_t fir
     double sum = 0;
     pk_canvas_text(&canvas, 0, 0, pk_drawing_text(d, first, PK_CHANNEL_X), 0);
     for (size_t row = first; row < d->c->rows.n; row++) {
-        const struct pk_drawn *r = &d->rows[row];
+        const struct pk_plot_row *r = &d->rows[row];
         if (r->first != first || !(r->y > 0))
             continue;
         sum = r->below + r->y;

@@ -28,7 +28,7 @@ unsigned pk_drawing_label_width(const struct pk_drawing *d, enum pk_channel chan
         const unsigned width = pk_drawing_width(pk_drawing_text(d, row, channel));
         most = width > most ? width : most;
     }
-    return most < PK_DRAWING_LABEL_MOST ? most : PK_DRAWING_LABEL_MOST;
+    return most < PK_DRAWING_LABEL_MAX ? most : PK_DRAWING_LABEL_MAX;
 }
 
 const char *pk_drawing_value(const struct pk_drawing *d, size_t row, enum pk_channel channel)

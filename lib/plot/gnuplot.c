@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum { PANELS = 12, BESIDE = 2, HEIGHT = 320, LINES = 24, PER_NAME = 15, AROUND = 110 };
-#define PATIENCE_NS (60 * PK_NS_PER_S)
+#define TIMEOUT_NS (60 * PK_NS_PER_S)
 
 /* 'a text', of which what may change a terminal's state is replaced */
 static const char *quoted(const struct pk_drawing *d, const char *text)
@@ -88,7 +88,7 @@ struct box {
 static struct box box_of(const struct pk_drawing *d, size_t row)
 {
     enum { HALF = 40, OF = 100 }; /* of the place of a text */
-    const struct pk_drawn *r = &d->rows[row];
+    const struct pk_plot_row *r = &d->rows[row];
     const double half = (double)HALF / OF, width = 2 * half / (double)d->series.n_places;
     const double left = r->x - half + (double)r->series * width;
     const double base = d->y.kind == PK_SCALE_LINEAR ? 0 : d->c->encoding.guide;
@@ -112,7 +112,7 @@ static void put_data(const struct pk_drawing *d, struct pk_buf *b, size_t facet)
     for (size_t s = 0; s < d->series.n_places; s++) {
         pk_buf_printf(b, "$s%zu << EOD\n", s);
         for (size_t row = 0; row < d->c->rows.n; row++) {
-            const struct pk_drawn *r = &d->rows[row];
+            const struct pk_plot_row *r = &d->rows[row];
             const struct box box = box_of(d, row);
             if (r->series != s || r->facet != facet)
                 continue;
@@ -141,7 +141,7 @@ static void put_texts(const struct pk_drawing *d, struct pk_buf *b, size_t facet
     const char *last = "";
     pk_buf_str(b, "unset label\nunset arrow\n");
     for (size_t row = 0; row < d->c->rows.n; row++) {
-        const struct pk_drawn *r = &d->rows[row];
+        const struct pk_plot_row *r = &d->rows[row];
         const char *rule = pk_drawing_text(d, row, PK_CHANNEL_RULE),
                    *band = pk_drawing_text(d, row, PK_CHANNEL_BAND),
                    *label = pk_drawing_text(d, row, PK_CHANNEL_LABEL);
@@ -239,7 +239,7 @@ bool pk_gnuplot_is_there(void)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     static const char *const argv[] = {"gnuplot", "--version", NULL};
-    return pk_program_output(argv, PATIENCE_NS, &a) != NULL;
+    return pk_program_output(argv, TIMEOUT_NS, &a) != NULL;
 }
 
 /* Its standard output, from a file without a name. */
@@ -255,7 +255,7 @@ static enum pk_code run(const char *script, int in, int out, int errors, struct 
         pk_program_start(&program, &(struct pk_program_setup){.argv = argv, .fd = {in, out, errors, -1}});
     if (e)
         return pk_fail(err, PK_E_UNAVAILABLE, "gnuplot cannot be started: %s", strerror(e));
-    const bool ended = pk_program_ended(&program, pk_clock_ns() + PATIENCE_NS, NULL);
+    const bool ended = pk_program_ended(&program, pk_clock_ns() + TIMEOUT_NS, NULL);
     pk_program_end(&program, 0);
     if (ended && WIFEXITED(program.status) && !WEXITSTATUS(program.status))
         return PK_OK;

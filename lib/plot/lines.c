@@ -82,7 +82,7 @@ static void draw_lines(struct pk_drawing *d, struct panel *p, size_t facet)
     for (size_t i = 0; i < 2 * d->series.n_places; i++)
         last[i] = (struct pk_canvas_dot){NAN, NAN};
     for (size_t row = 0; row < d->c->rows.n; row++) {
-        const struct pk_drawn *r = &d->rows[row];
+        const struct pk_plot_row *r = &d->rows[row];
         const size_t s = r->series;
         if (r->facet != facet)
             continue;
@@ -104,7 +104,7 @@ static void draw_lines(struct pk_drawing *d, struct panel *p, size_t facet)
 /* Of a series without a point at x its name and label, at the upper edge, below those of others. */
 static void draw_missing(struct pk_drawing *d, struct panel *p, size_t row, const char *label)
 {
-    const struct pk_drawn *r = &d->rows[row];
+    const struct pk_plot_row *r = &d->rows[row];
     const double x = dot_of(d, p, r->x, d->y.lo).x;
     const char *name = d->series.places[r->series];
     const char *text = *name ? pk_printf(d->a, "%s %s", name, label) : label;
@@ -121,7 +121,7 @@ static void draw_missing(struct pk_drawing *d, struct panel *p, size_t row, cons
 static void draw_marks(struct pk_drawing *d, struct panel *p, size_t facet)
 {
     for (size_t row = 0; row < d->c->rows.n; row++) {
-        const struct pk_drawn *r = &d->rows[row];
+        const struct pk_plot_row *r = &d->rows[row];
         if (r->facet != facet)
             continue;
         const struct pk_canvas_dot at = dot_of(d, p, r->x, r->y);
@@ -157,7 +157,7 @@ static void draw_areas(struct pk_drawing *d, struct panel *p, size_t facet)
     size_t *largest = pk_new_n(d->a, size_t, p->cols); /* the first row of each column's group, and 1 */
     for (int pass = 0; pass < 2; pass++)
         for (size_t row = 0; row < d->c->rows.n; row++) {
-            const struct pk_drawn *r = &d->rows[row];
+            const struct pk_plot_row *r = &d->rows[row];
             const double from = pk_plot_place(&d->x, r->x), to = pk_plot_place(&d->x, r->x2);
             const double above = pk_plot_place(&d->y, r->below + r->y),
                          below = pk_plot_place(&d->y, r->below);

@@ -16,7 +16,7 @@ struct pk_plot_screen {
 };
 
 /* A row of the chart. x and y are numbers, or the places of texts; NaN = none. */
-struct pk_drawn {
+struct pk_plot_row {
     double x, x2, y;
     size_t series, facet;
     size_t first; /* the first row of the same facet and x, or with marks across y */
@@ -29,14 +29,14 @@ struct pk_drawing {
     struct pk_arena *a;
     struct pk_plot_screen screen;
     struct pk_plot_lines *lines;
-    struct pk_drawn *rows;
+    struct pk_plot_row *rows;
     struct pk_plot_scale x, y, series, facets; /* ready; the last two are ordinal, with one place at least */
     struct pk_index groups;                    /* of rows: the first of each */
 };
 
 enum {
-    PK_DRAWING_MOST = 40,       /* lines of bars and the like; more are left out */
-    PK_DRAWING_LABEL_MOST = 40, /* columns of a label */
+    PK_DRAWING_MAX = 40,       /* lines of bars and the like; more are left out */
+    PK_DRAWING_LABEL_MAX = 40, /* columns of a label */
     PK_DRAWING_GAP = 2
 };
 

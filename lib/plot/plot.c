@@ -30,14 +30,15 @@ static double value_of(const struct pk_drawing *d, size_t row, enum pk_channel c
 static bool is_of_group(const void *wanted, uint32_t row)
 {
     const struct pk_drawing *d = wanted;
-    const struct pk_drawn *last = &d->rows[d->c->rows.n], *r = &d->rows[row]; /* the one that is looked for */
+    const struct pk_plot_row *last = &d->rows[d->c->rows.n],
+                             *r = &d->rows[row]; /* the one that is looked for */
     return r->facet == last->facet && (pk_drawing_is_across(d) ? r->y == last->y : r->x == last->x);
 }
 
 /* Rows of a group stand on each other, beside each other, or in one line. */
 static void find_group(struct pk_drawing *d, size_t row)
 {
-    struct pk_drawn *r = &d->rows[row];
+    struct pk_plot_row *r = &d->rows[row];
     const double at = pk_drawing_is_across(d) ? r->y : r->x;
     d->rows[d->c->rows.n] = *r;
     r->first = pk_index_row(&d->groups, pk_hash(pk_hash_bytes(0, &at, sizeof at), r->facet), is_of_group, d,
@@ -50,7 +51,7 @@ static void read_row(struct pk_drawing *d, size_t row)
 {
     const bool cells = d->c->encoding.mark == PK_MARK_CELLS; /* its colours are values */
     const char *series = cells ? "" : pk_drawing_text(d, row, PK_CHANNEL_COLOR);
-    d->rows[row] = (struct pk_drawn){
+    d->rows[row] = (struct pk_plot_row){
         .x = value_of(d, row, PK_CHANNEL_X, &d->x),
         .x2 = pk_chart_number(d->c, row, PK_CHANNEL_X2),
         .y = value_of(d, row, PK_CHANNEL_Y, &d->y),
@@ -64,10 +65,10 @@ static void read_rows(struct pk_drawing *d)
 {
     const enum pk_chart_mark mark = d->c->encoding.mark;
     const bool across = pk_drawing_is_across(d), stacked = mark == PK_MARK_AREA || mark == PK_MARK_STACK;
-    d->rows = pk_new_n(d->a, struct pk_drawn, d->c->rows.n + 1);
+    d->rows = pk_new_n(d->a, struct pk_plot_row, d->c->rows.n + 1);
     for (size_t row = 0; row < d->c->rows.n; row++) {
         read_row(d, row);
-        const struct pk_drawn *r = &d->rows[row];
+        const struct pk_plot_row *r = &d->rows[row];
         pk_plot_take(&d->x, r->x);
         pk_plot_take(&d->x, r->x2);
         pk_plot_take(&d->y, stacked ? r->below : r->y);

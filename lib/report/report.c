@@ -120,7 +120,7 @@ static enum pk_code put_comparison(struct pk_page *p, struct pk_err *err)
     pk_html(p->f, "<section id=\"comparison\">\n<h2>% compared with %</h2>\n", r->runs[r->n - 1].name,
             r->runs[0].name);
     if (!r->comparison)
-        pk_html(p->f, "<p class=\"note\">Not compared: %</p>\n", r->unlike);
+        pk_html(p->f, "<p class=\"note\">Not compared: %</p>\n", r->not_comparable);
     else if (put_compared(p, err))
         return err->code;
     if (r->chart && pk_page_chart(p, r->chart, err))

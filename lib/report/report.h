@@ -8,8 +8,8 @@
 #include "judge/pair/pair.h"
 #include "store/store.h"
 
-struct pk_printed; /* out/output/output.h */
-struct pk_chart;   /* store/table/chart.h */
+struct pk_table_source; /* out/output/output.h */
+struct pk_chart;        /* store/table/chart.h */
 
 /* Of more runs than this, the first and the newest stand in full, the others as rows of a table. */
 enum { PK_PAGE_RUNS = 4 };
@@ -23,10 +23,10 @@ struct pk_page_run {
 struct pk_page_options {
     const struct pk_page_run *runs; /* n >= 1, in the order of the command line */
     size_t n;
-    const struct pk_printed *comparison; /* of the first run with the last one; NULL = none */
-    const char *unlike;                  /* why there is none, of several runs; NULL */
-    const char *outcome;                 /* of the comparison, in a sentence at the top; NULL = none */
-    const struct pk_chart *chart;        /* of the comparison; NULL = none */
+    const struct pk_table_source *comparison; /* of the first run with the last one; NULL = none */
+    const char *not_comparable;               /* why there is none, of several runs; NULL */
+    const char *outcome;                      /* of the comparison, in a sentence at the top; NULL = none */
+    const struct pk_chart *chart;             /* of the comparison; NULL = none */
     struct pk_compare_options
         what;            /* of more than two runs: the metrics of their trend, and the level of intervals */
     double min_effect;   /* smaller changes are none */

@@ -31,11 +31,11 @@ size_t pk_byte_filter_first_plane(enum pk_byte_filter f, enum pk_dtype type, siz
 
 /* --- the loops, a table per instruction set: shard/isa/planes.c ---
  *
- * n elements and n x pk_dtype_bytes bytes of planes, the plane of the highest byte first. With `turn`, the bits of an element are
+ * n elements and n x pk_dtype_bytes bytes of planes, the plane of the highest byte first. With `rotate`, the bits of an element are
  * rotated left by one before they are split, and right by one after they are joined. Memory need not be aligned and does not overlap. */
 struct pk_planes {
-    void (*split[2])(const void *elements, uint8_t *planes, size_t n, unsigned turn); /* by enum pk_dtype */
-    void (*join[2])(const uint8_t *planes, void *elements, size_t n, unsigned turn);
+    void (*split[2])(const void *elements, uint8_t *planes, size_t n, unsigned rotate); /* by enum pk_dtype */
+    void (*join[2])(const uint8_t *planes, void *elements, size_t n, unsigned rotate);
 };
 
 /* A table for each instruction set that the loops are compiled for. */

@@ -94,7 +94,7 @@ static void verify_shard(struct verifier *v, const struct pk_manifest_shard *s, 
     b->chunk = at < l.chunks ? (int64_t)at : -1;
 }
 
-static void verify_shards(struct verifier *v, struct pk_arena *a, struct pk_verified *out)
+static void verify_shards(struct verifier *v, struct pk_arena *a, struct pk_verify_result *out)
 {
     const struct pk_manifest *m = v->manifest;
     struct pk_broken_shard *broken = pk_new_n(a, struct pk_broken_shard, m->n + 1);
@@ -123,24 +123,24 @@ static enum pk_code no_manifest(const char *folder, struct pk_err *err)
     return pk_fix(err, "give the folder that `perfkit run extraction -a sink=FOLDER` wrote");
 }
 
-static void sum_up(const struct verifier *v, struct pk_arena *a, struct pk_verified *out)
+static void sum_up(const struct verifier *v, struct pk_arena *a, struct pk_verify_result *out)
 {
     const struct pk_shard_config *c = v->manifest->config;
-    struct pk_verified_layer *layers = pk_new_n(a, struct pk_verified_layer, c->n_layers);
+    struct pk_verify_layer *layers = pk_new_n(a, struct pk_verify_layer, c->n_layers);
     for (size_t i = 0; i < c->n_layers; i++) {
         const struct layer_totals *t = &v->of_layer[i];
-        layers[i] = (struct pk_verified_layer){c->layers[i], v->samples[i],   t->chunks,
-                                               t->raw_bytes, t->stored_bytes, pk_entropy_bounds(&t->entropy)};
+        layers[i] = (struct pk_verify_layer){c->layers[i], v->samples[i],   t->chunks,
+                                             t->raw_bytes, t->stored_bytes, pk_entropy_bounds(&t->entropy)};
     }
     out->layers = layers;
 }
 
 enum pk_code pk_verify(const char *folder, const volatile int *stop_flag, struct pk_arena *a,
-                       struct pk_verified *out, struct pk_err *err)
+                       struct pk_verify_result *out, struct pk_err *err)
 {
     PK_FOLDER_CLEANUP struct pk_folder f = {.fd = -1};
     struct pk_manifest *m = pk_new(a, struct pk_manifest);
-    *out = (struct pk_verified){0};
+    *out = (struct pk_verify_result){0};
     if (pk_folder_open(folder, false, a, &f, err) || pk_manifest_read(&f, a, m, err))
         return err->code;
     const struct pk_shard_config *c = m->config;
@@ -155,7 +155,7 @@ enum pk_code pk_verify(const char *folder, const volatile int *stop_flag, struct
     v.of_shard = pk_new_n(a, struct layer_totals, c->n_layers);
     v.of_layer = pk_new_n(a, struct layer_totals, c->n_layers);
     v.samples = pk_new_n(a, uint64_t, c->n_layers);
-    *out = (struct pk_verified){.config = c, .shards = m->n, .samples = pk_manifest_samples(m)};
+    *out = (struct pk_verify_result){.config = c, .shards = m->n, .samples = pk_manifest_samples(m)};
     verify_shards(&v, a, out);
     pk_chunk_coder_close(&v.coder);
     sum_up(&v, a, out);
@@ -166,7 +166,7 @@ enum pk_code pk_verify(const char *folder, const volatile int *stop_flag, struct
     return pk_fix(err, "call it again");
 }
 
-const char *pk_verified_text(const struct pk_verified *v, struct pk_arena *a)
+const char *pk_verified_text(const struct pk_verify_result *v, struct pk_arena *a)
 {
     const struct pk_shard_config *c = v->config;
     const char *text =
@@ -178,7 +178,7 @@ const char *pk_verified_text(const struct pk_verified *v, struct pk_arena *a)
                      (unsigned long long)c->samples);
 }
 
-enum pk_code pk_verified_outcome(const struct pk_verified *v, const char *folder, struct pk_err *err)
+enum pk_code pk_verified_outcome(const struct pk_verify_result *v, const char *folder, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_broken_shard *b = v->broken;

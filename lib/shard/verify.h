@@ -7,7 +7,7 @@
 #include "shard/config.h"
 #include "shard/entropy.h"
 
-struct pk_verified_layer {
+struct pk_verify_layer {
     unsigned layer;
     uint64_t samples, chunks, raw_bytes, stored_bytes; /* of whole shards */
     struct pk_entropy_bounds bounds;
@@ -20,10 +20,10 @@ struct pk_broken_shard {
         at; /* number of the layer, row in the table, byte of the file; -1 = none: of a row that is invalid only chunk is known */
 };
 
-struct pk_verified {
+struct pk_verify_result {
     const struct pk_shard_config *config;
-    const struct pk_verified_layer *layers; /* [config->n_layers] */
-    const struct pk_broken_shard *broken;   /* [n_broken] */
+    const struct pk_verify_layer *layers; /* [config->n_layers] */
+    const struct pk_broken_shard *broken; /* [n_broken] */
     size_t n_broken;
     uint64_t shards, samples; /* that the manifest lists */
     uint64_t file_bytes;      /* of whole shards, headers counted */
@@ -32,9 +32,9 @@ struct pk_verified {
 /* Verifies all shards that the manifest lists. Broken shards are rows of `out`, not an error. A folder without a valid manifest is
  * PK_E_USAGE; a codec or checksums that this build lacks PK_E_UNAVAILABLE; stop_flag (NULL = none) ends it: PK_E_INTERRUPTED. */
 enum pk_code pk_verify(const char *folder, const volatile int *stop_flag, struct pk_arena *a,
-                       struct pk_verified *out, struct pk_err *err) PK_MUST_CHECK;
+                       struct pk_verify_result *out, struct pk_err *err) PK_MUST_CHECK;
 /* "zstd-1, filter exponent, checksums xxh64, 3 shards", and whether samples are missing. */
-const char *pk_verified_text(const struct pk_verified *v, struct pk_arena *a);
+const char *pk_verified_text(const struct pk_verify_result *v, struct pk_arena *a);
 /* PK_E_CHECK when a shard is broken; the message has the first one. */
-enum pk_code pk_verified_outcome(const struct pk_verified *v, const char *folder,
+enum pk_code pk_verified_outcome(const struct pk_verify_result *v, const char *folder,
                                  struct pk_err *err) PK_MUST_CHECK;

@@ -57,15 +57,16 @@ static size_t fewest_processes(double sd, double wanted, double level)
     return hi < MOST ? hi : SIZE_MAX;
 }
 
-struct pk_spending pk_cheapest_spending(const struct pk_components *c, double process_ns, double sample_ns,
-                                        double wanted, double level, size_t max_samples)
+struct pk_sample_sizes pk_cheapest_sample_sizes(const struct pk_components *c, double process_ns,
+                                                double sample_ns, double wanted, double level,
+                                                size_t max_samples)
 {
-    struct pk_spending best = {.processes = SIZE_MAX, .samples = 1, .ns = INFINITY};
+    struct pk_sample_sizes best = {.processes = SIZE_MAX, .samples = 1, .ns = INFINITY};
     for (size_t samples = 1; samples <= (isnan(c->within) ? 1 : max_samples); samples += 1 + samples / 20) {
         const size_t processes = fewest_processes(pk_figure_sd(c, samples), wanted, level);
         const double ns = (double)processes * (process_ns + (double)samples * sample_ns);
         if (processes < SIZE_MAX && ns < best.ns)
-            best = (struct pk_spending){processes, samples, ns};
+            best = (struct pk_sample_sizes){processes, samples, ns};
     }
     return best;
 }

@@ -60,8 +60,8 @@ struct pk_interval pk_anytime_interval(const double *v, size_t n, double level)
 void pk_adjust_holm(const double *p, size_t n, double *out)
 {
     PK_ARENA_CLEANUP struct pk_arena arena = {0};
-    struct pk_placed *sorted = pk_new_n(&arena, struct pk_placed, n + 1);
-    size_t m = pk_sort_placed(p, n, sorted);
+    struct pk_indexed_value *sorted = pk_new_n(&arena, struct pk_indexed_value, n + 1);
+    size_t m = pk_sort_indexed(p, n, sorted);
     double most = 0;
     for (size_t i = 0; i < n; i++)
         out[i] = p[i];

@@ -90,11 +90,12 @@ struct pk_components pk_variance_components(const struct pk_process_samples *v, 
 /* The standard deviation of the figures of processes with so many samples. */
 double pk_figure_sd(const struct pk_components *c, size_t samples);
 
-struct pk_spending {
+struct pk_sample_sizes {
     size_t processes, samples; /* of each process; 1 when within is NaN */
     double ns;                 /* all of it */
 };
 /* The cheapest that makes the interval of the median of the processes (stats.h) reach at most `wanted` to each side, on average over
  * normal figures: at least six processes, at most max_samples. processes is SIZE_MAX when under ten million do not suffice. */
-struct pk_spending pk_cheapest_spending(const struct pk_components *c, double process_ns, double sample_ns,
-                                        double wanted, double level, size_t max_samples);
+struct pk_sample_sizes pk_cheapest_sample_sizes(const struct pk_components *c, double process_ns,
+                                                double sample_ns, double wanted, double level,
+                                                size_t max_samples);

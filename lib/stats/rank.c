@@ -15,9 +15,9 @@ struct ranks {
 
 static struct ranks ranks_of(const double *v, size_t n, struct pk_arena *a)
 {
-    struct pk_placed *sorted = pk_new_n(a, struct pk_placed, n + 1);
+    struct pk_indexed_value *sorted = pk_new_n(a, struct pk_indexed_value, n + 1);
     struct ranks r = {pk_new_n(a, size_t, n + 1), pk_new_n(a, size_t, n + 1), 1, 0};
-    pk_assert(pk_sort_placed(v, n, sorted) == n); /* no NaN: a caller's bug */
+    pk_assert(pk_sort_indexed(v, n, sorted) == n); /* no NaN: a caller's bug */
     for (size_t i = 1; i < n; i++)
         if (sorted[i].v == sorted[i - 1].v)
             r.twice = 2;

@@ -32,11 +32,11 @@ double pk_median_of(double *v, size_t n);
 double pk_median_copy(const double *v, size_t n, double *scratch);
 
 /* The values that are not NaN, ascending, each with its place in v; returns how many. */
-struct pk_placed {
+struct pk_indexed_value {
     double v;
     size_t at;
 };
-size_t pk_sort_placed(const double *v, size_t n, struct pk_placed *sorted);
+size_t pk_sort_indexed(const double *v, size_t n, struct pk_indexed_value *sorted);
 
 /* Exactly v[0] when all are equal, so that their variance is exactly 0. n >= 1. */
 double pk_mean(const double *v, size_t n);

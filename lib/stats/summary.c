@@ -81,12 +81,12 @@ double pk_median_copy(const double *v, size_t n, double *scratch)
     return pk_median_of(scratch, n);
 }
 
-size_t pk_sort_placed(const double *v, size_t n, struct pk_placed *sorted)
+size_t pk_sort_indexed(const double *v, size_t n, struct pk_indexed_value *sorted)
 {
     size_t m = 0;
     for (size_t i = 0; i < n; i++)
         if (!isnan(v[i]))
-            sorted[m++] = (struct pk_placed){v[i], i};
+            sorted[m++] = (struct pk_indexed_value){v[i], i};
     qsort(sorted, m, sizeof *sorted, ascending); /* by v, its first member */
     return m;
 }

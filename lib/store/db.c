@@ -92,7 +92,7 @@ enum pk_code pk_db_fail(struct pk_store *s, struct pk_err *err)
             err->code = PK_E_INTERRUPTED;
             pk_why(err, "another process has locked it, and a signal ended the wait");
         } else {
-            pk_why(err, "another process has kept it locked for %.1f s", (double)s->patience_ms / 1e3);
+            pk_why(err, "another process has kept it locked for %.1f s", (double)s->timeout_ms / 1e3);
         }
         return pk_fix(err, "end that process (`fuser %s` shows it), or record elsewhere with --db", s->path);
     case SQLITE_INTERRUPT:

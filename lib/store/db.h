@@ -19,11 +19,11 @@ struct pk_store {
     sqlite3 *db;
     const char *path;
     enum pk_store_mode mode;
-    char run_uuid[33];   /* see pk_store_begun */
-    bool run_stored;     /* it was committed */
-    int found_version;   /* before migrating */
-    const char *doing;   /* what errors say: "record a slice" */
-    int64_t patience_ms; /* how long to wait for a lock */
+    char run_uuid[33];  /* see pk_store_begun */
+    bool run_stored;    /* it was committed */
+    int found_version;  /* before migrating */
+    const char *doing;  /* what errors say: "record a slice" */
+    int64_t timeout_ms; /* how long to wait for a lock */
     struct pk_store_wait wait;
     struct {
         uint64_t since_ns;
@@ -128,12 +128,12 @@ void pk_db_bind_real(sqlite3_stmt *stmt, int i, double x);
 /* file.c: what is at a path. ":memory:" is no file. */
 bool pk_db_in_memory(const char *path);
 /* Whether a store may be opened there; makes the directory of the default place. */
-enum pk_code pk_db_look(const char *path, enum pk_store_mode mode, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_db_check_path(const char *path, enum pk_store_mode mode, struct pk_err *err) PK_MUST_CHECK;
 /* Whether a store that is not there could be made at the path; makes nothing that stays. */
 enum pk_code pk_db_may_create(const char *path, struct pk_err *err) PK_MUST_CHECK;
 /* Before SQLite opens a file: refuses one whose journal it would not be safe to play back or to wait for; for one that is read as immutable
  * also one in the middle of a transaction, half of which would be seen. */
-enum pk_code pk_db_look_at_journal(const char *path, bool immutable, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_db_check_journal(const char *path, bool immutable, struct pk_err *err) PK_MUST_CHECK;
 /* Whether the file is the one at the default place and belongs to this user: the only one that is known to be made by this user's perfkit. */
 bool pk_db_is_own(const char *path);
 /* Whether this user may write the file and, for its journal, its directory. */
@@ -172,7 +172,7 @@ void pk_db_this_process(struct pk_recorder_process *p);
 enum pk_code pk_db_mark_interrupted(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
 
 /* file:PATH?mode=ro&immutable=1, with the path escaped. In the arena. */
-const char *pk_db_stranger_uri(struct pk_arena *a, const char *path);
+const char *pk_db_untrusted_uri(struct pk_arena *a, const char *path);
 
 /* query.c: from a prepared statement to cells, members of structs and writers. */
 

@@ -108,7 +108,7 @@ static enum pk_code make_directory(const char *path, bool look, struct pk_err *e
     return pk_fix(err, "%s" ANOTHER_FILE, e == ENOENT && !ours ? "create the directory, or " : "");
 }
 
-enum pk_code pk_db_look(const char *path, enum pk_store_mode mode, struct pk_err *err)
+enum pk_code pk_db_check_path(const char *path, enum pk_store_mode mode, struct pk_err *err)
 {
     struct stat st;
     if (pk_db_in_memory(path))
@@ -223,7 +223,7 @@ static enum pk_code look_before_writing(const char *path, struct pk_arena *a, st
     }
 }
 
-enum pk_code pk_db_look_at_journal(const char *path, bool immutable, struct pk_err *err)
+enum pk_code pk_db_check_journal(const char *path, bool immutable, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct journal j = {.path = beside(path, "-journal", &a)}, wal = {.path = beside(path, "-wal", &a)},

@@ -82,11 +82,11 @@ enum pk_code pk_store_merge(struct pk_store *s, const char *other_path, int64_t 
     s->doing = "merge another store";
     *runs_added = 0;
     /* the other file must pass every check of a stranger's; opening it as one does them */
-    enum pk_code code = pk_store_open(other_path, PK_STORE_STRANGER, &s->wait, &other, err);
+    enum pk_code code = pk_store_open(other_path, PK_STORE_UNTRUSTED, &s->wait, &other, err);
     pk_store_close(other);
     s->watch.long_task = true;
     if (code == PK_OK)
-        code = pk_db_run(s, err, "attach_other", "t", pk_db_stranger_uri(&a, other_path));
+        code = pk_db_run(s, err, "attach_other", "t", pk_db_untrusted_uri(&a, other_path));
     if (code == PK_OK)
         code = pk_db_verify_schema(s, true, pk_db_newest_version(), other_path, err);
     if (code == PK_OK)

@@ -1,5 +1,5 @@
-/* Open: from a file to a store that is configured, migrated and known to be ours; what a connection may not do while it reads a file that
- * nobody vouches for; how it waits for another process's lock. */
+/* Open: from a file to a store that is configured, migrated and known to be ours; what a connection may not do while it reads an
+ * untrusted file; how it waits for another process's lock. */
 #include "store/db.h"
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *pk_db_stranger_uri(struct pk_arena *a, const char *path)
+const char *pk_db_untrusted_uri(struct pk_arena *a, const char *path)
 {
     struct pk_buf b = {.arena = a};
     pk_buf_str(&b, "file:");
@@ -25,8 +25,8 @@ const char *pk_db_stranger_uri(struct pk_arena *a, const char *path)
 /* --- waiting for a lock ------------------------------------------------------------------------------------------------ */
 
 enum {
-    HURRIED_PATIENCE_MS = 1000, /* after Ctrl-C */
-    SILENCE_MS = 1500,          /* a wait is not worth a word before */
+    HURRIED_TIMEOUT_MS = 1000, /* after Ctrl-C */
+    SILENCE_MS = 1500,         /* a wait is not worth a word before */
 };
 
 /* SQLite's own handler sleeps in steps of up to 100 ms, so that most of a lock's time nobody has it: eight writers then record a tenth
@@ -43,12 +43,12 @@ static int wait_for_lock(void *store, int tries)
     }
     s->waiting.stopped = stop;
     uint64_t waited_ms = (now - s->waiting.since_ns) / PK_NS_PER_MS;
-    if (waited_ms >= (uint64_t)s->patience_ms ||
-        (stop && (!s->waiting.hurried || waited_ms >= HURRIED_PATIENCE_MS)))
+    if (waited_ms >= (uint64_t)s->timeout_ms ||
+        (stop && (!s->waiting.hurried || waited_ms >= HURRIED_TIMEOUT_MS)))
         return 0;
     if (s->wait.waiting && !s->waiting.announced && waited_ms >= SILENCE_MS) {
         s->waiting.announced = true;
-        s->wait.waiting(s->wait.user, s->path, s->patience_ms);
+        s->wait.waiting(s->wait.user, s->path, s->timeout_ms);
     }
     uint64_t step = waited_ms < 1000 ? 100000 + now % 400000 : 10 * PK_NS_PER_MS;
     nanosleep(&(struct timespec){.tv_nsec = (long)step}, NULL);
@@ -56,15 +56,15 @@ static int wait_for_lock(void *store, int tries)
     return 1;
 }
 
-void pk_store_patience(struct pk_store *s, int64_t ms)
+void pk_store_set_timeout(struct pk_store *s, int64_t ms)
 {
-    s->patience_ms = ms;
+    s->timeout_ms = ms;
     sqlite3_busy_handler(s->db, wait_for_lock, s);
 }
 
 /* --- opening ----------------------------------------------------------------------------------------------------------- */
 
-enum { PATIENCE_MS = 60000, READER_PATIENCE_MS = 1000 };
+enum { TIMEOUT_MS = 60000, READER_TIMEOUT_MS = 1000 };
 
 static bool writes(enum pk_store_mode mode)
 {
@@ -76,10 +76,10 @@ static enum pk_code open_file(struct pk_store *s, bool create, struct pk_err *er
 {
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     const char *name = s->path;
-    if (pk_db_look_at_journal(s->path, s->mode == PK_STORE_STRANGER, err))
+    if (pk_db_check_journal(s->path, s->mode == PK_STORE_UNTRUSTED, err))
         return err->code;
-    if (s->mode == PK_STORE_STRANGER) {
-        name = pk_db_stranger_uri(&s->arena, s->path);
+    if (s->mode == PK_STORE_UNTRUSTED) {
+        name = pk_db_untrusted_uri(&s->arena, s->path);
         flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
     } else {
         flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI |
@@ -98,7 +98,7 @@ static enum pk_code open_file(struct pk_store *s, bool create, struct pk_err *er
 
 static enum pk_code configure(struct pk_store *s, struct pk_err *err)
 {
-    pk_store_patience(s, s->patience_ms);
+    pk_store_set_timeout(s, s->timeout_ms);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
@@ -171,7 +171,7 @@ static enum pk_code accept(struct pk_store *s, bool *writable, struct pk_err *er
     if (configure(s, err) || check_header(s, err))
         return err->code;
     *writable =
-        s->mode != PK_STORE_STRANGER && sqlite3_db_readonly(s->db, "main") == 0 && pk_db_may_write(s->path);
+        s->mode != PK_STORE_UNTRUSTED && sqlite3_db_readonly(s->db, "main") == 0 && pk_db_may_write(s->path);
     if (writes(s->mode) && !*writable) {
         pk_fail(err, PK_E_IO, "store %s: cannot write it", s->path);
         return pk_db_explain_access(s->path, err);
@@ -199,17 +199,17 @@ static enum pk_code prepare(struct pk_store *s, struct pk_err *err)
     if (accept(s, &writable, err))
         return err->code;
     if (reader)
-        pk_store_patience(s, READER_PATIENCE_MS);
+        pk_store_set_timeout(s, READER_TIMEOUT_MS);
     if (writable && pk_db_migrate(s, err))
         return err->code;
-    pk_store_patience(s, PATIENCE_MS);
+    pk_store_set_timeout(s, TIMEOUT_MS);
     if (verify(s, err) || (writes(s->mode) && pk_db_exec(s, "keep_journal", err)))
         return err->code;
     /* what a writer owes the file; a reader does it when it can do so at once, and goes on when it cannot */
     if (reader)
-        pk_store_patience(s, READER_PATIENCE_MS);
+        pk_store_set_timeout(s, READER_TIMEOUT_MS);
     enum pk_code code = writable ? pk_db_mark_interrupted(s, err) : PK_OK;
-    pk_store_patience(s, PATIENCE_MS);
+    pk_store_set_timeout(s, TIMEOUT_MS);
     if (code && (!reader || code == PK_E_INTERRUPTED))
         return code;
     s->own_views = PK_DB_VIEWS_STALE;
@@ -222,7 +222,7 @@ static struct pk_store *new_store(const char *path, enum pk_store_mode mode, con
     struct pk_store *s = pk_new(&a, struct pk_store);
     s->path = pk_strdup(&a, path);
     s->mode = mode;
-    s->patience_ms = PATIENCE_MS;
+    s->timeout_ms = TIMEOUT_MS;
     s->wait = wait ? *wait : (struct pk_store_wait){0};
     if (!s->wait.query_limit_ns)
         s->wait.query_limit_ns = PK_STORE_QUERY_LIMIT_S * (int64_t)PK_NS_PER_S;
@@ -244,10 +244,10 @@ enum pk_code pk_store_try(const char *path, struct pk_err *err)
     bool writable;
     if (!pk_db_in_memory(path) && access(path, F_OK) != 0 && errno == ENOENT)
         return pk_db_may_create(path, err);
-    if (pk_db_look(path, PK_STORE_WRITE, err))
+    if (pk_db_check_path(path, PK_STORE_WRITE, err))
         return err->code;
     struct pk_store *s = new_store(path, PK_STORE_WRITE, NULL);
-    s->patience_ms = READER_PATIENCE_MS;
+    s->timeout_ms = READER_TIMEOUT_MS;
     enum pk_code code = open_file(s, false, err);
     if (!code)
         code = accept(s, &writable, err);
@@ -261,7 +261,7 @@ enum pk_code pk_store_open(const char *path, enum pk_store_mode mode, const stru
                            struct pk_store **out, struct pk_err *err)
 {
     *out = NULL;
-    if (pk_db_look(path, mode, err))
+    if (pk_db_check_path(path, mode, err))
         return err->code;
     struct pk_store *s = new_store(path, mode, wait);
     if (open_file(s, true, err) || prepare(s, err)) {
@@ -276,9 +276,9 @@ enum pk_code pk_store_open_foreign(const char *path, const struct pk_store_wait 
                                    struct pk_err *err)
 {
     *out = NULL;
-    if (pk_db_look(path, PK_STORE_STRANGER, err))
+    if (pk_db_check_path(path, PK_STORE_UNTRUSTED, err))
         return err->code;
-    struct pk_store *s = new_store(path, PK_STORE_STRANGER, wait);
+    struct pk_store *s = new_store(path, PK_STORE_UNTRUSTED, wait);
     if (open_file(s, false, err) || configure(s, err)) {
         pk_store_close(s);
         return err->code;
@@ -304,7 +304,7 @@ void pk_store_close(struct pk_store *s)
         return;
     if (s->db && writes(s->mode)) {
         /* removes the journal when nobody else uses the file; never waits for it */
-        pk_store_patience(s, 0);
+        pk_store_set_timeout(s, 0);
         pk_db_attempt(s, "delete_journal");
     }
     drop(s);

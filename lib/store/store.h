@@ -19,7 +19,7 @@ enum pk_store_mode {
     PK_STORE_UPDATE,  /* the same for a file that must exist */
     PK_STORE_MIGRATE, /* the same, and an older schema is migrated wherever the file is */
     PK_STORE_READ,    /* the user's own store: read; its dead runs are marked if that is possible at once */
-    PK_STORE_STRANGER, /* FILE.db:REF, a file that may be hostile: mode=ro&immutable=1, defensive, limits, no trusted schema */
+    PK_STORE_UNTRUSTED, /* FILE.db:REF, a file that may be hostile: mode=ro&immutable=1, defensive, limits, no trusted schema */
 };
 
 /* --db, PERFKIT_DB, $XDG_DATA_HOME/perfkit/perfkit.db, ~/.local/share/perfkit/perfkit.db; a usage error
@@ -30,8 +30,8 @@ enum pk_code pk_store_path(struct pk_arena *a, const char *option, const char **
 /* What a call does while it waits for another process's lock, and what ends it. */
 enum { PK_STORE_QUERY_LIMIT_S = 60 };
 struct pk_store_wait {
-    /* Called once per wait, after 1.5 s; may be NULL. The wait ends after patience_ms. */
-    void (*waiting)(void *user, const char *path, int64_t patience_ms);
+    /* Called once per wait, after 1.5 s; may be NULL. The wait ends after timeout_ms. */
+    void (*waiting)(void *user, const char *path, int64_t timeout_ms);
     void *user;
     /* Set by a signal handler; may be NULL. It ends a wait at once. A wait that begins later ends after one second, so that measured
      * values can still be written. Reading that goes on when it is set ends soon after (base/clock.h). The call then fails with
@@ -63,7 +63,7 @@ static inline void pk_store_cleanup(struct pk_store **s)
 #define PK_STORE_CLEANUP __attribute__((cleanup(pk_store_cleanup)))
 
 /* Sets how long a call waits for another process's lock before it fails. A store is opened with 60 s. */
-void pk_store_patience(struct pk_store *s, int64_t ms);
+void pk_store_set_timeout(struct pk_store *s, int64_t ms);
 const char *pk_store_file(const struct pk_store *s); /* the path it was opened with */
 
 /* The schema version that the file had before it was opened (0: a new file), and the version that it has now. */
@@ -233,7 +233,7 @@ enum pk_code pk_store_resolve(struct pk_store *s, const char *ref, int64_t *run_
                               struct pk_err *err) PK_MUST_CHECK;
 
 /* Opens the store of a reference and finds its run: "@~1", an id or a label in the store at own_path, or "FILE.db:@~1" ("FILE.db" = its
- * newest run) in another file, which is opened with PK_STORE_STRANGER. The text before ':' is a file if such a file exists or if it ends
+ * newest run) in another file, which is opened with PK_STORE_UNTRUSTED. The text before ':' is a file if such a file exists or if it ends
  * in ".db"; otherwise the whole text is a label. */
 enum pk_code pk_store_open_ref(const char *own_path, const char *ref, const struct pk_store_wait *wait,
                                struct pk_store **out, int64_t *run_id, struct pk_err *err) PK_MUST_CHECK;
@@ -303,9 +303,14 @@ void pk_store_narrow(struct pk_store *s, int64_t run_id);
 void pk_store_widen(struct pk_store *s);
 
 /* --- keeping --- */
+
+/* *problem: what SQLite's check of the file finds, or that of references between tables, in the arena; NULL when the store is sound. */
 enum pk_code pk_store_check(struct pk_store *s, struct pk_arena *a, const char **problem,
                             struct pk_err *err) PK_MUST_CHECK;
+/* Copies the runs of another store, all or none, with new ids, and adds to *runs_added those that this store did not have (by UUID). The
+ * other store is opened as an untrusted file. */
 enum pk_code pk_store_merge(struct pk_store *s, const char *other_path, int64_t *runs_added,
                             struct pk_err *err) PK_MUST_CHECK;
+/* Removes all runs but the newest `keep_newest`, those of a baseline, and those that are being recorded. dry_run: only counts them. */
 enum pk_code pk_store_prune(struct pk_store *s, int64_t keep_newest, bool dry_run, int64_t *runs_removed,
                             struct pk_err *err) PK_MUST_CHECK;

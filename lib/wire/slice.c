@@ -96,7 +96,7 @@ void pk_slice_set_warmup(struct pk_slice *s, struct pk_arena *a)
 /* A note that is this word, or a list that holds it; NULL: a list of anything. */
 static const struct {
     const char *key, *word;
-} grave[] = {
+} unstable_notes[] = {
     {"class", "slowdown"},
     {"doubts", "throttled"},
     {"doubts", "clock-fell"},
@@ -121,11 +121,11 @@ bool pk_slice_unstable(const struct pk_slice *s)
 {
     for (size_t i = 0; i < s->n_notes; i++) {
         PK_JSON_CLEANUP json_t *note = NULL;
-        for (size_t g = 0; g < sizeof grave / sizeof *grave; g++) {
-            if (strcmp(s->notes[i].key, grave[g].key) != 0)
+        for (size_t g = 0; g < sizeof unstable_notes / sizeof *unstable_notes; g++) {
+            if (strcmp(s->notes[i].key, unstable_notes[g].key) != 0)
                 continue;
             note = note ? note : json_loads(s->notes[i].json, JSON_DECODE_ANY, NULL);
-            if (note_has_word(note, grave[g].word))
+            if (note_has_word(note, unstable_notes[g].word))
                 return true;
         }
     }
@@ -137,15 +137,16 @@ bool pk_notes_unstable(const char *notes)
 {
     const char *doubts = strstr(notes, "\"doubts");
     bool may_be = false;
-    for (size_t g = 0; g < sizeof grave / sizeof *grave && !may_be; g++) {
-        const char *from = strncmp(grave[g].key, "doubts", 6) == 0 ? doubts : notes;
-        may_be = from && strstr(from, grave[g].word ? grave[g].word : grave[g].key);
+    for (size_t g = 0; g < sizeof unstable_notes / sizeof *unstable_notes && !may_be; g++) {
+        const char *from = strncmp(unstable_notes[g].key, "doubts", 6) == 0 ? doubts : notes;
+        may_be =
+            from && strstr(from, unstable_notes[g].word ? unstable_notes[g].word : unstable_notes[g].key);
     }
     if (!may_be)
         return false;
     PK_JSON_CLEANUP json_t *j = json_loads(notes, 0, NULL);
-    for (size_t g = 0; g < sizeof grave / sizeof *grave; g++)
-        if (note_has_word(json_object_get(j, grave[g].key), grave[g].word))
+    for (size_t g = 0; g < sizeof unstable_notes / sizeof *unstable_notes; g++)
+        if (note_has_word(json_object_get(j, unstable_notes[g].key), unstable_notes[g].word))
             return true;
     return false;
 }

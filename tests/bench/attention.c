@@ -82,7 +82,7 @@ struct timings {
 
 struct bench {
     struct peak peak;
-    struct plain_crew *crew;
+    struct plain_threads *threads;
 };
 
 static float *floats(size_t n, uint64_t seed)
@@ -112,7 +112,7 @@ static void run_op(const struct pk_attention_step *in, enum pk_attention_variant
 }
 
 /* Takes its memory from the same pool, in the same sizes, so that both run on warm pages. */
-static void run_plain(struct plain_crew *crew, const struct pk_attention_step *in, double *forward,
+static void run_plain(struct plain_threads *threads, const struct pk_attention_step *in, double *forward,
                       double *backward)
 {
     const size_t n = in->s.problems * in->s.seq * in->s.dim, scores = in->s.problems * in->s.seq * in->s.seq;
@@ -132,9 +132,9 @@ static void run_plain(struct plain_crew *crew, const struct pk_attention_step *i
     a.p = a.s; /* what nobody needs any more is used again, as the allocator does for vanilla */
     a.dp = a.t;
     uint64_t t0 = now_ns(&dev);
-    plain_forward(crew, &a);
+    plain_forward(threads, &a);
     uint64_t t1 = now_ns(&dev);
-    plain_backward(crew, &a);
+    plain_backward(threads, &a);
     uint64_t t2 = now_ns(&dev);
     for (size_t i = 0; i < 4; i++) {
         pk_device_free(&dev, *matrices[i]);
@@ -239,7 +239,7 @@ static void one_round(const struct bench *b, const struct pk_attention_step *in,
         t->peak_bytes[v][at] = (double)dev.pool.peak;
     }
     if (of.forward >> PLAIN & 1)
-        run_plain(b->crew, in, &t->forward_ns[PLAIN][at], &t->backward_ns[PLAIN][at]);
+        run_plain(b->threads, in, &t->forward_ns[PLAIN][at], &t->backward_ns[PLAIN][at]);
 }
 
 static void measure(const struct cell *c, const struct bench *b, size_t rounds)
@@ -445,7 +445,7 @@ int main(int argc, char **argv)
         status = check_all(&b, cpus, n_cpus);
     else
         show(&b, rounds);
-    plain_stop(b.crew);
+    plain_stop(b.threads);
     pk_device_free(&dev, b.peak.scratch);
     pk_device_close(&dev);
     return status;

@@ -76,9 +76,9 @@ static struct pk_work heads(enum pk_dtype type)
                                .heads = COLS / 64 / 2,
                                .dim = 64,
                                .parts = 2,
-                               .turned = 1,
+                               .rotated = 1,
                                .dtype = type,
-                               .turns = array[5],
+                               .rope_table = array[5],
                                .rows = array[0],
                                .head = {array[1], array[1] + N / 2}};
     must(pk_op_split_heads(&dev, &h, &err));
@@ -149,7 +149,7 @@ static const struct {
     struct pk_work (*run)(enum pk_dtype type);
 } ops[] = {{"norm with residual", norm},
            {"norm backward", norm_backward},
-           {"split heads, turned", heads},
+           {"split heads, rotated", heads},
            {"silu", silu},
            {"glu", glu},
            {"glu backward", glu_backward},

@@ -1,4 +1,4 @@
-/* Plain: the kernels and a crew that spins between the kernels of a pass and sleeps between passes, when others are measured. Built with -O3 -march=native -ffast-math, so that the compiler
+/* Plain: the kernels and a thread pool that spins between the kernels of a pass and sleeps between passes, when others are measured. Built with -O3 -march=native -ffast-math, so that the compiler
  * vectorises the loops with its own vector expf. */
 #include "plain.h"
 
@@ -8,23 +8,23 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-struct plain_crew {
+struct plain_threads {
     unsigned threads;
     const unsigned *cpus;
     const struct pk_blas *blas;
     const struct plain *a;
-    void (*pass)(const struct plain_crew *c, unsigned thread);
+    void (*pass)(const struct plain_threads *c, unsigned thread);
     bool stop;
     atomic_uint arrived, phase;
     pthread_barrier_t pass_begins;
     pthread_t handle[64];
     struct seat {
-        struct plain_crew *c;
+        struct plain_threads *c;
         unsigned index;
     } seat[64];
 };
 
-static void barrier(struct plain_crew *c)
+static void barrier(struct plain_threads *c)
 {
     unsigned phase = atomic_load(&c->phase);
     if (atomic_fetch_add(&c->arrived, 1) + 1 == c->threads) {
@@ -67,7 +67,7 @@ static void softmax_backward(const float *restrict p, const float *restrict dp, 
     }
 }
 
-static void gemm(const struct plain_crew *c, bool ta, bool tb, size_t n, size_t k, const float *a,
+static void gemm(const struct plain_threads *c, bool ta, bool tb, size_t n, size_t k, const float *a,
                  const float *b, float *to)
 {
     const size_t m = c->a->seq;
@@ -75,7 +75,7 @@ static void gemm(const struct plain_crew *c, bool ta, bool tb, size_t n, size_t 
 }
 
 /* The kernels of one pass: `step` of problem b. */
-static void forward_step(const struct plain_crew *c, int step, size_t b)
+static void forward_step(const struct plain_threads *c, int step, size_t b)
 {
     const struct plain *a = c->a;
     const size_t s = b * a->seq * a->seq, x = b * a->seq * a->dim;
@@ -94,7 +94,7 @@ static void forward_step(const struct plain_crew *c, int step, size_t b)
     }
 }
 
-static void backward_step(const struct plain_crew *c, int step, size_t b)
+static void backward_step(const struct plain_threads *c, int step, size_t b)
 {
     const struct plain *a = c->a;
     const size_t s = b * a->seq * a->seq, x = b * a->seq * a->dim;
@@ -119,21 +119,21 @@ static void backward_step(const struct plain_crew *c, int step, size_t b)
     }
 }
 
-static void forward_pass(const struct plain_crew *c, unsigned thread)
+static void forward_pass(const struct plain_threads *c, unsigned thread)
 {
     for (int step = 0; step < 4; step++) {
         for (size_t b = thread; b < c->a->problems; b += c->threads)
             forward_step(c, step, b);
-        barrier((struct plain_crew *)c);
+        barrier((struct plain_threads *)c);
     }
 }
 
-static void backward_pass(const struct plain_crew *c, unsigned thread)
+static void backward_pass(const struct plain_threads *c, unsigned thread)
 {
     for (int step = 0; step < 6; step++) {
         for (size_t b = thread; b < c->a->problems; b += c->threads)
             backward_step(c, step, b);
-        barrier((struct plain_crew *)c);
+        barrier((struct plain_threads *)c);
     }
 }
 
@@ -152,10 +152,10 @@ static void *seat_main(void *arg)
     }
 }
 
-struct plain_crew *plain_start(unsigned threads, const unsigned *cpus, const struct pk_blas *blas)
+struct plain_threads *plain_start(unsigned threads, const unsigned *cpus, const struct pk_blas *blas)
 {
-    struct plain_crew *c = calloc(1, sizeof *c);
-    *c = (struct plain_crew){.threads = threads, .cpus = cpus, .blas = blas};
+    struct plain_threads *c = calloc(1, sizeof *c);
+    *c = (struct plain_threads){.threads = threads, .cpus = cpus, .blas = blas};
     pthread_barrier_init(&c->pass_begins, NULL, threads);
     for (unsigned i = 1; i < threads; i++) {
         c->seat[i] = (struct seat){c, i};
@@ -164,7 +164,7 @@ struct plain_crew *plain_start(unsigned threads, const unsigned *cpus, const str
     return c;
 }
 
-void plain_stop(struct plain_crew *c)
+void plain_stop(struct plain_threads *c)
 {
     c->stop = true;
     pthread_barrier_wait(&c->pass_begins);
@@ -174,8 +174,8 @@ void plain_stop(struct plain_crew *c)
     free(c);
 }
 
-static void run(struct plain_crew *c, const struct plain *a,
-                void (*pass)(const struct plain_crew *, unsigned))
+static void run(struct plain_threads *c, const struct plain *a,
+                void (*pass)(const struct plain_threads *, unsigned))
 {
     c->a = a;
     c->pass = pass;
@@ -183,12 +183,12 @@ static void run(struct plain_crew *c, const struct plain *a,
     pass(c, 0);
 }
 
-void plain_forward(struct plain_crew *c, const struct plain *a)
+void plain_forward(struct plain_threads *c, const struct plain *a)
 {
     run(c, a, forward_pass);
 }
 
-void plain_backward(struct plain_crew *c, const struct plain *a)
+void plain_backward(struct plain_threads *c, const struct plain *a)
 {
     run(c, a, backward_pass);
 }

@@ -15,8 +15,8 @@ struct plain {
     float *o, *dq, *dk, *dv;
 };
 
-struct plain_crew;
-struct plain_crew *plain_start(unsigned threads, const unsigned *cpus, const struct pk_blas *blas);
-void plain_stop(struct plain_crew *c);
-void plain_forward(struct plain_crew *c, const struct plain *a);
-void plain_backward(struct plain_crew *c, const struct plain *a);
+struct plain_threads;
+struct plain_threads *plain_start(unsigned threads, const unsigned *cpus, const struct pk_blas *blas);
+void plain_stop(struct plain_threads *c);
+void plain_forward(struct plain_threads *c, const struct plain *a);
+void plain_backward(struct plain_threads *c, const struct plain *a);

@@ -117,8 +117,8 @@ static void print_table(const struct bench *b, int64_t layers)
            s->count.leaves, s->n, "way", "median ns", "ns/leaf", "ns/patch", "objects", "bytes");
     for (unsigned w = 0; w < ROWS; w++) {
         const double ns = median(b->ns[w], ROUNDS);
-        const struct pk_allocated all =
-            w < MEMCPY ? pk_workbench_allocated(&b->way[w]) : (struct pk_allocated){0, s->least_bytes};
+        const struct pk_allocation_counts all = w < MEMCPY ? pk_workbench_allocated(&b->way[w])
+                                                           : (struct pk_allocation_counts){0, s->least_bytes};
         const uint64_t n = w < MEMCPY ? b->way[w].applied : 1;
         printf("%-26s %12.1f %10.2f %10.2f %10llu %12llu\n", names[w], ns, ns / (double)s->count.leaves,
                ns / (double)s->n, (unsigned long long)(all.objects / n), (unsigned long long)(all.bytes / n));

@@ -1,29 +1,29 @@
-/* Heads on the host shim: every element where it belongs, turned as float64 turns it, and back; widths of every pack, in place. */
+/* Heads on the host shim: every element where it belongs, rotated as float64 rotates it, and back; widths of every pack, in place. */
 #include "layers.h"
 
 namespace
 {
 
-std::vector<float> turns_of(size_t seq, size_t dim)
+std::vector<float> rope_table_of(size_t seq, size_t dim)
 {
-    std::vector<float> turns(seq * dim);
+    std::vector<float> rope_table(seq * dim);
     for (size_t t = 0; t < seq; t++)
         for (size_t i = 0; i < dim / 2; i++) {
             const double angle = (double)t * std::pow(10000.0, -2.0 * (double)i / (double)dim);
-            turns[(t * (dim / 2) + i) * 2] = (float)std::cos(angle);
-            turns[(t * (dim / 2) + i) * 2 + 1] = (float)std::sin(angle);
+            rope_table[(t * (dim / 2) + i) * 2] = (float)std::cos(angle);
+            rope_table[(t * (dim / 2) + i) * 2 + 1] = (float)std::sin(angle);
         }
-    return turns;
+    return rope_table;
 }
 
 /* Element k of a head at position t, from the dim elements that begin at x. */
-double turned(const std::vector<float> &turns, const float *x, size_t t, size_t k, size_t dim, bool turn,
-              bool back)
+double rotated(const std::vector<float> &rope_table, const float *x, size_t t, size_t k, size_t dim,
+               bool turn, bool back)
 {
     if (!turn)
         return x[k];
-    const double c = turns[(t * (dim / 2) + k / 2) * 2],
-                 s = turns[(t * (dim / 2) + k / 2) * 2 + 1] * (back ? -1 : 1);
+    const double c = rope_table[(t * (dim / 2) + k / 2) * 2],
+                 s = rope_table[(t * (dim / 2) + k / 2) * 2 + 1] * (back ? -1 : 1);
     return k % 2 ? x[k - 1] * s + x[k] * c : x[k] * c - x[k + 1] * s;
 }
 
@@ -32,13 +32,13 @@ void check(enum pk_dtype type, const pk_heads &shape, bool merge, size_t off)
     pk_heads h = shape;
     const size_t repeat = pk_heads_repeat(&h), part = h.batch * h.seq * h.heads * repeat * h.dim;
     const size_t stride = pk_heads_stride(&h), all = h.batch * h.seq * stride;
-    const std::vector<float> turns = turns_of(h.seq, h.dim);
+    const std::vector<float> rope_table = rope_table_of(h.seq, h.dim);
     array in_rows(type, all, off), in_q(type, part), in_k(type, part), in_v(type, part);
     results rows(all, type), q(part, type), k(part, type), v(part, type);
     const array *in_head[] = {&in_q, &in_k, &in_v};
     const results *head[] = {&q, &k, &v};
     h.dtype = type;
-    h.turns = h.turned ? turns.data() : nullptr;
+    h.rope_table = h.rotated ? rope_table.data() : nullptr;
     h.rows = merge ? rows.data() : in_rows.data();
     h.head[0] = merge ? in_q.data() : q.data();
     h.head[1] = merge ? in_k.data() : k.data();
@@ -54,15 +54,16 @@ void check(enum pk_dtype type, const pk_heads &shape, bool merge, size_t off)
                         for (size_t r = 0; r < repeat; r++) {
                             const size_t at = (((b * h.heads + n) * repeat + r) * h.seq + t) * h.dim;
                             const float *from = merge ? &in_head[p]->wide[at] : &in_rows.wide[row];
-                            const double want = turned(turns, from, t, e, h.dim, h.turned >> p & 1, merge);
+                            const double want =
+                                rotated(rope_table, from, t, e, h.dim, h.rotated >> p & 1, merge);
                             sum += want;
                             if (!merge)
-                                expect((*head[p])[at + e], want, near(type, want, h.turned ? 1 : 0),
+                                expect((*head[p])[at + e], want, near(type, want, h.rotated ? 1 : 0),
                                        "split heads", h.dim, row + e);
                         }
                         if (merge)
                             expect(rows[row + e], sum,
-                                   near(type, sum, h.turned || repeat > 1 ? 1 : 0) * (double)repeat,
+                                   near(type, sum, h.rotated || repeat > 1 ? 1 : 0) * (double)repeat,
                                    "merged heads", h.dim, row + e);
                     }
 }
@@ -70,12 +71,12 @@ void check(enum pk_dtype type, const pk_heads &shape, bool merge, size_t off)
 void in_place(enum pk_dtype type)
 {
     enum { SEQ = 9, DIM = 32 };
-    const std::vector<float> turns = turns_of(SEQ, DIM);
+    const std::vector<float> rope_table = rope_table_of(SEQ, DIM);
     array x(type, SEQ * DIM);
-    pk_heads h = {1, SEQ, 1, DIM, 1, 1, type, turns.data(), x.data(), {x.data()}, 0, 0};
+    pk_heads h = {1, SEQ, 1, DIM, 1, 1, type, rope_table.data(), x.data(), {x.data()}, 0, 0};
     expect_launched(pk_k_split_heads(nullptr, &h), "heads in place", DIM);
     for (size_t i = 0; i < SEQ * DIM; i++) {
-        const double want = turned(turns, &x.wide[i / DIM * DIM], i / DIM, i % DIM, DIM, true, false);
+        const double want = rotated(rope_table, &x.wide[i / DIM * DIM], i / DIM, i % DIM, DIM, true, false);
         expect(x[i], want, near(type, want, 1), "heads in place", DIM, i);
     }
 }

@@ -199,7 +199,7 @@ static void read_run(struct pk_store *s, int64_t run, enum pk_format format)
     struct pk_err err = {0};
     struct pk_figures *figures;
     const struct pk_figures *counted;
-    const struct pk_unfinished *unfinished;
+    const struct pk_unfinished_case *unfinished;
     struct pk_run_facts facts;
     struct pk_fit_group *groups;
     size_t n;

@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct pk_suite s;
     if (pk_suite_parse("suite", (const char *)data, n, &a, &s, &err)) {
         pk_fuzz_refusal(&err);
-        pk_assert(s.n_wrong >= 1 && s.n_wrong <= PK_SUITE_WRONG_MOST);
+        pk_assert(s.n_wrong >= 1 && s.n_wrong <= PK_SUITE_ERRORS_MAX);
         for (size_t i = 0; i < s.n_wrong; i++) {
             pk_fuzz_refusal(&s.wrong[i].err);
             pk_assert(!i || s.wrong[i].line > s.wrong[i - 1].line);

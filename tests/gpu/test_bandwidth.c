@@ -169,7 +169,7 @@ static enum pk_code cross_entropy(struct bench *b)
     MEASURED(b, cross_entropy, &x);
 }
 
-/* q, k and v of heads of 64, the first two turned. */
+/* q, k and v of heads of 64, the first two rotated. */
 static enum pk_code split_heads(struct bench *b)
 {
     enum { DIM = 64, SEQ = 256, PARTS = 3 };
@@ -179,9 +179,9 @@ static enum pk_code split_heads(struct bench *b)
                                .heads = b->cols / DIM,
                                .dim = DIM,
                                .parts = PARTS,
-                               .turned = 3,
+                               .rotated = 3,
                                .dtype = b->type,
-                               .turns = floats(b, SEQ * DIM),
+                               .rope_table = floats(b, SEQ * DIM),
                                .rows = elements(b, PARTS * n),
                                .head = {elements(b, n), elements(b, n), elements(b, n)}};
     for (int i = 0; i < PARTS; i++)

@@ -52,21 +52,21 @@ static void lanes_wait_and_overlap(void **state)
     enum { ROUNDS = 5 };
     const uint64_t ns = 5 * PK_NS_PER_MS;
     uint64_t behind = UINT64_MAX, beside = UINT64_MAX;
-    struct pk_moment p[3];
+    struct pk_lane_event p[3];
     need_queues();
     for (int i = 0; i < 3; i++)
-        must(pk_moment_make(&dev, &p[i], &err));
+        must(pk_lane_event_make(&dev, &p[i], &err));
     for (int i = 0; i < 2 * ROUNDS; i++) {
         must(pk_lanes_anchor(&dev, &err));
-        must(pk_moment_record(&dev, PK_LANE_COMPUTE, &p[0], &err));
+        must(pk_lane_event_record(&dev, PK_LANE_COMPUTE, &p[0], &err));
         pk_device_delay(&dev, PK_LANE_COMPUTE, ns);
-        must(pk_moment_record(&dev, PK_LANE_COMPUTE, &p[1], &err));
+        must(pk_lane_event_record(&dev, PK_LANE_COMPUTE, &p[1], &err));
         if (i & 1)
             must(pk_lane_await(&dev, PK_LANE_COMM, &p[1], &err));
         pk_device_delay(&dev, PK_LANE_COMM, ns);
-        must(pk_moment_record(&dev, PK_LANE_COMM, &p[2], &err));
+        must(pk_lane_event_record(&dev, PK_LANE_COMM, &p[2], &err));
         must(pk_device_sync(&dev, &err));
-        const uint64_t took = pk_moment_ns(&dev, &p[2]) - pk_moment_ns(&dev, &p[0]);
+        const uint64_t took = pk_lane_event_ns(&dev, &p[2]) - pk_lane_event_ns(&dev, &p[0]);
         uint64_t *least = i & 1 ? &behind : &beside;
         *least = took < *least ? took : *least;
     }
@@ -75,7 +75,7 @@ static void lanes_wait_and_overlap(void **state)
     assert_true(behind >= 2 * ns * 9 / 10);
     assert_true(beside < 2 * ns * 9 / 10);
     for (int i = 0; i < 3; i++)
-        pk_moment_drop(&dev, &p[i]);
+        pk_lane_event_drop(&dev, &p[i]);
 }
 
 static void look(void *user)

@@ -16,7 +16,7 @@ LOOPS = {
     "pk_flash_forward": EXPONENT, "pk_flash_backward": EXPONENT, "pk_exp": EXPONENT,
     "pk_softmax": EXPONENT, "pk_cross_entropy": EXPONENT, "pk_log_softmax": EXPONENT, "pk_nll_backward": EXPONENT,
     "pk_map": EXPONENT, "pk_glu": EXPONENT, "pk_glu_backward": EXPONENT, "pk_norm": MULTIPLY, "pk_norm_backward": MULTIPLY,
-    "pk_turn": MULTIPLY, "pk_adamw": r"v?sqrtps", "pk_widen": r"v?(pslld|punpcklwd)", "pk_narrow": r"v?psrld", "pk_scale": MULTIPLY, "pk_dot": MULTIPLY, "pk_softmax_backward_delta": MULTIPLY,
+    "pk_rotate": MULTIPLY, "pk_adamw": r"v?sqrtps", "pk_widen": r"v?(pslld|punpcklwd)", "pk_narrow": r"v?psrld", "pk_scale": MULTIPLY, "pk_dot": MULTIPLY, "pk_softmax_backward_delta": MULTIPLY,
     "pk_triad": MULTIPLY, "pk_add": r"v?addps", "pk_fill": r"v?pmul(lq|udq)",
 }
 CALLS = {"logf", "memset", "memcpy"}  # once per query or row, never per score

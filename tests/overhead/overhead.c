@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REGIONS_MAX = 8, LIMIT_NS = 100, BATCH = 2000, BATCHES = 200, PATIENCE_S = 60, SKIP = 77 };
+enum { REGIONS_MAX = 8, LIMIT_NS = 100, BATCH = 2000, BATCHES = 200, TIMEOUT_S = 60, SKIP = 77 };
 
 #ifdef PK_SANITIZED
 static const bool instrumented = true;
@@ -81,14 +81,14 @@ static uint64_t take(struct pk_device *dev, unsigned n_regions, size_t n, size_t
     if (pk_sampler_first(&s, &ctx, n + 2, &err))
         abort();
     pk_stopper_init(&st, &rule, &s, pk_device_now_ns(dev));
-    st.looked_ns = UINT64_MAX / 2; /* the fake clock never gets there: no look */
+    st.checked_ns = UINT64_MAX / 2; /* the fake clock never gets there: no look */
     for (size_t i = 0; i < n; i++) {
         if (i == warm)
             began = pk_clock_ns();
         if (pk_sample_take(&s, &err))
             abort();
         s.n++;
-        if (pk_stop_now(&st, st.looked_ns + pk_device_now_ns(dev) % 1000))
+        if (pk_stop_now(&st, st.checked_ns + pk_device_now_ns(dev) % 1000))
             abort();
     }
     return pk_clock_ns() - began;
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
         pk_device_close(&dev);
         return 0;
     }
-    const uint64_t deadline = pk_clock_ns() + PATIENCE_S * UINT64_C(1000000000);
+    const uint64_t deadline = pk_clock_ns() + TIMEOUT_S * UINT64_C(1000000000);
     double worst = 0;
     for (unsigned r = 1; r <= REGIONS_MAX; r *= 2) {
         double ns = best_ns(&dev, r, deadline);

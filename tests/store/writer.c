@@ -132,7 +132,7 @@ static enum pk_code work(struct job *j, struct pk_arena *a, struct pk_err *err)
     if (pk_store_open(j->path, PK_STORE_WRITE, NULL, &j->s, err))
         return err->code;
     if (j->patience)
-        pk_store_patience(j->s, j->patience);
+        pk_store_set_timeout(j->s, j->patience);
     make_slice(j, a);
     if (j->run)
         return old_run(j, info, a, err);

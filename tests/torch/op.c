@@ -94,17 +94,18 @@ static void norm(struct pk_device *dev, size_t rows, size_t cols, size_t unused)
 static void turn(struct pk_device *dev, size_t seq, size_t heads, size_t dim)
 {
     const size_t n = seq * heads * dim;
-    float *turns = zeros(seq * dim), *rows = in(n), *d_head = in(n), *head = zeros(n), *d_rows = zeros(n);
+    float *rope_table = zeros(seq * dim), *rows = in(n), *d_head = in(n), *head = zeros(n),
+          *d_rows = zeros(n);
     struct pk_heads h = {.batch = 1,
                          .seq = seq,
                          .heads = heads,
                          .dim = dim,
                          .parts = 1,
-                         .turned = 1,
-                         .turns = turns,
+                         .rotated = 1,
+                         .rope_table = rope_table,
                          .rows = rows,
                          .head = {head}};
-    pk_rope_turns(turns, seq, dim, 10000);
+    pk_rope_table(rope_table, seq, dim, 10000);
     must(pk_op_split_heads(dev, &h, &err));
     h.rows = d_rows, h.head[0] = d_head;
     must(pk_op_merge_heads(dev, &h, &err));

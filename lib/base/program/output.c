@@ -32,7 +32,7 @@ static bool read_until(int fd, uint64_t deadline_ns, struct pk_buf *out)
     return true;
 }
 
-const char *pk_program_output(const char *const argv[], uint64_t patience_ns, struct pk_arena *a)
+const char *pk_program_output(const char *const argv[], uint64_t timeout_ns, struct pk_arena *a)
 {
     int fds[2];
     struct pk_program program;
@@ -45,7 +45,7 @@ const char *pk_program_output(const char *const argv[], uint64_t patience_ns, st
     if (e)
         return NULL;
     struct pk_buf out = {.arena = a};
-    const uint64_t deadline_ns = pk_clock_ns() + patience_ns;
+    const uint64_t deadline_ns = pk_clock_ns() + timeout_ns;
     const bool complete = read_until(read_end, deadline_ns, &out), cut = out.n >= PK_PROGRAM_OUTPUT_BYTES;
     if (complete && !cut)
         pk_program_ended(&program, deadline_ns, NULL);

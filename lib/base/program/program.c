@@ -159,7 +159,7 @@ static void kill_children(void)
 static void end_all(struct kept *k, const sigset_t *child)
 {
     const struct timespec round = {.tv_nsec = NS_PER_ROUND};
-    const uint64_t deadline_ns = pk_clock_ns() + PK_PROGRAM_PATIENCE_NS;
+    const uint64_t deadline_ns = pk_clock_ns() + PK_PROGRAM_TIMEOUT_NS;
     if (!k->ended)
         kill(-k->pid, SIGKILL);
     while (reap(k) && pk_clock_ns() < deadline_ns) {
@@ -226,7 +226,7 @@ int pk_program_start(struct pk_program *p, const struct pk_program_setup *setup)
     sigprocmask(SIG_SETMASK, &old, NULL);
     close(fd[1]);
     struct pollfd told = {fd[0], POLLIN, 0};
-    const uint64_t deadline_ns = pk_clock_ns() + PK_PROGRAM_PATIENCE_NS;
+    const uint64_t deadline_ns = pk_clock_ns() + PK_PROGRAM_TIMEOUT_NS;
     int ready = 1;
     while (keeper > 0 && (ready = pk_poll_until(&told, 1, deadline_ns, NULL)) < 0)
         ;
@@ -280,7 +280,7 @@ void pk_program_end(struct pk_program *p, uint64_t grace_ns)
     }
     kill(p->keeper, END_ALL);
     kill(p->keeper, SIGCONT); /* if a stranger stopped it */
-    if (!pk_program_ended(p, pk_clock_ns() + 2 * PK_PROGRAM_PATIENCE_NS, NULL))
+    if (!pk_program_ended(p, pk_clock_ns() + 2 * PK_PROGRAM_TIMEOUT_NS, NULL))
         kill(p->keeper, SIGKILL);
     while (waitpid(p->keeper, &keeper_status, 0) < 0 && errno == EINTR)
         ;

@@ -2,7 +2,7 @@
  *
  * A keeper stands between this process and the program: a fork of this process with no file open, which adopts every process below it that
  * loses its parent, in whatever process group or session it is. The keeper kills all of them when the program ends, when it is told to, and
- * when the thread that started it ends, by SIGKILL even: the kernel then sends the keeper a signal. It gives up after PK_PROGRAM_PATIENCE_NS,
+ * when the thread that started it ends, by SIGKILL even: the kernel then sends the keeper a signal. It gives up after PK_PROGRAM_TIMEOUT_NS,
  * because there are processes that it cannot end: those that became another user's (sudo), those that hang in the kernel until it lets
  * go of them, and those that multiply faster than they are killed. When the keeper itself is killed by a stranger, the program dies with
  * it, and so does the program's process group if this process is alive; processes in other groups stay. */
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define PK_PROGRAM_PATIENCE_NS (5 * PK_NS_PER_S)
+#define PK_PROGRAM_TIMEOUT_NS (5 * PK_NS_PER_S)
 
 struct pk_program {
     pid_t pid;    /* also its process group; 0 = not started, or ended by pk_program_end */

@@ -52,7 +52,7 @@ static const char *library_of(const struct pk_worker_client *l, struct pk_arena 
 enum pk_code pk_mpi_check(const volatile int *stop_flag, struct pk_arena *a, struct pk_mpi_found *out,
                           struct pk_err *err)
 {
-    enum { PATIENCE_S = 20 };
+    enum { TIMEOUT_S = 20 };
     static const char *const argv[] = {"/proc/self/exe", "worker", "--start", "2", NULL};
     static const struct pk_provider two = {"2 ranks", argv};
     const char *launcher = pk_launcher_of_process().by;
@@ -65,7 +65,7 @@ enum pk_code pk_mpi_check(const volatile int *stop_flag, struct pk_arena *a, str
     pk_worker_client_init(&l, &two);
     const uint64_t began = pk_clock_ns();
     const enum pk_reply reply = pk_worker_client_request_other(
-        &l, "ranks", "two", "cpu", NULL, began + PATIENCE_S * PK_NS_PER_S, stop_flag, &slice);
+        &l, "ranks", "two", "cpu", NULL, began + TIMEOUT_S * PK_NS_PER_S, stop_flag, &slice);
     out->ns = pk_clock_ns() - began;
     if (reply == PK_REPLY_LATE)
         out->why = pk_printf(a, "two ranks did not connect within 20 s%s%s", l.missing ? ": " : "",

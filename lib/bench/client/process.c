@@ -337,7 +337,7 @@ static void choose_lines(const struct line *v, size_t n, size_t *from, size_t *t
     *to = n;
 }
 
-const char *pk_process_last_words(const struct pk_process *p, struct pk_arena *a)
+const char *pk_process_output_tail(const struct pk_process *p, struct pk_arena *a)
 {
     struct line *v;
     struct pk_buf b = {.arena = a};
@@ -358,12 +358,12 @@ const char *pk_process_last_words(const struct pk_process *p, struct pk_arena *a
     return pk_buf_text(&b);
 }
 
-const char *pk_process_fate(const struct pk_process *p, struct pk_arena *a)
+const char *pk_process_exit_text(const struct pk_process *p, struct pk_arena *a)
 {
     int s = p->program.status;
     const char *how = WIFSIGNALED(s)
                           ? pk_printf(a, "ended by signal %d (%s)", WTERMSIG(s), strsignal(WTERMSIG(s)))
                           : pk_printf(a, "exit status %d", WEXITSTATUS(s));
-    const char *words = pk_process_last_words(p, a);
+    const char *words = pk_process_output_tail(p, a);
     return *words ? pk_printf(a, "%s; last output: %s", how, words) : how;
 }

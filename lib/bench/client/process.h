@@ -26,8 +26,8 @@ struct pk_process {
 enum pk_code pk_process_start(struct pk_process *p, const char *const *argv,
                               struct pk_err *err) PK_MUST_CHECK;
 
-/* Gives the process a new pipe for the protocol, before a request: an empty line on its stdin carries the other end. Nobody reads what is
- * written to the old one, by whomever. PK_OK also when the process has ended, which the request will find out. */
+/* Gives the process a new pipe for the protocol, before a request: an empty line on its stdin carries the other end. Nobody reads what any
+ * process writes to the old one. PK_OK also when the process has ended, which the request will find out. */
 enum pk_code pk_process_renew_wire(struct pk_process *p, struct pk_err *err) PK_MUST_CHECK;
 /* In that process: reads a byte of its stdin; a pipe that comes with it becomes PK_PROCESS_WIRE_FD. False at the end of the input. */
 bool pk_process_receive_wire(int fd, char *byte);
@@ -58,8 +58,8 @@ bool pk_process_ended(struct pk_process *p, uint64_t deadline_ns);
 void pk_process_end(struct pk_process *p, uint64_t grace_ns);
 
 /* "ended by signal 11 (Segmentation fault)", "exit status 3"; with its last output, if any. After pk_process_end. */
-const char *pk_process_fate(const struct pk_process *p, struct pk_arena *a);
+const char *pk_process_exit_text(const struct pk_process *p, struct pk_arena *a);
 
 /* The last three lines it wrote, or those of an error of perfkit itself, joined by " | ", control characters replaced; "" when there are none.
  * Lines without a word do not count. */
-const char *pk_process_last_words(const struct pk_process *p, struct pk_arena *a);
+const char *pk_process_output_tail(const struct pk_process *p, struct pk_arena *a);

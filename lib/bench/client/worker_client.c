@@ -1,4 +1,4 @@
-/* Worker client: asking a worker and not believing it. */
+/* Worker client: sends requests to a worker and validates its replies. */
 #include "bench/client/worker_client.h"
 
 #include "base/clock.h"
@@ -17,7 +17,7 @@ enum { LOOKS = 6 };
 void pk_worker_client_init(struct pk_worker_client *l, const struct pk_provider *provider)
 {
     *l = (struct pk_worker_client){
-        .provider = provider, .collector = pk_collector_new(), .patience_ns = PK_HEARTBEAT_PATIENCE_NS};
+        .provider = provider, .collector = pk_collector_new(), .timeout_ns = PK_HEARTBEAT_TIMEOUT_NS};
 }
 
 void pk_worker_client_set_metrics(struct pk_worker_client *l, const struct pk_metric_decl *metrics, size_t n)
@@ -31,7 +31,7 @@ static void drop_worker(struct pk_worker_client *l, uint64_t grace_ns)
     pk_process_end(&l->process, grace_ns);
     pk_wire_reader_free(l->reader);
     l->reader = NULL;
-    l->greeted = l->leaving = false;
+    l->hello_received = l->bye_received = false;
 }
 
 static enum pk_code need_worker(struct pk_worker_client *l, struct pk_err *err)
@@ -56,8 +56,8 @@ void pk_worker_client_choice(struct pk_worker_client *l, const char *key, const 
 {
     if (!l->choices)
         l->choices = json_object();
-    const bool room = json_object_get(l->choices, key) || json_object_size(l->choices) < PK_CHOICES_MOST;
-    if (room && strlen(value) <= PK_CHOICE_VALUE_MOST)
+    const bool room = json_object_get(l->choices, key) || json_object_size(l->choices) < PK_CHOICES_MAX;
+    if (room && strlen(value) <= PK_CHOICE_VALUE_MAX)
         json_object_set_new(l->choices, key, json_string(value));
 }
 
@@ -112,19 +112,19 @@ static const char *handle_message(struct pk_worker_client *l, const struct pk_wi
         if (version != PK_WIRE_VERSION)
             return pk_printf(&l->arena, "it uses version %lld of the wire protocol, this perfkit version %d",
                              (long long)version, PK_WIRE_VERSION);
-        l->greeted = true;
+        l->hello_received = true;
         const pid_t pid = (pid_t)pk_json_int(m->json, "pid", 0);
         l->pid = pid > 0 && getpgid(pid) == l->process.program.pid ? pid : l->process.program.pid;
         return NULL;
     }
     if (m->type == PK_WIRE_GARBAGE)
         return m->problem;
-    if (!l->greeted)
+    if (!l->hello_received)
         return "it sent a message before its hello";
     if (m->type == PK_WIRE_CASE)
         return "it named a case other than the requested one";
     if (m->type == PK_WIRE_BYE)
-        l->leaving = true;
+        l->bye_received = true;
     if (m->type == PK_WIRE_STATUS && (problem = check_status(l, m, r)))
         return problem;
     if (m->type == PK_WIRE_METRIC && (problem = check_metric(l, &m->metric)))
@@ -171,7 +171,7 @@ static enum pk_reply worker_ended(struct pk_worker_client *l, struct pk_slice **
     drop_worker(l, 0);
     return failed(l,
                   pk_printf(&l->arena, "the worker (%s) died: %s", l->provider->name,
-                            pk_process_fate(&l->process, &l->arena)),
+                            pk_process_exit_text(&l->process, &l->arena)),
                   slice);
 }
 
@@ -199,7 +199,7 @@ struct watch {
 /* Before rank 0 has the request, its launcher may be stopped, too; nothing is measured then. */
 static bool is_stuck(struct pk_worker_client *l, const struct watch *w)
 {
-    return pk_rank_heartbeats_stuck(&l->heartbeats, l->patience_ns / LOOKS) ||
+    return pk_rank_heartbeats_stuck(&l->heartbeats, l->timeout_ns / LOOKS) ||
            (pk_rank_heartbeats_calls(&l->heartbeats) == w->calls &&
             pk_machine_family_stop_reason(l->process.program.keeper, &l->arena));
 }
@@ -207,12 +207,11 @@ static bool is_stuck(struct pk_worker_client *l, const struct watch *w)
 /* A look that comes late does not count: this process was stopped itself. */
 static bool is_silent(struct pk_worker_client *l, struct watch *w)
 {
-    const uint64_t now = pk_clock_ns(), part = l->patience_ns / LOOKS;
+    const uint64_t now = pk_clock_ns(), part = l->timeout_ns / LOOKS;
     if (now > w->next_ns + part || !is_stuck(l, w))
         w->since_ns = now;
     w->next_ns = now + part;
-    l->silent =
-        now - w->since_ns >= l->patience_ns + part; /* it may have begun just before the second look */
+    l->silent = now - w->since_ns >= l->timeout_ns + part; /* it may have begun just before the second look */
     return l->silent;
 }
 
@@ -233,7 +232,7 @@ static enum pk_reply reply_of(struct pk_worker_client *l, struct pk_slice **slic
         s->n_series = 0;
     if (s->status != PK_ST_OK && !*s->message)
         s->message = "the worker gave no reason";
-    if (l->leaving)
+    if (l->bye_received)
         drop_worker(l, KILL_GRACE_NS);
     return PK_REPLY_SLICE;
 }
@@ -245,7 +244,7 @@ static enum pk_reply receive_reply(struct pk_worker_client *l, const struct pk_r
     struct pk_wire_msg m;
     char buf[64 << 10];
     struct watch w = {.calls = pk_rank_heartbeats_calls(&l->heartbeats), .since_ns = pk_clock_ns()};
-    w.next_ns = l->heartbeats.page ? w.since_ns + l->patience_ns / LOOKS : UINT64_MAX;
+    w.next_ns = l->heartbeats.page ? w.since_ns + l->timeout_ns / LOOKS : UINT64_MAX;
     for (;;) {
         size_t n = 0;
         const uint64_t until_ns = w.next_ns < deadline_ns ? w.next_ns : deadline_ns;
@@ -260,7 +259,7 @@ static enum pk_reply receive_reply(struct pk_worker_client *l, const struct pk_r
         const char *problem = NULL;
         pk_wire_feed(l->reader, buf, n);
         while (!problem && !answered && pk_wire_next(l->reader, &m))
-            problem = l->greeted && r->external_counters && is_count(&m)
+            problem = l->hello_received && r->external_counters && is_count(&m)
                           ? handle_count(l, &m, deadline_ns, stop_flag)
                           : handle_message(l, &m, r, &answered);
         if (problem)

@@ -53,15 +53,15 @@ struct pk_worker_client {
     struct pk_rank_heartbeats heartbeats; /* of a group of ranks; its path is in argv */
     const char *
         missing; /* of a late reply: the process that is stopped, or the rank that did not answer; NULL = not known */
-    uint64_t patience_ns; /* ranks that are stopped or give no heartbeat for this long are late */
-    bool silent;          /* of a late reply: for that reason, before the deadline */
-    json_t *choices;      /* the choices of its workers so far; every request contains them */
-    bool started;         /* a worker, ever */
-    bool greeted;
+    uint64_t timeout_ns; /* ranks that are stopped or give no heartbeat for this long are late */
+    bool silent;         /* of a late reply: for that reason, before the deadline */
+    json_t *choices;     /* the choices of its workers so far; every request contains them */
+    bool started;        /* a worker, ever */
+    bool hello_received;
     pid_t
         pid; /* that it gave in its hello, if it is of the process that was started or its group; else that process */
     struct pk_external_counts external_counts; /* of the request in flight */
-    bool leaving; /* it sent bye: it ends after this reply, and the next request starts another worker */
+    bool bye_received; /* it sent bye: it ends after this reply, and the next request starts another worker */
 };
 
 enum pk_reply {
@@ -76,7 +76,7 @@ void pk_worker_client_init(struct pk_worker_client *l, const struct pk_provider 
  * client. */
 void pk_worker_client_set_metrics(struct pk_worker_client *l, const struct pk_metric_decl *metrics, size_t n);
 
-/* The choices of workers of an earlier part of the run. Beyond PK_CHOICES_MOST, or longer than choices are, it is left out. */
+/* The choices of workers of an earlier part of the run. Beyond PK_CHOICES_MAX, or longer than choices are, it is left out. */
 void pk_worker_client_choice(struct pk_worker_client *l, const char *key, const char *value);
 
 /* Starts the worker if there is none, sends the request and waits. The slice has no samples when its status is failed; it and the facts

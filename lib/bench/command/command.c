@@ -157,7 +157,7 @@ static const char *spawner_died(struct pk_command *r)
 {
     drop_spawner(r, 0);
     return pk_printf(r->a, "the process that starts the command died: %s",
-                     pk_process_fate(&r->spawner, r->a));
+                     pk_process_exit_text(&r->spawner, r->a));
 }
 
 enum run_end { REPLIED, BROKEN, LATE, STOPPED };
@@ -170,7 +170,7 @@ static json_t *request_of(const struct pk_command *r)
                           "command", pk_json_texts(r->o->argv, SIZE_MAX), "prepare", r->o->prepare,
                           "ignore_failure", (int)r->o->ignore_failure);
     if (r->turn->pass == PK_PASS_COUNTER)
-        json_object_set_new(j, "counters", pk_counted_request(r->o->counters, r->turn->round));
+        json_object_set_new(j, "counters", pk_counter_pass_request(r->o->counters, r->turn->round));
     return j;
 }
 
@@ -234,7 +234,7 @@ static void fail_slice(struct pk_slice *s, enum pk_status status, const char *me
 /* The command's own slice: the spawner's word, the protocol's, then the command's own. */
 static enum pk_code judge_own(struct pk_command *r, struct pk_slice *s)
 {
-    const char *words = pk_process_last_words(&r->spawner, r->a);
+    const char *words = pk_process_output_tail(&r->spawner, r->a);
     if (s->status != PK_ST_OK) {
         fail_slice(s, s->status,
                    *words && s->status == PK_ST_FAILED

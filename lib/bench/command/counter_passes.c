@@ -7,7 +7,7 @@
 
 /* --- asking --------------------------------------------------------------------------------------------------------- */
 
-size_t pk_counted_round(const struct pk_counters *c, size_t plan)
+size_t pk_counter_pass_of_plan(const struct pk_counters *c, size_t plan)
 {
     size_t before = 0;
     for (size_t i = 0; i < plan; i++)
@@ -17,33 +17,34 @@ size_t pk_counted_round(const struct pk_counters *c, size_t plan)
     return before;
 }
 
-size_t pk_counted_rounds(const struct pk_counters *c)
+size_t pk_counter_pass_count(const struct pk_counters *c)
 {
     size_t rounds = 0;
     for (size_t i = 0; i < c->n_plans; i++)
-        if (pk_counted_round(c, i) >= rounds)
-            rounds = pk_counted_round(c, i) + 1;
+        if (pk_counter_pass_of_plan(c, i) >= rounds)
+            rounds = pk_counter_pass_of_plan(c, i) + 1;
     return rounds;
 }
 
-json_t *pk_counted_request(const struct pk_counters *c, size_t round)
+json_t *pk_counter_pass_request(const struct pk_counters *c, size_t round)
 {
     json_t *all = json_array();
     for (size_t i = 0; i < c->n_plans; i++)
-        if (pk_counted_round(c, i) == round)
+        if (pk_counter_pass_of_plan(c, i) == round)
             json_array_append_new(all, pk_counters_json(&c->plans[i]));
     return all;
 }
 
 /* --- counting ------------------------------------------------------------------------------------------------------- */
 
-static void set_unavailable(struct pk_counting *c, struct pk_counting_plan *p, const struct pk_err *err)
+static void set_unavailable(struct pk_counter_pass *c, struct pk_counter_pass_plan *p,
+                            const struct pk_err *err)
 {
     p->why = pk_strdup(c->arena, *err->why ? err->why : err->what);
 }
 
 /* Planned here as the parent planned it: what differs is refused by the kernel in the same words. */
-static enum pk_code plan_one(struct pk_counting *c, const json_t *request, struct pk_counting_plan *p,
+static enum pk_code plan_one(struct pk_counter_pass *c, const json_t *request, struct pk_counter_pass_plan *p,
                              struct pk_err *err)
 {
     struct pk_counters_named named;
@@ -70,19 +71,19 @@ static enum pk_code plan_one(struct pk_counting *c, const json_t *request, struc
     return PK_OK;
 }
 
-enum pk_code pk_counting_plan(struct pk_counting *c, const json_t *request, struct pk_err *err)
+enum pk_code pk_counter_pass_prepare(struct pk_counter_pass *c, const json_t *request, struct pk_err *err)
 {
     c->n = json_array_size(request);
-    c->plans = pk_new_n(c->arena, struct pk_counting_plan, c->n + 1);
+    c->plans = pk_new_n(c->arena, struct pk_counter_pass_plan, c->n + 1);
     for (size_t i = 0; i < c->n; i++)
         if (plan_one(c, json_array_get(request, i), &c->plans[i], err))
             return err->code;
     return PK_OK;
 }
 
-void pk_counting_open(struct pk_counting *c, pid_t pid)
+void pk_counter_pass_open(struct pk_counter_pass *c, pid_t pid)
 {
-    for (struct pk_counting_plan *p = c->plans; p < c->plans + c->n; p++) {
+    for (struct pk_counter_pass_plan *p = c->plans; p < c->plans + c->n; p++) {
         struct pk_err err;
         if (p->why)
             continue;
@@ -95,10 +96,10 @@ void pk_counting_open(struct pk_counting *c, pid_t pid)
     }
 }
 
-void pk_counting_end(struct pk_counting *c)
+void pk_counter_pass_end(struct pk_counter_pass *c)
 {
     bool again;
-    for (struct pk_counting_plan *p = c->plans; p < c->plans + c->n; p++) {
+    for (struct pk_counter_pass_plan *p = c->plans; p < c->plans + c->n; p++) {
         const struct pk_source *s = p->plan->source;
         struct pk_err err;
         if (!p->handle)
@@ -118,7 +119,7 @@ struct counted_series {
     size_t n;
 };
 
-struct pk_slice pk_counted(const struct pk_counting *c, int invocation, uint64_t ran_ns)
+struct pk_slice pk_counter_pass_slice(const struct pk_counter_pass *c, int invocation, uint64_t ran_ns)
 {
     struct pk_note *note = pk_new(c->arena, struct pk_note);
     struct counted_series k = {0};

@@ -30,7 +30,7 @@ static void add_event(const struct pk_cell *row, const struct pk_counters *count
                       struct pk_counter_inputs *inputs)
 {
     for (size_t p = 0; p < counters->n_plans; p++) {
-        if ((int64_t)pk_counted_round(counters, p) != row[IN_ROUND].i)
+        if ((int64_t)pk_counter_pass_of_plan(counters, p) != row[IN_ROUND].i)
             continue;
         inputs->at[0].pass_ns[p] = pk_cell_number(&row[RAN]);
         for (size_t e = 0; e < counters->plans[p].n; e++) {
@@ -56,7 +56,7 @@ enum pk_code pk_command_counters(struct pk_store *s, int64_t run_id, const struc
         return err->code;
     for (size_t i = 0; i < r.n;) {
         const int64_t case_id = r.cells[i * r.n_cols + CASE].i;
-        struct pk_counter_inputs inputs = pk_counter_inputs_nothing(counters, 1, &a);
+        struct pk_counter_inputs inputs = pk_counter_inputs_empty(counters, 1, &a);
         if (add_times(s, run_id, case_id, &a, &inputs, err))
             return err->code;
         for (; i < r.n && r.cells[i * r.n_cols + CASE].i == case_id; i++)

@@ -80,7 +80,7 @@ static enum pk_code measure_times(struct series *s, const struct pk_command_even
 static enum pk_code count(struct series *s, size_t i, struct pk_err *err)
 {
     const size_t rounds =
-        s->o->counters && s->out[i].last == PK_ST_OK ? pk_counted_rounds(s->o->counters) : 0;
+        s->o->counters && s->out[i].last == PK_ST_OK ? pk_counter_pass_count(s->o->counters) : 0;
     struct pk_command_result counted = {.message = "", .last = PK_ST_OK};
     struct pk_command_turn turn = {.pass = PK_PASS_COUNTER, .invocation = (int)s->out[i].runs + 1};
     for (; turn.round < rounds && !s->interrupted &&

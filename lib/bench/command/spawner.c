@@ -64,7 +64,7 @@ _Noreturn static void become(const char *const *argv, struct start *start, pid_t
 }
 
 /* With counters (NULL = none) the child waits at a pipe until they are open, and they count from its exec. */
-static void run(const char *const *argv, struct start *start, struct pk_counting *counting,
+static void run(const char *const *argv, struct start *start, struct pk_counter_pass *counting,
                 struct outcome *out)
 {
     int gate[2] = {-1, -1};
@@ -84,7 +84,7 @@ static void run(const char *const *argv, struct start *start, struct pk_counting
     }
     out->error = pid < 0 ? errno : 0;
     if (counting && pid > 0)
-        pk_counting_open(counting, pid);
+        pk_counter_pass_open(counting, pid);
     if (counting)
         close(gate[1]); /* go */
     if (pid < 0)
@@ -94,7 +94,7 @@ static void run(const char *const *argv, struct start *start, struct pk_counting
     out->wall_ns = pk_clock_ns() - start->began_ns;
     out->error = start->error;
     if (counting)
-        pk_counting_end(counting);
+        pk_counter_pass_end(counting);
 }
 
 static const char *how_it_ended(int status, struct pk_arena *a)
@@ -162,12 +162,12 @@ static struct pk_slice measure(const json_t *request, const volatile int *stop_f
     const char *prepare = pk_json_str(request, "prepare", NULL);
     const bool counting = !strcmp(pk_json_str(request, "pass", ""), pk_pass_name(PK_PASS_COUNTER));
     const int invocation = (int)pk_json_int(request, "invocation", 1);
-    struct pk_counting counts = {.env = &pk_counter_host, .arena = a};
+    struct pk_counter_pass counts = {.env = &pk_counter_host, .arena = a};
     struct outcome o;
     struct pk_err err;
     if (!argv)
         return failed("the request has no command");
-    if (counting && pk_counting_plan(&counts, json_object_get(request, "counters"), &err))
+    if (counting && pk_counter_pass_prepare(&counts, json_object_get(request, "counters"), &err))
         return failed(pk_strdup(a, err.what));
     if (prepare) {
         run((const char *const[]){"/bin/sh", "-c", prepare, NULL}, start, NULL, &o);
@@ -182,7 +182,7 @@ static struct pk_slice measure(const json_t *request, const volatile int *stop_f
         return failed(pk_printf(a, "cannot start '%s': %s", argv[0], strerror(o.error)));
     if (o.status && !pk_json_bool(request, "ignore_failure", false))
         return failed(pk_printf(a, "the command failed: %s", how_it_ended(o.status, a)));
-    return counting ? pk_counted(&counts, invocation, o.wall_ns) : slice_of(&o, invocation, a);
+    return counting ? pk_counter_pass_slice(&counts, invocation, o.wall_ns) : slice_of(&o, invocation, a);
 }
 
 /* The pipe for what the command reports comes before the request; a test sends none. */

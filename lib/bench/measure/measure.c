@@ -190,16 +190,17 @@ static void take_notes(struct measurement *j, struct pk_ctx *ctx)
 static enum pk_code sample_and_check(struct pk_ctx *ctx, struct measurement *j, struct pk_err *err)
 {
     struct pk_pool *pool = &j->m->dev->pool;
-    enum pk_code rc = pk_alone(ctx->comm, first_iterations(j, ctx, err));
+    enum pk_code rc = pk_comm_break_on_error(ctx->comm, first_iterations(j, ctx, err));
     size_t peak = pool->peak;
     if (!rc && !unchecked(j->m))
         rc = pk_agree(ctx->comm, ctx->c->probe->check(ctx, false, err), err);
     take_notes(j, ctx);
     pk_pool_reset_peak(pool);
     if (!rc)
-        rc = pk_alone(ctx->comm, j->m->stop.profile ? profile(j, err) : take_case_samples(j, err));
+        rc = pk_comm_break_on_error(ctx->comm,
+                                    j->m->stop.profile ? profile(j, err) : take_case_samples(j, err));
     if (!rc && ctx->c->probe->inspect)
-        rc = pk_alone(ctx->comm, ctx->c->probe->inspect(ctx, true, err));
+        rc = pk_comm_break_on_error(ctx->comm, ctx->c->probe->inspect(ctx, true, err));
     if (rc)
         return rc;
     pk_note_text(&j->notes, "stop", j->stopper.reason);
@@ -259,7 +260,9 @@ static enum pk_code check_live(struct pk_ctx *ctx, struct measurement *j, struct
     enum pk_code rc = ctx->c->probe->run(ctx, err);
     if (!rc)
         rc = pk_device_sync(ctx->dev, err);
-    return pk_alone(ctx->comm, rc) ? rc : pk_agree(ctx->comm, ctx->c->probe->check(ctx, true, err), err);
+    return pk_comm_break_on_error(ctx->comm, rc)
+               ? rc
+               : pk_agree(ctx->comm, ctx->c->probe->check(ctx, true, err), err);
 }
 
 /* The probe's check points. Those that it skips on this device are left out. Errors say which point. */

@@ -28,7 +28,7 @@
  * for each repetition), region_reps ({"match": 512}), near_overhead (the regions that take no longer than that), class:
  *   flat       steady from the first sample
  *   warmup     the first samples were slower and are cut
- *   slowdown   it got slower by more than 0.5 %: throttling until proven otherwise
+ *   slowdown   it got slower by more than 0.5 %: possible thermal throttling
  *   no-steady  no steady state was reached */
 #pragma once
 
@@ -49,7 +49,7 @@ struct pk_measure {
     uint64_t seed;
     const struct pk_source_plan *counters; /* of a counter pass; NULL = none */
     const struct pk_counter_env *counter_env;
-    struct pk_started started;
+    struct pk_startup_times started;
     double unit_overhead_ns; /* pk_unit_overhead_ns of this process (repeat.h) */
     struct pk_stop stop;
     pk_disturbed_fn *disturbed;

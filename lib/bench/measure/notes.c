@@ -9,8 +9,8 @@
 enum { ORDINALS_SHOWN = 32 };
 
 /* A change below a quarter of the smallest effect that gates look for (2 %) is not worth a word. */
-static const double worth_a_word = 0.005;
-static const double certain = 0.01;
+static const double min_change = 0.005;
+static const double max_p = 0.01;
 
 void pk_note_json(struct pk_notes *notes, const char *key, json_t *stolen)
 {
@@ -48,7 +48,7 @@ static bool cut_was_faster(const struct pk_stopper *st, const double *steady, si
         scratch[i] = st->s->iteration_ns[1 + i];
     double before = median_of(scratch, st->cut);
     memcpy(scratch, steady, n * sizeof *steady);
-    return before < median_of(scratch, n) * (1 - worth_a_word);
+    return before < median_of(scratch, n) * (1 - min_change);
 }
 
 /* By how much the second half is slower than the first, relatively; 0 when the intervals of their medians overlap. Finds a
@@ -67,7 +67,7 @@ static double shift_of_halves(const double *v, size_t n, double *scratch)
 static const char *class_of(const struct pk_stopper *st, const struct pk_drift *d, double shift,
                             bool faster_before)
 {
-    bool drifts = d->p < certain && fabs(d->ratio) > worth_a_word, shifts = fabs(shift) > worth_a_word;
+    bool drifts = d->p < max_p && fabs(d->ratio) > min_change, shifts = fabs(shift) > min_change;
     if (faster_before || (drifts && d->ratio > 0) || (shifts && shift > 0))
         return "slowdown";
     if (!st->settled || drifts || shifts)

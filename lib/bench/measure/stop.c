@@ -18,8 +18,8 @@ void pk_stopper_init(struct pk_stopper *st, const struct pk_stop *rule, const st
                               .v = pk_new_n(s->ctx->arena, double, s->cap),
                               .scratch = pk_new_n(s->ctx->arena, double, s->cap),
                               .started_ns = now_ns,
-                              .looked_ns = now_ns,
-                              .next_look = (size_t)(first + (rule->warmup > 0 ? rule->warmup : 0)),
+                              .checked_ns = now_ns,
+                              .next_check = (size_t)(first + (rule->warmup > 0 ? rule->warmup : 0)),
                               .settled = true,
                               .noise = NAN};
 }
@@ -102,16 +102,16 @@ static const char *reason_to_stop(struct pk_stopper *st, size_t n, uint64_t now_
     if (now_ns - st->started_ns >= (uint64_t)rule->max_time_ns && (int64_t)steady >= rule->min_samples)
         return "max-time";
     size_t more = n / 4 + 1, left = (size_t)rule->max_samples - steady;
-    st->next_look = n + (more < left ? more : left);
+    st->next_check = n + (more < left ? more : left);
     return NULL;
 }
 
 bool pk_stop_now(struct pk_stopper *st, uint64_t now_ns)
 {
     size_t n = st->s->n - 1;
-    if (n < st->next_look && now_ns - st->looked_ns < LOOK_AGAIN_MS * PK_NS_PER_MS && st->s->n < st->s->cap)
+    if (n < st->next_check && now_ns - st->checked_ns < LOOK_AGAIN_MS * PK_NS_PER_MS && st->s->n < st->s->cap)
         return false;
-    st->looked_ns = now_ns;
+    st->checked_ns = now_ns;
     st->reason = reason_to_stop(st, n, now_ns);
     return st->reason != NULL;
 }

@@ -1,5 +1,5 @@
-/* Stop: decides when enough samples were taken and which of them are warm-up, and writes the notes of a slice about this. Internal to
- * measure.c; measure.h describes the rule and the notes.
+/* Stop: decides when enough samples were taken and which of them are warm-up, for the files of this
+ * folder. measure.h describes the rule.
  *
  * Each check costs a sort, so it is done when the number of samples grew by a quarter, or after 20 ms. */
 #pragma once
@@ -20,14 +20,14 @@ struct pk_stopper {
     const struct pk_stop *rule;
     const struct pk_sampler *s;
     double *v, *scratch;
-    uint64_t started_ns, looked_ns; /* device clock */
-    size_t next_look;               /* samples */
-    const char *reason;             /* once pk_stop_now answered true */
-    size_t cut;                     /* leading samples, the first iteration not counted, that are warm-up */
-    bool settled;                   /* false: the warm-up found took half of the samples */
-    double noise;                   /* NaN: too few samples */
-    size_t disturbed;               /* samples after the cut that are set aside */
-    bool kept;                      /* most were disturbed: they count like the others, disturbed is 0 */
+    uint64_t started_ns, checked_ns; /* device clock */
+    size_t next_check;               /* samples */
+    const char *reason;              /* once pk_stop_now answered true */
+    size_t cut;                      /* leading samples, the first iteration not counted, that are warm-up */
+    bool settled;                    /* false: the warm-up found took half of the samples */
+    double noise;                    /* NaN: too few samples */
+    size_t disturbed;                /* samples after the cut that are set aside */
+    bool kept;                       /* most were disturbed: they count like the others, disturbed is 0 */
 };
 
 void pk_stopper_init(struct pk_stopper *st, const struct pk_stop *rule, const struct pk_sampler *s,

@@ -36,7 +36,7 @@ static enum pk_code read_choices(const struct reading *r, const char *where, con
                                  struct pk_axis *x)
 {
     const json_t *list;
-    if (pk_descriptor_list(r, j, "choices", PK_OWN_WORDS_MOST, &list))
+    if (pk_descriptor_list(r, j, "choices", PK_OWN_WORDS_MAX, &list))
         return r->err->code;
     const size_t n = json_array_size(list);
     const char **words = pk_new_n(r->a, const char *, n + 1);
@@ -84,8 +84,8 @@ static enum pk_code read_default(const struct reading *r, const char *where, con
     struct pk_buf b = {.arena = r->a};
     const char *text;
     const size_t n = json_is_array(v) ? json_array_size(v) : v != NULL;
-    if (n > PK_OWN_WORDS_MOST)
-        return pk_descriptor_refuse(r, where, "%zu default values are more than %d", n, PK_OWN_WORDS_MOST);
+    if (n > PK_OWN_WORDS_MAX)
+        return pk_descriptor_refuse(r, where, "%zu default values are more than %d", n, PK_OWN_WORDS_MAX);
     for (size_t i = 0; i < n; i++) {
         if (value_text(r, where, x, json_is_array(v) ? json_array_get(v, i) : v, &text))
             return r->err->code;
@@ -111,7 +111,7 @@ static enum pk_code read_when(const struct reading *r, const char *where, const 
         return PK_OK;
     const int at = pk_axis_index(axes, pk_json_str(applies, "axis", ""));
     const size_t n = json_array_size(values);
-    if (at < 0 || !n || n > PK_OWN_WORDS_MOST)
+    if (at < 0 || !n || n > PK_OWN_WORDS_MAX)
         return pk_descriptor_refuse(
             r, where, "`applies` needs the `axis`, one that stands before this one, and its `values`");
     union pk_value *v = pk_new_n(r->a, union pk_value, n);

@@ -39,7 +39,7 @@ static enum pk_code read_ignores(const struct reading *r, const char *where, con
 static enum pk_code read_variants(struct reading *r, const json_t *j)
 {
     const json_t *list;
-    if (pk_descriptor_list(r, j, "variants", PK_OWN_VARIANTS_MOST, &list))
+    if (pk_descriptor_list(r, j, "variants", PK_OWN_VARIANTS_MAX, &list))
         return r->err->code;
     const size_t n = json_array_size(list);
     struct pk_variant *v = pk_new_n(r->a, struct pk_variant, n + 1);
@@ -92,9 +92,8 @@ static enum pk_code read_metric(const struct reading *r, const json_t *j, const 
                            &m->unit))
         return r->err->code;
     const bool ns = strcmp(m->unit, "ns") == 0, bytes = strcmp(m->unit, "bytes") == 0;
-    if (strlen(m->unit) > PK_OWN_NAME_MOST || !*m->unit)
-        return pk_descriptor_refuse(r, where, "`unit` has more than %d characters, or none",
-                                    PK_OWN_NAME_MOST);
+    if (strlen(m->unit) > PK_OWN_NAME_MAX || !*m->unit)
+        return pk_descriptor_refuse(r, where, "`unit` has more than %d characters, or none", PK_OWN_NAME_MAX);
     if (pk_descriptor_word(r, j, where, "class", classes,
                            ns      ? PK_CLASS_TIME
                            : bytes ? PK_CLASS_MEMORY
@@ -148,7 +147,7 @@ static enum pk_code read_metrics(struct reading *r, const json_t *j)
 {
     const json_t *list;
     size_t n_regions = 0, n_metrics = 0;
-    if (pk_descriptor_list(r, j, "metrics", PK_OWN_METRICS_MOST, &list))
+    if (pk_descriptor_list(r, j, "metrics", PK_OWN_METRICS_MAX, &list))
         return r->err->code;
     const size_t n = json_array_size(list);
     struct pk_region *regions = pk_new_n(r->a, struct pk_region, n + 2);
@@ -179,13 +178,13 @@ static enum pk_code texts_of(const struct reading *r, const json_t *j, const cha
                              const char ***out)
 {
     const json_t *list;
-    if (pk_descriptor_list(r, j, key, PK_OWN_PRESETS_MOST, &list))
+    if (pk_descriptor_list(r, j, key, PK_OWN_PRESETS_MAX, &list))
         return r->err->code;
     const size_t n = json_array_size(list);
     *out = n ? pk_new_n(r->a, const char *, n + 1) : NULL;
     for (size_t i = 0; i < n; i++) {
         const json_t *v = json_array_get(list, i);
-        if (!json_is_string(v) || json_string_length(v) > PK_OWN_TEXT_MOST ||
+        if (!json_is_string(v) || json_string_length(v) > PK_OWN_TEXT_MAX ||
             !pk_descriptor_is_plain(json_string_value(v), json_string_length(v)))
             return pk_descriptor_refuse(r, where, "`%s` is not a list of short texts", key);
         (*out)[i] = pk_strdup(r->a, json_string_value(v));
@@ -236,7 +235,7 @@ static enum pk_code read_preset(const struct reading *r, const json_t *j, const 
 static enum pk_code read_presets(struct reading *r, const json_t *j)
 {
     const json_t *list;
-    if (pk_descriptor_list(r, j, "presets", PK_OWN_PRESETS_MOST, &list))
+    if (pk_descriptor_list(r, j, "presets", PK_OWN_PRESETS_MAX, &list))
         return r->err->code;
     const size_t n = json_array_size(list);
     struct pk_preset *v = n ? pk_new_n(r->a, struct pk_preset, n + 1) : NULL;
@@ -310,8 +309,8 @@ static enum pk_code read_sql(struct reading *r, const json_t *j)
     const char *s = json_string_value(v);
     r->own->has_sql = s && *s;
     if (v && !json_is_null(v) &&
-        (!s || json_string_length(v) > PK_OWN_SQL_MOST || strlen(s) != json_string_length(v)))
-        return pk_descriptor_refuse(r, "sql", "it is not a text of at most %d bytes", PK_OWN_SQL_MOST);
+        (!s || json_string_length(v) > PK_OWN_SQL_MAX || strlen(s) != json_string_length(v)))
+        return pk_descriptor_refuse(r, "sql", "it is not a text of at most %d bytes", PK_OWN_SQL_MAX);
     for (const char *c = s; c && *c; c++)
         if (((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') || *c == 0x7f)
             return pk_descriptor_refuse(r, "sql", "it has control characters");

@@ -46,11 +46,11 @@ enum pk_code pk_descriptor_text(const struct reading *r, const json_t *obj, cons
     *out = fallback;
     if (!v || json_is_null(v))
         return PK_OK;
-    if (!json_is_string(v) || json_string_length(v) > PK_OWN_TEXT_MOST ||
+    if (!json_is_string(v) || json_string_length(v) > PK_OWN_TEXT_MAX ||
         !pk_descriptor_is_plain(json_string_value(v), json_string_length(v)))
         return pk_descriptor_refuse(r, where,
                                     "`%s` is not a text of at most %d bytes without control characters", key,
-                                    PK_OWN_TEXT_MOST);
+                                    PK_OWN_TEXT_MAX);
     *out = pk_strdup(r->a, json_string_value(v));
     return PK_OK;
 }
@@ -73,9 +73,9 @@ enum pk_code pk_descriptor_name(const struct reading *r, const char *where, cons
     };
     const char *s = json_string_value(name);
     const size_t n = json_string_length(name);
-    if (!s || !n || n > PK_OWN_NAME_MOST || strlen(s) != n || !strchr(kinds[kind].first, *s) ||
+    if (!s || !n || n > PK_OWN_NAME_MAX || strlen(s) != n || !strchr(kinds[kind].first, *s) ||
         strspn(s, kinds[kind].rest) != n)
-        return pk_descriptor_refuse(r, where, "a name is not 1 to %d characters: %s", PK_OWN_NAME_MOST,
+        return pk_descriptor_refuse(r, where, "a name is not 1 to %d characters: %s", PK_OWN_NAME_MAX,
                                     kinds[kind].said);
     *out = pk_strdup(r->a, s);
     return PK_OK;

@@ -5,14 +5,14 @@
 #include "bench/probe.h"
 
 enum {
-    PK_OWN_NAME_MOST = 64,
-    PK_OWN_TEXT_MOST = 500,
-    PK_OWN_VARIANTS_MOST = 64,
-    PK_OWN_METRICS_MOST = 32,
-    PK_OWN_WORDS_MOST = 64, /* choices, or default values, of an axis */
-    PK_OWN_PRESETS_MOST = 16,
-    PK_OWN_SQL_MOST = 64 << 10,
-    PK_OWN_BYTES_MOST = 1 << 20, /* of the whole message */
+    PK_OWN_NAME_MAX = 64,
+    PK_OWN_TEXT_MAX = 500,
+    PK_OWN_VARIANTS_MAX = 64,
+    PK_OWN_METRICS_MAX = 32,
+    PK_OWN_WORDS_MAX = 64, /* choices, or default values, of an axis */
+    PK_OWN_PRESETS_MAX = 16,
+    PK_OWN_SQL_MAX = 64 << 10,
+    PK_OWN_BYTES_MAX = 1 << 20, /* of the whole message */
 };
 
 struct pk_own_plans; /* program.c */

@@ -23,7 +23,7 @@
 enum { LINES_MOST = 4096 }; /* of one reply */
 
 /* What a case will take. */
-struct plan {
+struct case_prediction {
     const char *key; /* "eager {...}" */
     const char *skip;
     struct pk_work *work; /* of each region */
@@ -38,10 +38,10 @@ struct pk_own_plans {
     struct pk_wire_reader *reader;
     int64_t last_id;
     struct pk_index index;
-    struct plan **v;
+    struct case_prediction **v;
     size_t n, cap;
-    uint64_t reply_ns;       /* what the replies took */
-    const struct plan *last; /* the one that was asked for last, by its case */
+    uint64_t reply_ns;                  /* what the replies took */
+    const struct case_prediction *last; /* the one that was asked for last, by its case */
     struct pk_case last_case;
     struct pk_err err; /* the first; nothing is asked after it */
 };
@@ -71,10 +71,11 @@ static enum pk_code no_reply(const struct pk_own *own, enum pk_process_event how
         return pk_fix(err, "nothing was measured");
     }
     pk_process_ended(&p->process, how == PK_PROCESS_END ? pk_clock_ns() + GRACE_NS : 0);
-    const char *words = pk_strdup(&a, pk_process_last_words(&p->process, &a));
+    const char *words = pk_strdup(&a, pk_process_output_tail(&p->process, &a));
     pk_process_end(&p->process, 0);
     if (how == PK_PROCESS_END) {
-        refuse(own, pk_printf(&a, "it ended before its %s: %s", expected, pk_process_fate(&p->process, &a)),
+        refuse(own,
+               pk_printf(&a, "it ended before its %s: %s", expected, pk_process_exit_text(&p->process, &a)),
                err);
         if (p->process.program.status == 0 && strcmp(expected, "hello") == 0)
             pk_fix(err,
@@ -228,7 +229,7 @@ static enum pk_code ask(struct pk_own *own, json_t *request_stolen, message_fn *
     return no_reply(own, event, pk_printf(p->arena, "reply to `%s`", type), err);
 }
 
-void pk_own_quiet(struct pk_own *own)
+void pk_own_stop_process(struct pk_own *own)
 {
     struct pk_own_plans *p = own ? own->plans : NULL;
     if (!p)
@@ -267,7 +268,7 @@ static enum pk_code describe(struct pk_own *program, json_t **found, struct pk_e
     if (!*found)
         return refuse(program, "its reply to `describe` has no message `experiment`", err);
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    return strlen(pk_json_text(&a, *found, PK_JSON_COMPACT)) > PK_OWN_BYTES_MOST
+    return strlen(pk_json_text(&a, *found, PK_JSON_COMPACT)) > PK_OWN_BYTES_MAX
                ? refuse(program, "the message `experiment` has more than 1 MiB", err)
                : PK_OK;
 }
@@ -295,7 +296,7 @@ static int region_index(const struct pk_probe *p, const char *metric)
     return -1;
 }
 
-static const char *take_work(struct pk_own *own, const struct pk_wire_msg *m, struct plan *plan)
+static const char *take_work(struct pk_own *own, const struct pk_wire_msg *m, struct case_prediction *plan)
 {
     const int r = region_index(&own->probe, pk_json_str(m->json, "metric", ""));
     const double flops = pk_json_num(m->json, "flops", NAN), bytes = pk_json_num(m->json, "bytes", NAN);
@@ -307,7 +308,8 @@ static const char *take_work(struct pk_own *own, const struct pk_wire_msg *m, st
     return NULL;
 }
 
-static const char *take_prediction(struct pk_own *own, const struct pk_wire_msg *m, struct plan *plan)
+static const char *take_prediction(struct pk_own *own, const struct pk_wire_msg *m,
+                                   struct case_prediction *plan)
 {
     const char *name = pk_json_str(m->json, "metric", "");
     const double value = pk_json_num(m->json, "value", -1);
@@ -333,7 +335,7 @@ static const char *take_plan(struct pk_own *own, const struct pk_wire_msg *m, vo
 }
 
 /* Nothing is known yet. */
-static struct plan *new_plan(const struct pk_own *own, const char *key)
+static struct case_prediction *new_plan(const struct pk_own *own, const char *key)
 {
     struct pk_arena *a = own->plans->arena;
     size_t n_regions = 0, n_metrics = 0;
@@ -341,11 +343,11 @@ static struct plan *new_plan(const struct pk_own *own, const char *key)
         n_regions++;
     while (own->probe.metrics[n_metrics].name)
         n_metrics++;
-    struct plan *plan = pk_new(a, struct plan);
-    *plan = (struct plan){.key = key,
-                          .work = pk_new_n(a, struct pk_work, n_regions + 1),
-                          .predicted = pk_new_n(a, int64_t, n_metrics + 1),
-                          .peak_bytes = -1};
+    struct case_prediction *plan = pk_new(a, struct case_prediction);
+    *plan = (struct case_prediction){.key = key,
+                                     .work = pk_new_n(a, struct pk_work, n_regions + 1),
+                                     .predicted = pk_new_n(a, int64_t, n_metrics + 1),
+                                     .peak_bytes = -1};
     for (size_t i = 0; i < n_regions; i++)
         plan->work[i] = (struct pk_work){.flops = NAN, .bytes = NAN};
     for (size_t i = 0; i < n_metrics; i++)
@@ -375,7 +377,8 @@ static void refuse_slow_plans(const struct pk_own *own)
 }
 
 /* Asks for one case. What is wrong ends the planning: validate reports it. */
-static void ask_plan(struct pk_own *own, const struct pk_case *c, enum pk_device_kind kind, struct plan *plan)
+static void ask_plan(struct pk_own *own, const struct pk_case *c, enum pk_device_kind kind,
+                     struct case_prediction *plan)
 {
     struct pk_own_plans *p = own->plans;
     enum pk_status status = PK_ST_OK;
@@ -434,7 +437,7 @@ static bool same_case(const struct pk_case *x, const struct pk_case *y)
 }
 
 /* Asked once for each case; the hooks ask for one case after the other. */
-static const struct plan *plan_of(const struct pk_case *c, enum pk_device_kind kind)
+static const struct case_prediction *plan_of(const struct pk_case *c, enum pk_device_kind kind)
 {
     struct pk_own *own = c->probe->own;
     struct pk_own_plans *p = own->plans;
@@ -469,7 +472,7 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
 
 static int64_t predict(const struct pk_case *c, enum pk_device_kind kind, unsigned gauge)
 {
-    const struct plan *p = plan_of(c, kind);
+    const struct case_prediction *p = plan_of(c, kind);
     return gauge == PK_PEAK_BYTES ? p->peak_bytes : p->predicted[gauge];
 }
 
@@ -513,7 +516,7 @@ enum pk_code pk_own_open(const char *call, const char *python, const volatile in
     if (pk_program_provider(call, python, a, &program.provider, err))
         return err->code;
     if (read_descriptor(&program, a, &own, err)) {
-        pk_own_quiet(&program);
+        pk_own_stop_process(&program);
         return err->code;
     }
     own->call = call;
@@ -526,6 +529,6 @@ enum pk_code pk_own_open(const char *call, const char *python, const volatile in
     *out = own;
     const enum pk_code rc = check_sql(own, err);
     if (rc || !own->has_plan)
-        pk_own_quiet(own);
+        pk_own_stop_process(own);
     return rc;
 }

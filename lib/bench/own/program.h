@@ -14,4 +14,4 @@ enum pk_code pk_own_open(const char *call, const char *python, const volatile in
                          struct pk_arena *a, struct pk_own **out, struct pk_err *err) PK_MUST_CHECK;
 
 /* Ends the process, if there is one. It is started again when there is more to ask. */
-void pk_own_quiet(struct pk_own *own);
+void pk_own_stop_process(struct pk_own *own);

@@ -11,7 +11,7 @@ static struct pk_own *read_text(const struct pk_rows *rows, struct pk_arena *a)
 {
     struct pk_own *own;
     struct pk_err ignored;
-    if (!rows->n || rows->cells[0].type != PK_CELL_TEXT || strlen(rows->cells[0].s) > 2 * PK_OWN_BYTES_MOST)
+    if (!rows->n || rows->cells[0].type != PK_CELL_TEXT || strlen(rows->cells[0].s) > 2 * PK_OWN_BYTES_MAX)
         return NULL;
     PK_JSON_CLEANUP json_t *j = json_loads(rows->cells[0].s, 0, NULL);
     return j && !pk_descriptor_read(j, "the store", a, &own, &ignored) ? own : NULL;

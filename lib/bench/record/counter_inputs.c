@@ -16,8 +16,8 @@ static double *nans(struct pk_arena *a, size_t n)
     return v;
 }
 
-struct pk_counter_inputs pk_counter_inputs_nothing(const struct pk_counters *counters, size_t n_places,
-                                                   struct pk_arena *a)
+struct pk_counter_inputs pk_counter_inputs_empty(const struct pk_counters *counters, size_t n_places,
+                                                 struct pk_arena *a)
 {
     const size_t plans = counters->n_plans;
     struct pk_counter_inputs inputs = {pk_new_n(a, struct pk_counter_place, n_places),
@@ -190,7 +190,7 @@ static void add_up(const struct pk_counter_inputs_run *k, const struct pk_case *
 struct pk_counter_inputs pk_counter_inputs_case(const struct pk_counter_inputs_run *k, size_t i,
                                                 int64_t case_id)
 {
-    struct pk_counter_inputs inputs = pk_counter_inputs_nothing(k->counters, k->n_places, k->arena);
+    struct pk_counter_inputs inputs = pk_counter_inputs_empty(k->counters, k->n_places, k->arena);
     const struct pk_case c = pk_planned_case_of(&k->plan->v[i]);
     take_times(k, case_id, &inputs);
     take_samples(k, case_id, &inputs);

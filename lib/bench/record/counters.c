@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-struct counted {
+struct counter_rows {
     struct pk_counter_inputs_run run;
     const struct pk_ceilings *top;
     struct pk_arena *a;
@@ -12,7 +12,7 @@ struct counted {
     size_t n, cap;
 };
 
-static void add_row(struct counted *c, const struct pk_counter_row *row)
+static void add_row(struct counter_rows *c, const struct pk_counter_row *row)
 {
     c->rows = pk_grow(c->a, c->rows, sizeof *c->rows, c->n, &c->cap);
     c->rows[c->n++] = *row;
@@ -20,13 +20,13 @@ static void add_row(struct counted *c, const struct pk_counter_row *row)
 
 /* --- events --------------------------------------------------------------------------------------------------------- */
 
-static const char *scaled(const struct counted *c, double from)
+static const char *scaled(const struct counter_rows *c, double from)
 {
     return pk_printf(c->a, "scaled from %.0f %% of the time", 100 * from);
 }
 
 /* What is to be known of the event, and of how it was counted. */
-static const char *note_of(const struct counted *c, const struct pk_event *e,
+static const char *note_of(const struct counter_rows *c, const struct pk_event *e,
                            const struct pk_event_quality *how, bool counted)
 {
     if (!counted)
@@ -36,7 +36,7 @@ static const char *note_of(const struct counted *c, const struct pk_event *e,
                : e->note;
 }
 
-static void add_events(struct counted *c, int64_t case_id, size_t r, const struct pk_counter_inputs *k)
+static void add_events(struct counter_rows *c, int64_t case_id, size_t r, const struct pk_counter_inputs *k)
 {
     const struct pk_counters *counters = c->run.counters;
     for (size_t p = 0; p < counters->n_plans; p++)
@@ -55,7 +55,7 @@ static void add_events(struct counted *c, int64_t case_id, size_t r, const struc
 /* --- metrics -------------------------------------------------------------------------------------------------------- */
 
 /* Counts that ran for different shares of the time are not of the same work, so nothing is made of them; NULL = they are. */
-static const char *unequal(const struct counted *c, const struct pk_counter_metric *m,
+static const char *unequal(const struct counter_rows *c, const struct pk_counter_metric *m,
                            const struct pk_counter_inputs *k, double *share)
 {
     const char *first = NULL;
@@ -83,7 +83,7 @@ static double pass_ns(const struct pk_counter_metric *m, const struct pk_counter
     return NAN;
 }
 
-static void add_metric(struct counted *c, int64_t case_id, size_t r, const struct pk_counter_inputs *k,
+static void add_metric(struct counter_rows *c, int64_t case_id, size_t r, const struct pk_counter_inputs *k,
                        const struct pk_counter_metric *m)
 {
     const struct pk_counter_place *at = &k->at[r];
@@ -113,7 +113,8 @@ static void add_metric(struct counted *c, int64_t case_id, size_t r, const struc
 
 /* By how much the slowest counter pass was slower than the timing passes. Processes differ without any counting: a pass that is not
  * farther from the slowest than that is from the fastest says nothing. */
-static void add_perturbation(struct counted *c, int64_t case_id, size_t r, const struct pk_counter_place *at)
+static void add_perturbation(struct counter_rows *c, int64_t case_id, size_t r,
+                             const struct pk_counter_place *at)
 {
     double slowest = NAN;
     const char *source = "";
@@ -153,8 +154,8 @@ static const struct {
 };
 
 /* Adds the event to *to; false when it was not counted at that place. */
-static bool add_count(const struct counted *c, const struct pk_counter_inputs *k, size_t r, const char *name,
-                      struct pk_roofline_amount *to)
+static bool add_count(const struct counter_rows *c, const struct pk_counter_inputs *k, size_t r,
+                      const char *name, struct pk_roofline_amount *to)
 {
     for (size_t p = 0; p < c->run.counters->n_plans; p++)
         for (size_t e = 0; e < c->run.counters->plans[p].n; e++) {
@@ -170,7 +171,7 @@ static bool add_count(const struct counted *c, const struct pk_counter_inputs *k
     return false;
 }
 
-static struct pk_roofline_amount amount_of(const struct counted *c, const struct pk_counter_inputs *k,
+static struct pk_roofline_amount amount_of(const struct counter_rows *c, const struct pk_counter_inputs *k,
                                            size_t r, enum amount which)
 {
     const struct pk_counter_place *at = &k->at[r];
@@ -187,7 +188,7 @@ static struct pk_roofline_amount amount_of(const struct counted *c, const struct
                                        .native = which == FLOPS ? "flops" : "bytes"};
 }
 
-static void add_roofline(struct counted *c, int64_t case_id, size_t r, const struct pk_counter_inputs *k)
+static void add_roofline(struct counter_rows *c, int64_t case_id, size_t r, const struct pk_counter_inputs *k)
 {
     struct pk_counter_row rows[PK_ROOFLINE_ROWS];
     const struct pk_roofline_work w = {.time_ns = k->at[r].time_ns,
@@ -202,7 +203,7 @@ static void add_roofline(struct counted *c, int64_t case_id, size_t r, const str
 
 /* --- cases ---------------------------------------------------------------------------------------------------------- */
 
-static bool counted_at(const struct counted *c, size_t r, const struct pk_counter_inputs *k)
+static bool counted_at(const struct counter_rows *c, size_t r, const struct pk_counter_inputs *k)
 {
     for (size_t p = 0; p < c->run.counters->n_plans; p++)
         for (size_t e = 0; e < c->run.counters->plans[p].n; e++)
@@ -217,7 +218,7 @@ enum pk_code pk_record_command_counters(struct pk_store *s, int64_t case_id,
                                         struct pk_err *err)
 {
     static const struct pk_ceilings unknown;
-    struct counted c = {.run = {.counters = counters, .n_places = 1}, .top = &unknown, .a = a};
+    struct counter_rows c = {.run = {.counters = counters, .n_places = 1}, .top = &unknown, .a = a};
     add_events(&c, case_id, 0, inputs);
     for (size_t m = 0; m < counters->n_metrics; m++)
         add_metric(&c, case_id, 0, inputs, &counters->metrics[m]);
@@ -229,7 +230,7 @@ enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct
                                 const int64_t *case_ids, const struct pk_counters *counters,
                                 const struct pk_ceilings *top, struct pk_arena *a, struct pk_err *err)
 {
-    struct counted c = {.top = top, .a = a};
+    struct counter_rows c = {.top = top, .a = a};
     if (pk_counter_inputs_read(&c.run, s, run_id, plan, counters, a, err))
         return err->code;
     for (size_t i = 0; i < plan->n; i++) {

@@ -66,8 +66,8 @@ enum pk_code pk_counter_inputs_read(struct pk_counter_inputs_run *k, struct pk_s
                                     struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 
 /* Nothing but the room for it. In the arena. */
-struct pk_counter_inputs pk_counter_inputs_nothing(const struct pk_counters *counters, size_t n_places,
-                                                   struct pk_arena *a);
+struct pk_counter_inputs pk_counter_inputs_empty(const struct pk_counters *counters, size_t n_places,
+                                                 struct pk_arena *a);
 
 /* Case i of the plan, which is case_id in the store. In the arena. */
 struct pk_counter_inputs pk_counter_inputs_case(const struct pk_counter_inputs_run *k, size_t i,

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { IMPATIENT_MS = 1000, PATIENT_MS = 60000 };
+enum { SHORT_TIMEOUT_MS = 1000, LONG_TIMEOUT_MS = 60000 };
 
 /* A metric of a case: its invocations, in the order they came. */
 struct metric_history {
@@ -191,7 +191,7 @@ static void refuse(struct pk_recorder *r, const struct pk_err *err)
 {
     if (!r->refused.code)
         r->refused = *err;
-    pk_store_patience(r->store, IMPATIENT_MS); /* one long wait is enough */
+    pk_store_set_timeout(r->store, SHORT_TIMEOUT_MS); /* one long wait is enough */
 }
 
 /* Also stores the settings that have not been stored yet. */
@@ -263,7 +263,7 @@ enum pk_code pk_record_slice(struct pk_recorder *r, int64_t case_id, const struc
     if (unwritten(code))
         code = spool(r, case_id, c, s, err);
     if (stored && r->spooled)
-        pk_store_patience(r->store, PATIENT_MS);
+        pk_store_set_timeout(r->store, LONG_TIMEOUT_MS);
     r->slices += code == PK_OK && (int64_t)s->started_wall_ns >= r->since_ns;
     return code;
 }

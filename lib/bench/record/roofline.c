@@ -7,19 +7,20 @@
 static const char group[] = "roofline", declared[] = "declared";
 
 /* What follows from the work; NaN with why where it is not known. */
-struct standing {
+struct roofline_point {
     double intensity, flops_per_s, attainable_flops_per_s, share_of_roof, memory_bound;
     const char *why;
 };
 
-static struct standing stand(const struct pk_roofline_work *w, const struct pk_ceilings *top)
+static struct roofline_point roofline_point_of(const struct pk_roofline_work *w,
+                                               const struct pk_ceilings *top)
 {
     const double flops = w->flops.value, bytes = w->bytes.value;
-    struct standing s = {.intensity = bytes > 0 ? flops / bytes : NAN,
-                         .flops_per_s = 1e9 * flops / w->time_ns,
-                         .attainable_flops_per_s = NAN,
-                         .share_of_roof = NAN,
-                         .memory_bound = NAN};
+    struct roofline_point s = {.intensity = bytes > 0 ? flops / bytes : NAN,
+                               .flops_per_s = 1e9 * flops / w->time_ns,
+                               .attainable_flops_per_s = NAN,
+                               .share_of_roof = NAN,
+                               .memory_bound = NAN};
     if (!(top->fp32_flops_per_s > 0) || !(top->memory_bytes_per_s > 0))
         s.why = "the device's ceilings are not measured: perfkit doctor --ceilings";
     else if (w->tensor_flops > 0)
@@ -54,7 +55,7 @@ size_t pk_roofline_rows(const struct pk_roofline_work *w, const struct pk_ceilin
 {
     if (!(w->time_ns > 0) || !(w->flops.value + w->bytes.value > 0))
         return 0;
-    const struct standing s = stand(w, top);
+    const struct roofline_point s = roofline_point_of(w, top);
     const char *why = s.why ? s.why : "";
     const char *doubt = w->flops.approximate || w->bytes.approximate ? "its counts are approximate" : "";
     if (strcmp(w->flops.source, declared) && strcmp(w->bytes.source, declared) &&

@@ -23,7 +23,7 @@ static void add_rows(struct pk_completions *c, const char *query)
     struct pk_err err;
     const char *path;
     if ((!c->store && (pk_store_path(c->arena, c->db, &path, &err) ||
-                       pk_store_open(path, PK_STORE_STRANGER, NULL, &c->store, &err))) ||
+                       pk_store_open(path, PK_STORE_UNTRUSTED, NULL, &c->store, &err))) ||
         pk_query(c->store, query, NULL, 0, c->arena, &rows, &err))
         return;
     for (size_t i = 0; i < rows.n; i++)
@@ -168,7 +168,7 @@ static void add_formats(struct pk_completions *c)
 }
 
 /* The kinds of values and arguments, by their names in option rows and usages. */
-static const struct kind {
+static const struct name_kind {
     const char *name;
     void (*add)(struct pk_completions *c);
 } kinds[] = {

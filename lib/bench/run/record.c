@@ -130,14 +130,14 @@ enum pk_code pk_run_begin(struct pk_run *r, struct pk_err *err)
     r->info.label = r->o->label;
     r->info.settings = pk_run_settings(r);
     describe_cases(r);
-    pk_own_quiet(r->probe->own); /* it was asked, and what measures is another process */
+    pk_own_stop_process(r->probe->own); /* it was asked, and what measures is another process */
     if (pk_store_together(r->store, err))
         return err->code;
     return pk_store_together_end(r->store, record_plan(r, err), err);
 }
 
 /* Settings of the interrupted run take the place of what was not typed now; what was typed must not contradict them, which
- * pk_store_cases_again finds out. */
+ * pk_store_resume_cases finds out. */
 static void take_texts(struct pk_texts *t, const json_t *settings, const char *key, struct pk_arena *a)
 {
     const json_t *array = json_object_get(settings, key);
@@ -188,24 +188,25 @@ static enum pk_code take_settings(struct pk_run *r, const json_t *s, struct pk_e
     for (size_t i = 0; !rc && i < sizeof numbers / sizeof *numbers; i++)
         if (json_is_integer(json_object_get(s, numbers[i].key)) &&
             (pk_json_int(s, numbers[i].key, 0) || !numbers[i].zero_is_none))
-            rc = pk_opt_again(table,
-                              pk_printf(a, "%s=%lld%s", numbers[i].option,
-                                        (long long)pk_json_int(s, numbers[i].key, 0), numbers[i].unit),
-                              a, err);
+            rc = pk_opt_resume(table,
+                               pk_printf(a, "%s=%lld%s", numbers[i].option,
+                                         (long long)pk_json_int(s, numbers[i].key, 0), numbers[i].unit),
+                               a, err);
     if (!rc && json_is_number(json_object_get(s, "max_noise")))
-        rc = pk_opt_again(table, pk_printf(a, "max-noise=%.15f", pk_json_num(s, "max_noise", 0)), a, err);
+        rc = pk_opt_resume(table, pk_printf(a, "max-noise=%.15f", pk_json_num(s, "max_noise", 0)), a, err);
     const json_t *bind = json_object_get(s, "bind");
     if (!rc)
-        rc = pk_opt_again(table,
-                          pk_printf(a, "bind=%s",
-                                    json_is_string(bind)  ? json_string_value(bind)
-                                    : json_is_false(bind) ? "none"
-                                                          : "cores"),
-                          a, err);
+        rc = pk_opt_resume(table,
+                           pk_printf(a, "bind=%s",
+                                     json_is_string(bind)  ? json_string_value(bind)
+                                     : json_is_false(bind) ? "none"
+                                                           : "cores"),
+                           a, err);
     if (!rc)
-        rc = pk_opt_again(table, pk_json_bool(s, "cold", false) ? "cold=true" : "cold=false", a, err);
+        rc = pk_opt_resume(table, pk_json_bool(s, "cold", false) ? "cold=true" : "cold=false", a, err);
     if (!rc)
-        rc = pk_opt_again(table, pk_json_bool(s, "check", true) ? "no-check=false" : "no-check=true", a, err);
+        rc =
+            pk_opt_resume(table, pk_json_bool(s, "check", true) ? "no-check=false" : "no-check=true", a, err);
     return rc;
 }
 
@@ -228,12 +229,12 @@ enum pk_code pk_run_find_resumable(struct pk_run *r, struct pk_err *err)
 enum pk_code pk_run_resume(struct pk_run *r, struct pk_err *err)
 {
     describe_cases(r);
-    pk_own_quiet(r->probe->own);
+    pk_own_stop_process(r->probe->own);
     r->done = pk_new_n(r->arena, struct pk_case_progress, r->plan.n);
     enum pk_code rc =
-        pk_store_cases_again(r->store, r->run_id, r->cases, r->plan.n, r->arena, r->case_ids, r->done, err);
+        pk_store_resume_cases(r->store, r->run_id, r->cases, r->plan.n, r->arena, r->case_ids, r->done, err);
     if (!rc)
-        rc = pk_store_run_again(r->store, r->run_id, r->info.machine, err);
+        rc = pk_store_resume_run(r->store, r->run_id, r->info.machine, err);
     if (!rc)
         pk_run_note(r, "resuming run %lld", (long long)r->run_id);
     return rc;

@@ -4,6 +4,7 @@
  *   record.c  what is stored before measuring, for a new run or a resumed one
  *   run.c     the steps in their order
  *   notes.c   the messages about these steps
+ *   names.c   the names that complete an argument or an option
  *
  * Callers: `run`, and both sides of a gate. Steps: prepare (everything that can fail before anything is measured), begin or resume, session,
  * finish, outcome. */

@@ -4,7 +4,7 @@
 #include "bench/session/session.h"
 
 /* The state of a case so far. */
-struct tally {
+struct case_state {
     int invocations; /* recorded, those of an earlier run included */
     bool final;      /* not to be tried again */
     enum pk_status last;
@@ -23,11 +23,11 @@ struct session {
     const struct pk_session_events *ev;
     const volatile int *stop_flag;
     struct pk_arena arena;
-    struct tally *cases;
-    struct pk_worker_client *links; /* one per provider, then one per number of ranks */
-    unsigned *ranks_of;             /* [n_links] that number */
-    size_t n_links, n_providers, done, samples;
-    size_t environment;           /* the link of perfkit's own worker, which reads the state of the machine */
+    struct case_state *cases;
+    struct pk_worker_client *clients; /* of workers: one per provider, then one per number of ranks */
+    unsigned *ranks_of;               /* [n_clients] that number */
+    size_t n_clients, n_providers, done, samples;
+    size_t environment; /* the client of perfkit's own worker, which reads the state of the machine */
     size_t cut_short, cut_passes; /* left out because of the budget: cases, and passes other than timing */
     size_t to_count;              /* counter, trace and memory passes that are left */
     const char *counters_unavailable; /* why a counter pass was not made, or failed: the first; NULL = none */
@@ -44,13 +44,13 @@ static inline bool pk_session_stopped(const struct session *s)
 }
 
 /* Case i waits for more timing passes. */
-static inline bool pk_session_open_case(const struct session *s, size_t i)
+static inline bool pk_session_case_is_open(const struct session *s, size_t i)
 {
     return !s->cases[i].final && s->cases[i].invocations < s->opt->invocations;
 }
 
 /* Case i is measured by a program of another author: a peer, or one that described the experiment. */
-static inline bool pk_session_by_other(const struct session *s, size_t i)
+static inline bool pk_session_is_of_other_author(const struct session *s, size_t i)
 {
     return s->plan->v[i].provider || s->plan->probe->own;
 }
@@ -60,7 +60,7 @@ struct pk_request pk_session_request(const struct session *s, size_t i);
 enum pk_code pk_session_measure_slice(struct session *s, size_t i, struct pk_request r,
                                       struct pk_err *err) PK_MUST_CHECK;
 /* What is left of the budget has room for case i. */
-bool pk_session_fits(const struct session *s, size_t i);
+bool pk_session_has_time_for(const struct session *s, size_t i);
 /* A slice that no worker measured; of a case that is too large with the note that a worker's has (measure.c). */
 enum pk_code pk_session_record_unmeasured(struct session *s, size_t i, enum pk_pass pass, int invocation,
                                           enum pk_status status, const char *message,
@@ -69,9 +69,9 @@ enum pk_code pk_session_record_unmeasured(struct session *s, size_t i, enum pk_p
 enum pk_code pk_session_leave_out(struct session *s, size_t i, enum pk_pass pass, int invocation,
                                   struct pk_err *err) PK_MUST_CHECK;
 
-/* workers.c: a link for every number of ranks that the plan has, after those of the providers. */
-void pk_session_open_links(struct session *s, const struct pk_provider *providers, size_t n);
-struct pk_worker_client *pk_session_link(struct session *s, size_t i); /* who measures case i */
+/* workers.c: a client for every number of ranks that the plan has, after those of the providers. */
+void pk_session_open_clients(struct session *s, const struct pk_provider *providers, size_t n);
+struct pk_worker_client *pk_session_client(struct session *s, size_t i); /* who measures case i */
 /* Ends every worker, to start new ones; but not ranks that a launcher has started, because it does not start them again, unless `all`. */
 void pk_session_quit_workers(struct session *s, bool all);
 

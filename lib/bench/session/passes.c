@@ -7,7 +7,7 @@
 /* Of a program that described the experiment, samples are counted from outside, and there are no other passes. */
 static bool has_pass(const struct session *s, size_t i, enum pk_pass pass)
 {
-    return !pk_session_by_other(s, i) ||
+    return !pk_session_is_of_other_author(s, i) ||
            (pass == PK_PASS_COUNTER && pk_own_counted(s->plan->probe, s->plan->kind));
 }
 
@@ -17,7 +17,7 @@ static bool was_timed(const struct session *s, size_t i)
 }
 
 /* A run that goes on has this pass of the case already. */
-static bool is_over(const struct tally *t, enum pk_pass pass, int number)
+static bool is_over(const struct case_state *t, enum pk_pass pass, int number)
 {
     for (size_t k = 0; k < t->n_passes; k++)
         if (t->passes[k].pass == pass && t->passes[k].invocation == number)
@@ -34,7 +34,7 @@ static enum pk_code extra_pass(struct session *s, enum pk_pass pass, int number,
     for (size_t i = 0; i < s->plan->n && !rc && !pk_session_stopped(s); i++) {
         if (!was_timed(s, i) || !has_pass(s, i, pass) || is_over(&s->cases[i], pass, number))
             continue;
-        if (!pk_session_fits(s, i)) {
+        if (!pk_session_has_time_for(s, i)) {
             rc = pk_session_leave_out(s, i, pass, number, err);
             continue;
         }
@@ -64,7 +64,7 @@ static size_t counter_plans(const struct session *s)
 
 size_t pk_session_extra_passes_of(const struct session *s, size_t i)
 {
-    const struct tally *t = &s->cases[i];
+    const struct case_state *t = &s->cases[i];
     size_t n = 0;
     for (size_t k = 0; k < counter_plans(s); k++)
         n += has_pass(s, i, PK_PASS_COUNTER) && !is_over(t, PK_PASS_COUNTER, (int)k + 1);

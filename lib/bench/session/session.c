@@ -12,7 +12,7 @@ static enum pk_code record_planned_gaps(struct session *s, struct pk_err *err)
     for (size_t i = 0; i < s->plan->n; i++) {
         const struct pk_planned_case *p = &s->plan->v[i];
         const char *why = p->skip ? p->skip : p->too_large;
-        if (why && pk_session_open_case(s, i) &&
+        if (why && pk_session_case_is_open(s, i) &&
             pk_session_record_unmeasured(s, i, PK_PASS_TIMING, s->invocation,
                                          p->skip ? PK_ST_SKIPPED : PK_ST_OOM, why, err))
             return err->code;
@@ -26,10 +26,10 @@ static enum pk_code invocation(struct session *s, struct pk_err *err)
     const size_t *order = pk_case_plan_order(s->plan->n, s->opt->order_seed, s->invocation, &a);
     for (size_t k = 0; k < s->plan->n && !pk_session_stopped(s); k++) {
         size_t i = order[k];
-        if (!pk_session_open_case(s, i) || s->cases[i].invocations >= s->invocation)
+        if (!pk_session_case_is_open(s, i) || s->cases[i].invocations >= s->invocation)
             continue;
-        if (pk_session_fits(s, i) ? pk_session_measure_slice(s, i, pk_session_request(s, i), err)
-                                  : pk_session_leave_out(s, i, PK_PASS_TIMING, s->invocation, err))
+        if (pk_session_has_time_for(s, i) ? pk_session_measure_slice(s, i, pk_session_request(s, i), err)
+                                          : pk_session_leave_out(s, i, PK_PASS_TIMING, s->invocation, err))
             return err->code;
     }
     pk_session_quit_workers(s, false);
@@ -39,9 +39,9 @@ static enum pk_code invocation(struct session *s, struct pk_err *err)
 static void describe_cases(struct session *s, const struct pk_case_progress *done)
 {
     const struct pk_case_plan *plan = s->plan;
-    s->cases = pk_new_n(&s->arena, struct tally, plan->n);
+    s->cases = pk_new_n(&s->arena, struct case_state, plan->n);
     for (size_t i = 0; i < plan->n; i++) {
-        struct tally *t = &s->cases[i];
+        struct case_state *t = &s->cases[i];
         if (done) {
             t->invocations = done[i].invocations;
             t->last = done[i].last;
@@ -62,7 +62,7 @@ enum pk_code pk_session_run(const struct pk_case_plan *plan, const struct pk_ses
     struct session s = {
         .plan = plan, .opt = opt, .rec = rec, .case_ids = case_ids, .ev = ev, .stop_flag = stop_flag};
     s.deadline_ns = opt->budget_ns ? pk_clock_ns() + (uint64_t)opt->budget_ns : UINT64_MAX;
-    pk_session_open_links(&s, providers, n_providers);
+    pk_session_open_clients(&s, providers, n_providers);
     describe_cases(&s, done);
     for (size_t i = 0; i < plan->n; i++)
         s.to_count += pk_session_extra_passes_of(&s, i);
@@ -82,14 +82,14 @@ enum pk_code pk_session_run(const struct pk_case_plan *plan, const struct pk_ses
     };
     for (size_t i = 0; i < s.plan->n; i++) {
         ++*(s.cases[i].invocations ? of_status[s.cases[i].last] : &out->not_reached);
-        out->unfinished += pk_session_open_case(&s, i);
+        out->unfinished += pk_session_case_is_open(&s, i);
     }
     snprintf(out->counters_unavailable, sizeof out->counters_unavailable, "%s",
              s.counters_unavailable ? s.counters_unavailable : "");
     out->interrupted = pk_session_stopped(&s) && (out->unfinished || s.to_count);
     pk_session_quit_workers(&s, true);
-    for (size_t p = 0; p < s.n_links; p++)
-        pk_worker_client_free(&s.links[p]);
+    for (size_t p = 0; p < s.n_clients; p++)
+        pk_worker_client_free(&s.clients[p]);
     for (size_t i = 0; i < s.plan->n; i++)
         json_decref(s.cases[i].axes);
     char budget[32];

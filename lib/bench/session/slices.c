@@ -22,7 +22,7 @@ static size_t remaining_slices(const struct session *s, int64_t *ns)
     size_t n = s->to_count;
     double sum = 0;
     for (size_t i = 0; i < s->plan->n; i++)
-        if (pk_session_open_case(s, i)) {
+        if (pk_session_case_is_open(s, i)) {
             int k = s->opt->invocations - s->cases[i].invocations;
             n += (size_t)k;
             sum += k * expected_ns(s, i);
@@ -33,7 +33,7 @@ static size_t remaining_slices(const struct session *s, int64_t *ns)
 
 static enum pk_code record(struct session *s, size_t i, struct pk_slice *slice, struct pk_err *err)
 {
-    struct tally *t = &s->cases[i];
+    struct case_state *t = &s->cases[i];
     enum pk_code rc = pk_record_slice(s->rec, s->case_ids[i], &t->info, slice, err);
     if (rc && rc != PK_E_USAGE) /* a resumed run may have it: an earlier invocation went into a spool */
         return rc;
@@ -155,7 +155,8 @@ static enum pk_code record_late(struct session *s, size_t i, const struct pk_req
     const bool ranks = s->plan->v[i].ranks > 0;
     if (by_budget && !l->missing)
         return pk_session_leave_out(s, i, r->pass, r->invocation, err);
-    pk_format_duration_exact(s->opt->timeout_ns + (pk_session_by_other(s, i) ? s->opt->peer_startup_ns : 0),
+    pk_format_duration_exact(s->opt->timeout_ns +
+                                 (pk_session_is_of_other_author(s, i) ? s->opt->peer_startup_ns : 0),
                              limit, sizeof limit);
     const char *message =
         l->missing
@@ -171,11 +172,12 @@ static enum pk_code record_late(struct session *s, size_t i, const struct pk_req
 
 enum pk_code pk_session_measure_slice(struct session *s, size_t i, struct pk_request r, struct pk_err *err)
 {
-    struct pk_worker_client *l = pk_session_link(s, i);
+    struct pk_worker_client *l = pk_session_client(s, i);
     pk_session_before_peer(s, i);
     uint64_t began = pk_clock_ns(), wall = pk_wall_ns(),
-             deadline = began + (uint64_t)(s->opt->timeout_ns +
-                                           (pk_session_by_other(s, i) ? s->opt->peer_startup_ns : 0));
+             deadline =
+                 began + (uint64_t)(s->opt->timeout_ns +
+                                    (pk_session_is_of_other_author(s, i) ? s->opt->peer_startup_ns : 0));
     bool by_budget = s->deadline_ns < deadline;
     struct pk_slice *slice;
     r.id = ++s->last_id;
@@ -202,7 +204,7 @@ enum pk_code pk_session_measure_slice(struct session *s, size_t i, struct pk_req
     return rc;
 }
 
-bool pk_session_fits(const struct session *s, size_t i)
+bool pk_session_has_time_for(const struct session *s, size_t i)
 {
     return s->deadline_ns == UINT64_MAX || (double)pk_clock_ns() + expected_ns(s, i) < (double)s->deadline_ns;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* How values of a unit are shown. */
-static const struct shown {
+static const struct counter_unit {
     const char *unit, *suffix;
     double scale;
     int decimals; /* -1: as its values want */
@@ -26,12 +26,12 @@ static const struct shown {
     {"1", "", 0, -1},
 };
 
-static struct shown shown_as(const char *unit, struct pk_arena *a)
+static struct counter_unit shown_as(const char *unit, struct pk_arena *a)
 {
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (!strcmp(units[i].unit, unit))
             return units[i];
-    return (struct shown){unit, pk_printf(a, " (%s)", unit), 0, -1};
+    return (struct counter_unit){unit, pk_printf(a, " (%s)", unit), 0, -1};
 }
 
 enum { NAME, UNIT, GROUP, KEY, LARGEST, BROKEN }; /* of query counter_names */
@@ -50,7 +50,7 @@ static struct pk_column column_of(const struct pk_cell *name, struct pk_arena *a
     if (!strcmp(name[NAME].s, "perturbation"))
         return (struct pk_column){
             .key = "perturbation", .heading = "Slower by (%)", .scale = 0.01, .decimals = 1};
-    const struct shown u = shown_as(name[UNIT].s, a);
+    const struct counter_unit u = shown_as(name[UNIT].s, a);
     const char *key = name[KEY].s;
     /* "task_clock_ns" in ms is "task_clock (ms)". */
     const size_t n = strlen(key), unit = strlen(u.unit);
@@ -70,7 +70,7 @@ static const struct pk_column fixed[] = {
 };
 enum { FIXED = sizeof fixed / sizeof *fixed }; /* the first columns of query counter_values, too */
 
-struct table {
+struct counter_columns {
     struct pk_store *s;
     struct pk_param params[2];
     struct pk_arena a;
@@ -85,7 +85,7 @@ static bool same_row(const struct pk_cell *x, const struct pk_cell *y)
     return true;
 }
 
-static enum pk_code print_rows(struct table *t, struct pk_out *out, struct pk_err *err)
+static enum pk_code print_rows(struct counter_columns *t, struct pk_out *out, struct pk_err *err)
 {
     enum { OF = FIXED, OF_GROUP, VALUE, COLUMNS };
     struct pk_rows v;
@@ -113,7 +113,7 @@ static enum pk_code print_rows(struct table *t, struct pk_out *out, struct pk_er
 enum pk_code pk_counter_table(struct pk_store *s, int64_t run_id, const char *experiment, struct pk_out *out,
                               struct pk_err *err)
 {
-    struct table t = {
+    struct counter_columns t = {
         .s = s,
         .params = {pk_param_int(":run", run_id), pk_param_text(":experiment", experiment)},
     };

@@ -48,7 +48,7 @@ static enum pk_code print_list(struct pk_store *s, int64_t run_id, struct pk_out
     const char *show = pk_run_show_command(s, run_id, " ", &a);
     if (!rc && (pk_out_names(out, &n), n > before))
         pk_out_note(out, pk_printf(&a, "To see them: %s--tables NAME,... or --tables all", show ? show : ""));
-    pk_out_tear(every);
+    pk_out_abort_table(every);
     pk_out_cancel(every);
     return rc;
 }

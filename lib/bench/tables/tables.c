@@ -84,10 +84,10 @@ enum pk_code pk_run_noise(struct pk_store *s, int64_t run_id, const char *option
     if (n.cells[0].i)
         pk_out_note(out, pk_printf(&a, "noisy: %lld of %s disturbed; do not quote these%s%s",
                                    (long long)n.cells[0].i, pk_plural((size_t)n.cells[1].i, "case", &a),
-                                   pk_out_brief(out) ? "; why: " : "",
-                                   !pk_out_brief(out) ? ""
-                                   : why              ? why
-                                                      : option + 1));
+                                   pk_out_without_details(out) ? "; why: " : "",
+                                   !pk_out_without_details(out) ? ""
+                                   : why                        ? why
+                                                                : option + 1));
     return PK_OK;
 }
 
@@ -111,7 +111,7 @@ static enum pk_code print_experiment(struct pk_store *s, const char *experiment,
               : print_each(s, built_in, experiment, run_id, out, err)) ||
         pk_run_notes(s, "interval_notes", experiment, run_id, out, err) ||
         pk_run_notes(s, "startup_notes", experiment, run_id, out, err) ||
-        (!pk_out_brief(out) && pk_run_notes(s, "doubt_notes", experiment, run_id, out, err)) ||
+        (!pk_out_without_details(out) && pk_run_notes(s, "doubt_notes", experiment, run_id, out, err)) ||
         (!usual_counters(s, run_id, experiment) && pk_counter_table(s, run_id, experiment, out, err)))
         return err->code;
     return print_each(s, beside, experiment, run_id, out, err);

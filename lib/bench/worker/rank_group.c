@@ -58,7 +58,7 @@ void pk_rank_group_share(const struct pk_rank_group *r, unsigned rank, struct pk
 }
 
 /* "HOST CPUS": of equal hosts the texts are equal up to the blank, and it. */
-unsigned pk_rank_group_turn(const struct pk_rank_group *r)
+unsigned pk_rank_group_local_rank(const struct pk_rank_group *r)
 {
     const char *own = r->given[r->comm.rank];
     unsigned before = 0;
@@ -113,10 +113,10 @@ static enum pk_code join_heartbeats(struct pk_rank_group *r, const char *path, s
 }
 
 enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, const char *heartbeats,
-                                uint64_t patience_ns, struct pk_err *err)
+                                uint64_t timeout_ns, struct pk_err *err)
 {
-    *r = (struct pk_rank_group){.replies_fd = -1, .heartbeats.patience_ns = patience_ns};
-    if (patience_ns)
+    *r = (struct pk_rank_group){.replies_fd = -1, .heartbeats.timeout_ns = timeout_ns};
+    if (timeout_ns)
         r->heartbeats.launcher = (int)getppid();
     enum pk_code rc = connect_ranks(r, dev, err);
     if (rc)

@@ -18,10 +18,10 @@ struct pk_rank_group {
 };
 
 /* Joins the ranks that a launcher has started. dev may be opened later. heartbeats: on rank 0, the path of its parent's page
- * (comm/rank_heartbeats.h); NULL = none. patience_ns: how long it waits for rank 0 while a process of its launcher is stopped; 0 = as long
+ * (comm/rank_heartbeats.h); NULL = none. timeout_ns: how long it waits for rank 0 while a process of its launcher is stopped; 0 = as long
  * as rank 0 takes. */
 enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, const char *heartbeats,
-                                uint64_t patience_ns, struct pk_err *err) PK_MUST_CHECK;
+                                uint64_t timeout_ns, struct pk_err *err) PK_MUST_CHECK;
 void pk_rank_group_close(struct pk_rank_group *r);
 
 /* Rank 0's text on every rank, in the arena: NULL when rank 0 has none, which means the end. Waits without limit. */
@@ -33,7 +33,7 @@ enum pk_code pk_rank_group_receive(struct pk_rank_group *r, const char *mine, st
 void pk_rank_group_share(const struct pk_rank_group *r, unsigned rank, struct pk_cpus *out);
 
 /* The number of lower ranks on its host. */
-unsigned pk_rank_group_turn(const struct pk_rank_group *r);
+unsigned pk_rank_group_local_rank(const struct pk_rank_group *r);
 
 /* The results of all ranks in one slice. Rank 0: adds the others' samples to *slice, with their ranks, and the note "ranks": {"size": 2,
  * "hosts": ["n1", "n1"], "cpus": ["0", "1"]}; a rank that failed fails the slice. Others: send what they have written to replies_fd.

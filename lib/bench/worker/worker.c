@@ -33,7 +33,7 @@ struct worker {
     struct pk_device dev;
     char device[64]; /* the name that dev was opened by; "" = not open */
     double unit_overhead_ns;
-    struct pk_started started;
+    struct pk_startup_times started;
     unsigned cpus[CPUS_MAX], n_cpus;
     uint64_t steal_ns;
     struct pk_environment around;
@@ -41,7 +41,7 @@ struct worker {
     struct pk_arena of_others; /* environment of a case that a peer measures, from before it to after */
 };
 
-/* Time that the hypervisor took from our cores since the last call. Context switches are no indication, because the crew's threads
+/* Time that the hypervisor took from our cores since the last call. Context switches are no indication, because the thread pool's threads
  * sleep. */
 static bool disturbed(void *user)
 {
@@ -95,7 +95,7 @@ static void take_share(struct worker *w, const char *device, struct pk_device_op
     struct pk_cpus share;
     if (!w->io->join)
         return;
-    o->turn = strchr(device, ':') ? 0 : pk_rank_group_turn(&w->group);
+    o->local_rank = strchr(device, ':') ? 0 : pk_rank_group_local_rank(&w->group);
     w->group.no_bind = o->no_bind;
     w->group.bind = o->cpus ? pk_strdup(&w->group.arena, o->cpus) : NULL;
     if (o->no_bind)
@@ -392,7 +392,7 @@ enum pk_code pk_worker_serve(const struct pk_worker_io *io, struct pk_err *err)
     const uint64_t began_ns = pk_clock_ns();
     w.n_cpus = pk_machine_cpus(w.cpus, CPUS_MAX); /* before the device binds this thread */
     w.around = (struct pk_environment){.cpus = w.cpus, .n_cpus = &w.n_cpus};
-    if (io->join && pk_rank_group_open(&w.group, &w.dev, io->heartbeats, io->patience_ns, err))
+    if (io->join && pk_rank_group_open(&w.group, &w.dev, io->heartbeats, io->timeout_ns, err))
         return err->code;
     w.started.group_ns = io->join ? pk_clock_ns() - began_ns : 0;
     if (!is_first(&w))

@@ -14,7 +14,7 @@ struct pk_worker_io {
     const char *heartbeats; /* of rank 0: see pk_rank_group_open */
     pk_expects_fn *expects; /* of a rank that was started with the whole command; NULL = any case */
     const void *user;
-    uint64_t patience_ns; /* of a rank that was started with the whole command: see pk_rank_group_open */
+    uint64_t timeout_ns; /* of a rank that was started with the whole command: see pk_rank_group_open */
 };
 
 /* Serves requests until quit or end of input. Opens the device of the first request and keeps it. Returns

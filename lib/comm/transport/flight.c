@@ -1,4 +1,4 @@
-/* Flight: a ring of moments, and the one place where a host waits for a queue. */
+/* Flight: a ring of lane events, and the one place where a host waits for a queue. */
 #include "comm/transport/flight.h"
 
 #include "base/clock.h"
@@ -23,21 +23,21 @@ enum pk_code pk_comm_late(const struct pk_comm *c, const char *what, struct pk_e
 
 void pk_flight_init(struct pk_flight *f, struct pk_comm *c)
 {
-    *f = (struct pk_flight){.c = c, .v = pk_new_n(&c->arena, struct pk_flight_slot, PK_FLIGHT_MOST)};
+    *f = (struct pk_flight){.c = c, .v = pk_new_n(&c->arena, struct pk_flight_slot, PK_FLIGHT_MAX)};
 }
 
 void pk_flight_free(struct pk_flight *f)
 {
-    for (size_t i = 0; i < PK_FLIGHT_MOST && f->v[i].made; i++) {
-        pk_moment_drop(f->c->dev, &f->v[i].queued);
-        pk_moment_drop(f->c->dev, &f->v[i].began);
-        pk_moment_drop(f->c->dev, &f->v[i].ended);
+    for (size_t i = 0; i < PK_FLIGHT_MAX && f->v[i].made; i++) {
+        pk_lane_event_drop(f->c->dev, &f->v[i].queued);
+        pk_lane_event_drop(f->c->dev, &f->v[i].began);
+        pk_lane_event_drop(f->c->dev, &f->v[i].ended);
     }
 }
 
 static struct pk_flight_slot *slot_of(const struct pk_flight *f, uint64_t number)
 {
-    return &f->v[number % PK_FLIGHT_MOST];
+    return &f->v[number % PK_FLIGHT_MAX];
 }
 
 static enum pk_code next_slot(struct pk_flight *f, struct pk_reduce *r, struct pk_flight_slot **out,
@@ -50,24 +50,24 @@ static enum pk_code next_slot(struct pk_flight *f, struct pk_reduce *r, struct p
     if (s->made)
         return PK_OK;
     s->made = true; /* in the first step, which is not a measured one */
-    if (pk_moment_make(dev, &s->queued, err) || pk_moment_make(dev, &s->began, err))
+    if (pk_lane_event_make(dev, &s->queued, err) || pk_lane_event_make(dev, &s->began, err))
         return err->code;
-    return pk_moment_make(dev, &s->ended, err);
+    return pk_lane_event_make(dev, &s->ended, err);
 }
 
 enum pk_code pk_flight_begin(struct pk_flight *f, struct pk_reduce *r, struct pk_err *err)
 {
     struct pk_device *dev = f->c->dev;
     struct pk_flight_slot *s;
-    if (next_slot(f, r, &s, err) || pk_moment_record(dev, PK_LANE_COMPUTE, &s->queued, err) ||
+    if (next_slot(f, r, &s, err) || pk_lane_event_record(dev, PK_LANE_COMPUTE, &s->queued, err) ||
         pk_lane_await(dev, PK_LANE_COMM, &s->queued, err))
         return err->code;
-    return pk_moment_record(dev, PK_LANE_COMM, &s->began, err);
+    return pk_lane_event_record(dev, PK_LANE_COMM, &s->began, err);
 }
 
 enum pk_code pk_flight_end(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err)
 {
-    return pk_moment_record(f->c->dev, PK_LANE_COMM, &slot_of(f, r->number)->ended, err);
+    return pk_lane_event_record(f->c->dev, PK_LANE_COMM, &slot_of(f, r->number)->ended, err);
 }
 
 enum pk_code pk_flight_pass(struct pk_flight *f, struct pk_reduce *r, struct pk_err *err)
@@ -76,7 +76,7 @@ enum pk_code pk_flight_pass(struct pk_flight *f, struct pk_reduce *r, struct pk_
     if (next_slot(f, r, &s, err))
         return err->code;
     s->passed = true;
-    return pk_moment_record(f->c->dev, PK_LANE_COMPUTE, &s->ended, err);
+    return pk_lane_event_record(f->c->dev, PK_LANE_COMPUTE, &s->ended, err);
 }
 
 enum pk_code pk_flight_wait(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err)
@@ -84,15 +84,15 @@ enum pk_code pk_flight_wait(struct pk_flight *f, const struct pk_reduce *r, stru
     return pk_lane_await(f->c->dev, PK_LANE_COMPUTE, &slot_of(f, r->number)->ended, err);
 }
 
-/* Numbers begin again, so that the next step uses the moments of this one. */
-enum pk_code pk_flight_settle(struct pk_flight *f, pk_flight_wrong_fn *wrong, struct pk_err *err)
+/* Numbers begin again, so that the next step uses the events of this one. */
+enum pk_code pk_flight_settle(struct pk_flight *f, pk_flight_check_fn *wrong, struct pk_err *err)
 {
     static const struct timespec nap = {.tv_nsec = NAP_NS};
     struct pk_device *dev = f->c->dev;
     const uint64_t deadline_ns = pk_clock_ns() + f->c->timeout_ns;
     if (f->n == 0)
         return PK_OK;
-    while (!pk_moment_passed(dev, &slot_of(f, f->n - 1)->ended)) {
+    while (!pk_lane_event_passed(dev, &slot_of(f, f->n - 1)->ended)) {
         if (wrong && wrong(f->c, err))
             return err->code;
         if (pk_clock_ns() > deadline_ns)
@@ -102,13 +102,13 @@ enum pk_code pk_flight_settle(struct pk_flight *f, pk_flight_wrong_fn *wrong, st
     }
     if (wrong && wrong(f->c, err))
         return err->code;
-    /* Of the last PK_FLIGHT_MOST: those before have lost their places. */
-    const uint64_t oldest = f->n > PK_FLIGHT_MOST ? f->n - PK_FLIGHT_MOST : 0;
+    /* Of the last PK_FLIGHT_MAX: those before have lost their places. */
+    const uint64_t oldest = f->n > PK_FLIGHT_MAX ? f->n - PK_FLIGHT_MAX : 0;
     for (uint64_t i = oldest; i < f->n; i++) {
         const struct pk_flight_slot *s = slot_of(f, i);
-        s->r->ended_ns = pk_moment_ns(dev, &s->ended);
-        s->r->queued_ns = s->passed ? s->r->ended_ns : pk_moment_ns(dev, &s->queued);
-        s->r->began_ns = s->passed ? s->r->ended_ns : pk_moment_ns(dev, &s->began);
+        s->r->ended_ns = pk_lane_event_ns(dev, &s->ended);
+        s->r->queued_ns = s->passed ? s->r->ended_ns : pk_lane_event_ns(dev, &s->queued);
+        s->r->began_ns = s->passed ? s->r->ended_ns : pk_lane_event_ns(dev, &s->began);
     }
     f->n = 0;
     return PK_OK;

@@ -1,4 +1,4 @@
-/* Self: a single rank, for whom an all-reduce is over when it begins. */
+/* Self: a single rank, whose all-reduce ends at once. */
 #include "comm/transport/flight.h"
 
 static enum pk_code open_self(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err)
@@ -22,7 +22,7 @@ static void close_self(struct pk_comm *c)
         pk_flight_free(c->impl);
 }
 
-/* A queue's lane arrives here later than the host does, so a moment gives the time. */
+/* A queue's lane arrives here later than the host does, so an event gives the time. */
 static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
     if (c->impl)

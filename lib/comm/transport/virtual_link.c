@@ -11,13 +11,13 @@
 enum { DEFAULT_RANKS = 2 };
 
 struct link {
-    struct pk_comm_link shape;
+    struct pk_virtual_link shape;
     struct pk_rng rng;
     uint64_t free_ns;        /* when the link has done what was started */
     struct pk_flight flight; /* where lanes are queues: the link keeps the communication lane busy */
 };
 
-double pk_comm_link_ns(const struct pk_comm_link *l, unsigned ranks, double bytes)
+double pk_comm_link_ns(const struct pk_virtual_link *l, unsigned ranks, double bytes)
 {
     const double sent = bytes * 2 * (ranks - 1.0) / ranks;
     return (double)l->latency_ns + sent / l->bytes_per_s * 1e9;
@@ -25,7 +25,7 @@ double pk_comm_link_ns(const struct pk_comm_link *l, unsigned ranks, double byte
 
 static enum pk_code open_link(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err)
 {
-    const struct pk_comm_link *l = &o->link;
+    const struct pk_virtual_link *l = &o->link;
     if (!(l->bytes_per_s > 0 && l->jitter >= 0 && isfinite(l->bytes_per_s) && isfinite(l->jitter))) {
         pk_fail(err, PK_E_USAGE, "a link of %g bytes per second with jitter %g", l->bytes_per_s, l->jitter);
         pk_why(err, "bandwidth must be above 0, jitter 0 or more, and both must be finite");

@@ -93,7 +93,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
 /* Subtracted at a span's begin and added at its end, so that spans may be nested. */
 static void add(struct fake_handle *h, unsigned span, int times)
 {
-    const struct pk_null_counts c = pk_null_counted(h->dev);
+    const struct pk_null_counts c = pk_null_work_counts(h->dev);
     struct fake_counts *sum = &h->sums[span];
     pk_assert(span < SPANS);
     if (!h->used[span])

@@ -57,7 +57,7 @@ struct pk_processor {
 };
 struct pk_processor pk_processor_of(const struct pk_counter_env *env, struct pk_arena *a);
 
-struct pk_encoded {
+struct pk_perf_encoding {
     struct pk_event event;
     const struct pk_cores *cores; /* NULL = one kind of cores */
     struct pk_perf_code *codes;
@@ -68,10 +68,10 @@ struct pk_encoded {
 /* PK_E_USAGE: neither a preset nor a raw name; PK_E_UNAVAILABLE: this processor does not have the preset, or libpfm4 is missing for a
  * raw name. */
 enum pk_code pk_perf_encode(const struct pk_processor *cpu, const char *name, struct pk_arena *a,
-                            struct pk_encoded *out, struct pk_err *err) PK_MUST_CHECK;
+                            struct pk_perf_encoding *out, struct pk_err *err) PK_MUST_CHECK;
 
 /* "2*A:B + C", each name with the prefix "pmu::"; false when libpfm4 does not know one of them. */
-bool pk_perf_encode_sum(const char *pmu, const char *sum, struct pk_arena *a, struct pk_encoded *out);
+bool pk_perf_encode_sum(const char *pmu, const char *sum, struct pk_arena *a, struct pk_perf_encoding *out);
 
 /* How a preset is counted here, without opening libpfm4. other: by the second kind of cores, which uses the kernel's event. */
 struct pk_event pk_preset_event(const struct pk_processor *cpu, const struct pk_counter_preset *p, bool other,

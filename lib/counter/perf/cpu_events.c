@@ -1,7 +1,7 @@
 /* Cpu-events: what the processor's cores count of this process. */
 #include "counter/perf/codes.h"
 #include "counter/perf/known_work.h"
-#include "counter/perf/planned.h"
+#include "counter/perf/perf_plan.h"
 #include "counter/sources.h"
 
 #include <errno.h>
@@ -141,8 +141,8 @@ struct plan_builder {
 };
 
 /* 0: it is in. Else an errno, and the plan is as it was. */
-static int add_event(const struct pk_counter_env *env, struct plan_builder *g, const struct pk_encoded *e,
-                     struct pk_arena *a)
+static int add_event(const struct pk_counter_env *env, struct plan_builder *g,
+                     const struct pk_perf_encoding *e, struct pk_arena *a)
 {
     struct pk_perf_group *group = &g->perf->group;
     memcpy(g->codes + group->n, e->codes, e->n * sizeof *e->codes);
@@ -160,7 +160,7 @@ static int add_event(const struct pk_counter_env *env, struct plan_builder *g, c
 }
 
 /* An event that the processor cannot count together with the previous ones starts a new plan. */
-static enum pk_code pack(const struct pk_counter_env *env, const struct pk_encoded *all, size_t n,
+static enum pk_code pack(const struct pk_counter_env *env, const struct pk_perf_encoding *all, size_t n,
                          bool user_only, struct pk_arena *a, struct pk_source_plan *plans, size_t *n_plans,
                          struct pk_err *err)
 {
@@ -199,7 +199,7 @@ static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env 
                          const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
 {
     const struct pk_processor cpu = pk_processor_of(env, a);
-    struct pk_encoded *all = pk_new_n(a, struct pk_encoded, n);
+    struct pk_perf_encoding *all = pk_new_n(a, struct pk_perf_encoding, n);
     struct pk_source_plan *made = pk_new_n(a, struct pk_source_plan, n);
     bool user_only;
     for (size_t i = 0; i < n; i++)
@@ -223,5 +223,5 @@ const struct pk_source pk_source_cpu_events = {
     .selftest = selftest,
     .list = list,
     .plan = plan,
-    PK_PERF_PLANNED,
+    PK_PERF_PLAN_HOOKS,
 };

@@ -36,7 +36,7 @@ static struct pk_event event_on(const struct pk_processor *cpu, const struct pk_
     return e;
 }
 
-bool pk_perf_encode_sum(const char *pmu, const char *sum, struct pk_arena *a, struct pk_encoded *out)
+bool pk_perf_encode_sum(const char *pmu, const char *sum, struct pk_arena *a, struct pk_perf_encoding *out)
 {
     enum { TERMS_MAX = 8 };
     out->codes = pk_new_n(a, struct pk_perf_code, TERMS_MAX);
@@ -52,7 +52,7 @@ bool pk_perf_encode_sum(const char *pmu, const char *sum, struct pk_arena *a, st
     return true;
 }
 
-static void one_code(struct pk_encoded *out, struct pk_perf_code c, struct pk_arena *a)
+static void one_code(struct pk_perf_encoding *out, struct pk_perf_code c, struct pk_arena *a)
 {
     out->codes = pk_new(a, struct pk_perf_code);
     out->factors = pk_new(a, double);
@@ -90,7 +90,8 @@ struct pk_event pk_preset_event(const struct pk_processor *cpu, const struct pk_
 }
 
 static enum pk_code encode_preset(const struct pk_processor *cpu, const struct pk_counter_preset *p,
-                                  bool other, struct pk_arena *a, struct pk_encoded *out, struct pk_err *err)
+                                  bool other, struct pk_arena *a, struct pk_perf_encoding *out,
+                                  struct pk_err *err)
 {
     const struct pk_native *n = other ? NULL : native_of(cpu, p->name);
     if (n && pk_perf_encode_sum(cpu->pmu->pmu, n->sum, a, out)) {
@@ -129,7 +130,7 @@ static enum pk_code unknown(const char *name, struct pk_arena *a, struct pk_err 
 
 /* A name without a PMU is this processor's. */
 static enum pk_code encode_raw(const struct pk_processor *cpu, const char *name, struct pk_arena *a,
-                               struct pk_encoded *out, struct pk_err *err)
+                               struct pk_perf_encoding *out, struct pk_err *err)
 {
     const bool full = strstr(name, "::") != NULL;
     struct pk_perf_code code;
@@ -150,7 +151,7 @@ static enum pk_code encode_raw(const struct pk_processor *cpu, const char *name,
 }
 
 enum pk_code pk_perf_encode(const struct pk_processor *cpu, const char *name, struct pk_arena *a,
-                            struct pk_encoded *out, struct pk_err *err)
+                            struct pk_perf_encoding *out, struct pk_err *err)
 {
     const char *at = cpu->hybrid ? strchr(name, '@') : NULL;
     const bool other = at && !strcmp(at + 1, cpu->cores[1].unit);
@@ -158,7 +159,7 @@ enum pk_code pk_perf_encode(const struct pk_processor *cpu, const char *name, st
     const struct pk_counter_preset *p = pk_presets;
     while (p->name && strcmp(p->name, stem) != 0)
         p++;
-    *out = (struct pk_encoded){0};
+    *out = (struct pk_perf_encoding){0};
     if (p->name ? encode_preset(cpu, p, other, a, out, err) : encode_raw(cpu, name, a, out, err))
         return err->code;
     if (cpu->hybrid) {

@@ -2,7 +2,7 @@
 #include "base/text/buf.h"
 #include "counter/perf/codes.h"
 #include "counter/perf/known_work.h"
-#include "counter/perf/planned.h"
+#include "counter/perf/perf_plan.h"
 #include "counter/sources.h"
 
 #include <errno.h>
@@ -180,5 +180,5 @@ const struct pk_source pk_source_sw_events = {
     .events = events,
     .n_events = EVENTS,
     .plan = plan,
-    PK_PERF_PLANNED,
+    PK_PERF_PLAN_HOOKS,
 };

@@ -1,7 +1,7 @@
 /* System events: counters of units outside the cores, of everything that runs there: energy, memory traffic. */
 #include "counter/perf/codes.h"
 #include "counter/perf/known_work.h"
-#include "counter/perf/planned.h"
+#include "counter/perf/perf_plan.h"
 #include "counter/sources.h"
 
 #include "base/file.h"
@@ -233,7 +233,7 @@ const struct pk_source pk_source_energy = {
     .events = energy_events,
     .n_events = sizeof energy_events / sizeof *energy_events,
     .plan = plan,
-    PK_PERF_PLANNED,
+    PK_PERF_PLAN_HOOKS,
 };
 
 const struct pk_source pk_source_uncore = {
@@ -245,5 +245,5 @@ const struct pk_source pk_source_uncore = {
     .events = uncore_events,
     .n_events = sizeof uncore_events / sizeof *uncore_events,
     .plan = plan,
-    PK_PERF_PLANNED,
+    PK_PERF_PLAN_HOOKS,
 };

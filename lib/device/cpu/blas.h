@@ -5,7 +5,7 @@
  * faster one for each shape is found by timing (ops/cpu/gemm_library.c). PERFKIT_BLAS=openblas|onednn|own chooses one,
  * PERFKIT_OPENBLAS=/path/to/libopenblas.so.0 names a file; both are ignored in a set-uid program.
  *
- * A library runs on the calling thread only: parallelism comes from the crew (threads.h). OpenBLAS reads its core type from the
+ * A library runs on the calling thread only: parallelism comes from the thread pool (threads.h). OpenBLAS reads its core type from the
  * environment while it is loaded, and would use its SSE3 kernels on CPUs newer than itself, so the core type is set here from CPUID; a
  * user's own OPENBLAS_CORETYPE is not changed. The core type in use is recorded, with a warning if it is below the CPU's. */
 #pragma once

@@ -36,7 +36,7 @@ const struct pk_cpus *pk_cpu_cpus(const struct pk_device *dev)
     return cpus->n ? cpus : NULL;
 }
 
-void pk_cpu_spare(const struct pk_device *dev, struct pk_cpus *out)
+void pk_cpu_unused_cpus(const struct pk_device *dev, struct pk_cpus *out)
 {
     const struct pk_cpus *all = dev->kind == PK_DEVICE_CPU ? pk_cpu_cpus(dev) : NULL;
     out->n = 0;
@@ -283,7 +283,7 @@ const struct pk_blas *pk_cpu_other_blas(struct pk_device *dev)
     return c->other.sgemm ? &c->other : NULL;
 }
 
-void **pk_cpu_beside(struct pk_device *dev)
+void **pk_cpu_user_state(struct pk_device *dev)
 {
     return &cpu_of(dev)->beside;
 }

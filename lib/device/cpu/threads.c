@@ -1,4 +1,4 @@
-/* Threads: the crew's loop, its spinning and its sleep. */
+/* Threads: the thread pool's loop, its spinning and its sleep. */
 #include "device/cpu/threads.h"
 
 #include "base/err.h"
@@ -23,8 +23,8 @@ union share {
     char apart[SHARE_BYTES];
 };
 
-struct crew_member {
-    struct pk_threads *crew;
+struct pool_thread {
+    struct pk_threads *pool;
     unsigned index;
     pthread_t handle;
 };
@@ -43,7 +43,7 @@ struct pk_threads {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     union share *share;
-    struct crew_member *member;
+    struct pool_thread *member;
 };
 
 static void relax(void)
@@ -104,8 +104,8 @@ static void next_round(struct pk_threads *t)
 
 static void *member_main(void *arg)
 {
-    struct crew_member *m = arg;
-    struct pk_threads *t = m->crew;
+    struct pool_thread *m = arg;
+    struct pk_threads *t = m->pool;
     bind_member(t, m->index);
     for (unsigned seen = 0;; seen++) {
         wait_for_round(t, seen);
@@ -145,8 +145,8 @@ void pk_threads_run(struct pk_threads *t, pk_task_fn *fn, void *arg, size_t n_ta
 
 static enum pk_code start_member(struct pk_threads *t, unsigned index, struct pk_err *err)
 {
-    struct crew_member *m = &t->member[index];
-    *m = (struct crew_member){.crew = t, .index = index};
+    struct pool_thread *m = &t->member[index];
+    *m = (struct pool_thread){.pool = t, .index = index};
     int e = pthread_create(&m->handle, NULL, member_main, m);
     if (e) {
         pk_fail(err, PK_E_IO, "cannot start thread %u of %u", index + 1, t->n);
@@ -166,7 +166,7 @@ enum pk_code pk_threads_start(struct pk_threads **out, struct pk_arena *a, unsig
     t->cpus = cpus;
     t->n_cpus = n_cpus;
     t->share = pk_new_n(a, union share, n);
-    t->member = pk_new_n(a, struct crew_member, n);
+    t->member = pk_new_n(a, struct pool_thread, n);
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->wake, NULL);
     sched_getaffinity(0, sizeof t->caller_affinity, &t->caller_affinity);

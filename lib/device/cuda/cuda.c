@@ -38,7 +38,7 @@ const struct pk_cuda_traits *pk_cuda_traits(const struct pk_device *dev)
     return &pk_cuda_of(dev)->traits;
 }
 
-void *pk_cuda_beside(struct pk_device *dev, size_t bytes, pk_cuda_end_fn *end)
+void *pk_cuda_user_state(struct pk_device *dev, size_t bytes, pk_cuda_end_fn *end)
 {
     struct pk_cuda_state **at = &pk_cuda_of(dev)->beside;
     while (*at && (*at)->end != end)
@@ -55,14 +55,15 @@ static const char *cuda_unavailable(void)
     return pk_cuda_missing(api_in_use);
 }
 
-static enum pk_code choose_gpu(struct pk_device *dev, struct pk_cuda *c, unsigned turn, struct pk_err *err)
+static enum pk_code choose_gpu(struct pk_device *dev, struct pk_cuda *c, unsigned local_rank,
+                               struct pk_err *err)
 {
     int n = 0;
     enum pk_code rc = pk_cuda_check(dev, c->api->cudaGetDeviceCount(&n), "counting GPUs", err);
     if (rc)
         return rc;
-    if (turn && n)
-        dev->ordinal = turn % (unsigned)n;
+    if (local_rank && n)
+        dev->ordinal = local_rank % (unsigned)n;
     if (dev->ordinal >= (unsigned)n) {
         pk_fail(err, PK_E_USAGE, "device cuda:%u does not exist", dev->ordinal);
         pk_why(err, "this machine has %s", pk_plural((size_t)n, "GPU", &dev->arena));
@@ -177,7 +178,7 @@ static enum pk_code cuda_open(struct pk_device *dev, const struct pk_device_opti
     c->overrides = forget_overrides(&dev->arena);
     c->api->cudaDriverGetVersion(&c->driver_version);
     c->api->cudaRuntimeGetVersion(&c->runtime_version);
-    enum pk_code rc = choose_gpu(dev, c, opt->turn, err);
+    enum pk_code rc = choose_gpu(dev, c, opt->local_rank, err);
     if (!rc)
         c->overlap = switch_overlap(dev);
     if (!rc)

@@ -48,7 +48,7 @@ double pk_cuda_occupancy(const struct pk_device *dev, const struct pk_cuda_needs
 /* State that a user of the device (ops/cuda) keeps as long as the device is open: `bytes` bytes, zeroed, made at the first call with
  * this `end`. pk_device_close calls `end` while the lanes still exist. */
 typedef void pk_cuda_end_fn(struct pk_device *dev, void *state);
-void *pk_cuda_beside(struct pk_device *dev, size_t bytes, pk_cuda_end_fn *end);
+void *pk_cuda_user_state(struct pk_device *dev, size_t bytes, pk_cuda_end_fn *end);
 
 /* Dependent launch: kernels of ops/cuda may start while the previous kernel in their stream still ends (ops/cuda/launch.h). Not verified
  * on a GPU: it is off unless PERFKIT_DEPENDENT_LAUNCH=on is set when the device is opened, and then it is a fact of the device. This

@@ -1,16 +1,16 @@
-/* Lanes: moments and marks as events, calls of the host, and a kernel that lets time pass. */
+/* Lanes: events and marks, calls of the host, and a kernel that lets time pass. */
 #include "device/lane.h"
 
 #include "base/err.h"
 #include "device/cuda/parts.h"
 
-static cudaEvent_t event_of(const struct pk_moment *p)
+static cudaEvent_t event_of(const struct pk_lane_event *p)
 {
     pk_assert(p->event);
     return p->event;
 }
 
-static enum pk_code make(struct pk_device *dev, struct pk_moment *p, struct pk_err *err)
+static enum pk_code make(struct pk_device *dev, struct pk_lane_event *p, struct pk_err *err)
 {
     cudaEvent_t event = NULL;
     enum pk_code rc =
@@ -20,12 +20,13 @@ static enum pk_code make(struct pk_device *dev, struct pk_moment *p, struct pk_e
     return rc;
 }
 
-static void drop(struct pk_device *dev, struct pk_moment *p)
+static void drop(struct pk_device *dev, struct pk_lane_event *p)
 {
     pk_cuda_of(dev)->api->cudaEventDestroy(event_of(p));
 }
 
-static enum pk_code record(struct pk_device *dev, enum pk_lane lane, struct pk_moment *p, struct pk_err *err)
+static enum pk_code record(struct pk_device *dev, enum pk_lane lane, struct pk_lane_event *p,
+                           struct pk_err *err)
 {
     const struct pk_cuda *c = pk_cuda_of(dev);
     return pk_cuda_check(
@@ -33,7 +34,7 @@ static enum pk_code record(struct pk_device *dev, enum pk_lane lane, struct pk_m
         "recording an event", err);
 }
 
-static enum pk_code await(struct pk_device *dev, enum pk_lane lane, const struct pk_moment *p,
+static enum pk_code await(struct pk_device *dev, enum pk_lane lane, const struct pk_lane_event *p,
                           struct pk_err *err)
 {
     const struct pk_cuda *c = pk_cuda_of(dev);
@@ -42,7 +43,7 @@ static enum pk_code await(struct pk_device *dev, enum pk_lane lane, const struct
 }
 
 /* "Not ready" is an answer, which the runtime remembers as an error all the same. */
-static bool passed(struct pk_device *dev, const struct pk_moment *p)
+static bool passed(struct pk_device *dev, const struct pk_lane_event *p)
 {
     struct pk_cuda *c = pk_cuda_of(dev);
     if (c->sticky)
@@ -55,7 +56,7 @@ static bool passed(struct pk_device *dev, const struct pk_moment *p)
     return rc != cudaErrorNotReady;
 }
 
-static uint64_t ns(struct pk_device *dev, const struct pk_moment *p)
+static uint64_t ns(struct pk_device *dev, const struct pk_lane_event *p)
 {
     struct pk_cuda *c = pk_cuda_of(dev);
     float ms = 0;

@@ -10,7 +10,7 @@
 #define US_TO_NS 1e3
 #define GB       1e9
 
-static const struct value {
+static const struct nccl_value {
     const char *key;
     double scale;
     struct pk_metric_decl decl;

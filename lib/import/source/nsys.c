@@ -15,13 +15,13 @@ struct nsys_export {
     struct pk_import_reader *r;
     struct pk_import_trace *t;
     struct pk_store *s;
-    const struct table *table;
+    const struct nsys_table *table;
     uint64_t deadline_ns;
     const char *text; /* of a query with one value */
 };
 
 /* What the rows of each table are. */
-static const struct table {
+static const struct nsys_table {
     const char *name, *query;
     enum pk_import_trace_kind kind;
 } tables[] = {

@@ -32,7 +32,7 @@ static const struct time {
     }
 
 /* Anything else that has one value, by its tag. */
-static const struct value {
+static const struct nvbench_value {
     const char *tag, *size;
     struct pk_metric_decl decl;
 } values[] = {

@@ -73,8 +73,8 @@ void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j);
 
 /* The same, from the verdicts that a gate stored for these rows with this run as its base, instead of judging them. False, and nothing
  * is changed, when the verdict of a row is missing. */
-bool pk_take_verdicts(struct pk_compared *v, size_t n, const struct pk_verdict_row *rows, size_t n_rows,
-                      const char *base_uuid);
+bool pk_apply_stored_verdicts(struct pk_compared *v, size_t n, const struct pk_verdict_row *rows,
+                              size_t n_rows, const char *base_uuid);
 
 /* After judging: sets `tail` of rows that are better when lower and neither slower nor faster, where the p90 or p99 of the processes is
  * slower or faster by the row's margin, as significant as rows are, at a fifth of alpha for the tails of all rows together, and by rank at

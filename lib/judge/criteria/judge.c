@@ -24,16 +24,16 @@ static bool higher_is_better(const struct pk_compared *c)
 
 /* --- pairs: invocations that both sides have ------------------------------------------------------------------- */
 
-struct paired {
+struct pair_arrays {
     double *base, *new_;
     size_t n, n_screen;
 };
 
-static struct paired pair_up(const struct pk_figures *b, const struct pk_figures *w, int64_t screened,
-                             struct pk_arena *a)
+static struct pair_arrays pair_up(const struct pk_figures *b, const struct pk_figures *w, int64_t screened,
+                                  struct pk_arena *a)
 {
     size_t most = b->n < w->n ? b->n : w->n;
-    struct paired p = {pk_new_n(a, double, most + 1), pk_new_n(a, double, most + 1), 0, 0};
+    struct pair_arrays p = {pk_new_n(a, double, most + 1), pk_new_n(a, double, most + 1), 0, 0};
     for (size_t i = 0, k = 0; i < b->n && k < w->n;) {
         if (b->invocation[i] < w->invocation[k]) {
             i++;
@@ -50,7 +50,7 @@ static struct paired pair_up(const struct pk_figures *b, const struct pk_figures
 
 struct pk_pairs pk_compare_pairs(const struct pk_compared *c, struct pk_arena *a)
 {
-    const struct paired p = pair_up(c->base, c->new_, 0, a);
+    const struct pair_arrays p = pair_up(c->base, c->new_, 0, a);
     return (struct pk_pairs){p.base, p.new_, p.n};
 }
 
@@ -80,19 +80,19 @@ static struct pk_decision exact(const struct pk_compared *c, const struct pk_jud
     if (!c->base->n || !c->new_->n)
         return (struct pk_decision){.verdict = PK_UNDECIDED,
                                     .reason = PK_REASON_MORE_PAIRS,
-                                    .stage = PK_STAGE_SCREEN,
+                                    .stage = PK_GATE_STAGE_SCREEN,
                                     .wanted = EXACT_PAIRS,
                                     .ratio = NAN};
-    const struct pk_stored s = {.higher_is_better = higher_is_better(c),
-                                .min_change = c->min_change,
-                                .base = c->base->figure,
-                                .n_base = c->base->n,
-                                .new_ = c->new_->figure,
-                                .n_new = c->new_->n};
+    const struct pk_baseline_series s = {.higher_is_better = higher_is_better(c),
+                                         .min_change = c->min_change,
+                                         .base = c->base->figure,
+                                         .n_base = c->base->n,
+                                         .new_ = c->new_->figure,
+                                         .n_new = c->new_->n};
     struct pk_decision d = pk_decide_exact(&s, c->min_effect);
     if (j->design == PK_DESIGN_GATE && d.pairs < EXACT_PAIRS && !c->closed) {
         d.wanted = EXACT_PAIRS - d.pairs;
-        d.stage = PK_STAGE_SCREEN;
+        d.stage = PK_GATE_STAGE_SCREEN;
     }
     return d;
 }
@@ -102,20 +102,20 @@ static struct pk_decision exact(const struct pk_compared *c, const struct pk_jud
 static void decide_random(struct pk_compared **v, size_t n, const struct pk_judging *j, struct pk_arena *a)
 {
     struct pk_pair_series *t = pk_new_n(a, struct pk_pair_series, n + 1);
-    struct pk_stored *s = pk_new_n(a, struct pk_stored, n + 1);
+    struct pk_baseline_series *s = pk_new_n(a, struct pk_baseline_series, n + 1);
     struct pk_decision *d = pk_new_n(a, struct pk_decision, n + 1);
     for (size_t i = 0; i < n; i++) {
         const struct pk_compared *c = v[i];
         if (j->design == PK_DESIGN_STORED) {
-            s[i] = (struct pk_stored){.higher_is_better = higher_is_better(c),
-                                      .min_effect = c->min_effect,
-                                      .min_change = c->min_change,
-                                      .unstable = c->unstable};
+            s[i] = (struct pk_baseline_series){.higher_is_better = higher_is_better(c),
+                                               .min_effect = c->min_effect,
+                                               .min_change = c->min_change,
+                                               .unstable = c->unstable};
             s[i].base = runs_of(c->base, c->base_runs > 1, &s[i].n_base, &s[i].base_of, a);
             s[i].new_ = runs_of(c->new_, c->new_runs > 1, &s[i].n_new, &s[i].new_of, a);
             continue;
         }
-        const struct paired p = pair_up(c->base, c->new_, j->screened, a);
+        const struct pair_arrays p = pair_up(c->base, c->new_, j->screened, a);
         const size_t screen = j->design == PK_DESIGN_GATE ? p.n_screen : p.n;
         t[i] = (struct pk_pair_series){.higher_is_better = higher_is_better(c),
                                        .min_effect = c->min_effect,
@@ -174,8 +174,8 @@ static const char *row_key(int64_t ordinal, const char *metric, const char *base
     return pk_printf(a, "%" PRId64 "\x1f%s\x1f%s", ordinal, metric, base_uuid);
 }
 
-bool pk_take_verdicts(struct pk_compared *v, size_t n, const struct pk_verdict_row *rows, size_t n_rows,
-                      const char *base_uuid)
+bool pk_apply_stored_verdicts(struct pk_compared *v, size_t n, const struct pk_verdict_row *rows,
+                              size_t n_rows, const char *base_uuid)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char **keys = pk_new_n(&a, const char *, n_rows + 1);
@@ -208,7 +208,7 @@ int pk_compared_side(const struct pk_compared *c)
 
 enum { SAME_RANK = 5, WORSE_RANK, BETTER_RANK, LIKE_RANK, NO_RANK };
 
-static int gravity(const struct pk_compared *c)
+static int severity(const struct pk_compared *c)
 {
     static const int ranks[] = {
         [PK_SLOWER] = 0,   [PK_SLOWER_IN_SOME] = 1, [PK_FASTER] = 2,
@@ -225,21 +225,21 @@ static int gravity(const struct pk_compared *c)
 /* How far from 1; cases of which nothing is known keep their order, which is the experiment's. */
 static double size(const struct pk_compared *c)
 {
-    const int rank = gravity(c);
+    const int rank = severity(c);
     if (rank == SAME_RANK || rank >= LIKE_RANK || !(c->ratio.ratio > 0))
         return 0;
     return fabs(log(c->ratio.ratio));
 }
 
-struct placed {
+struct row_position {
     struct pk_compared row;
     size_t place;
 };
 
-static int by_gravity(const void *x, const void *y)
+static int by_severity(const void *x, const void *y)
 {
-    const struct placed *a = x, *b = y;
-    int d = gravity(&a->row) - gravity(&b->row);
+    const struct row_position *a = x, *b = y;
+    int d = severity(&a->row) - severity(&b->row);
     double s = size(&b->row) - size(&a->row);
     return d ? d : s < 0 ? -1 : s > 0 ? 1 : (a->place > b->place) - (a->place < b->place);
 }
@@ -247,11 +247,11 @@ static int by_gravity(const void *x, const void *y)
 void pk_compare_sort(struct pk_compared *v, size_t n)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct placed *p = pk_new_n(&a, struct placed, n + 1);
+    struct row_position *p = pk_new_n(&a, struct row_position, n + 1);
     for (size_t i = 0; i < n; i++)
-        p[i] = (struct placed){v[i], i};
+        p[i] = (struct row_position){v[i], i};
     if (n)
-        qsort(p, n, sizeof *p, by_gravity);
+        qsort(p, n, sizeof *p, by_severity);
     for (size_t i = 0; i < n; i++)
         v[i] = p[i].row;
 }

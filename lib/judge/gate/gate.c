@@ -72,15 +72,15 @@ static bool is_over(const struct gate_run *g, size_t c)
 }
 
 /* What is wanted next: pairs per case, and of which stage. The screening of all comes first. */
-static enum pk_stage next_pairs(struct gate_run *g, size_t *pairs)
+static enum pk_gate_stage next_pairs(struct gate_run *g, size_t *pairs)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_compared *rows;
     size_t *case_of, n = decide(g, &a, &rows, &case_of);
-    enum pk_stage stage = PK_STAGE_DONE;
+    enum pk_gate_stage stage = PK_GATE_STAGE_DONE;
     for (size_t i = 0; i < n; i++)
         if (rows[i].judged && rows[i].decision.wanted && !is_over(g, case_of[i]) &&
-            (stage == PK_STAGE_DONE || rows[i].decision.stage < stage))
+            (stage == PK_GATE_STAGE_DONE || rows[i].decision.stage < stage))
             stage = rows[i].decision.stage;
     for (size_t i = 0; i < n; i++) {
         const struct pk_decision *d = &rows[i].decision;
@@ -264,10 +264,10 @@ static enum pk_code measure(struct gate_run *g, struct pk_err *err)
         return err->code;
     while (!stopped(g) && !g->all.over && g->out->pairs < g->most_pairs) {
         pairs = pk_new_n(&a, size_t, g->samples->n_cases + 1);
-        enum pk_stage stage = next_pairs(g, pairs);
-        if (stage == PK_STAGE_DONE)
+        enum pk_gate_stage stage = next_pairs(g, pairs);
+        if (stage == PK_GATE_STAGE_DONE)
             break;
-        if (stage == PK_STAGE_CONFIRM && !g->out->screened)
+        if (stage == PK_GATE_STAGE_CONFIRM && !g->out->screened)
             g->out->screened = (int64_t)(WARMUP_PAIRS + g->out->pairs);
         if (measure_round(g, pairs, err) || check_comparable(g, err))
             return err->code;

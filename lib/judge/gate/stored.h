@@ -48,12 +48,13 @@ struct pk_stored_pair {
     struct pk_comparison counters;
     const char *const *differences; /* of machines and settings, and axes that new lacks */
     size_t n_differences;
-    bool refused;         /* because of them no row is judged */
-    struct pk_err unlike; /* not all that is selected is on both sides, or nothing is; code 0 = no error */
+    bool refused; /* because of them no row is judged */
+    struct pk_err
+        not_comparable;   /* not all that is selected is on both sides, or nothing is; code 0 = no error */
     struct pk_errs wrong; /* with thresholds: the last of them is the error */
     bool equal;           /* the sides of a gate that found them equal: no row is judged */
 };
-/* Judged and sorted. Two sides of one gate are judged as it did. What new lacks is no error here: `unlike` has the error. */
+/* Judged and sorted. Two sides of one gate are judged as it did. What new lacks is no error here: `not_comparable` has the error. */
 enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *base, const char *new_,
                                const struct pk_verdict_options *o, const struct pk_threshold *thresholds,
                                struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;
@@ -63,13 +64,13 @@ enum pk_code pk_stored_entry(const struct pk_run_source *from, const char *base,
                              struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;
 
 /* What two recordings say, what they cannot, and the one command that settles it; NULL where the rows were judged. */
-const char *pk_stored_limits(const struct pk_stored_pair *p, struct pk_arena *a);
+const char *pk_stored_advice(const struct pk_stored_pair *p, struct pk_arena *a);
 /* Why cases are unmatched: with which options each side was measured; NULL when none is. */
 const char *pk_stored_unmatched(const struct pk_stored_pair *p, struct pk_arena *a);
 
 /* Whether no case of the one side can be compared with a case of the other, with the reason in err. False when a side cannot be read. */
-bool pk_stored_unlike(const struct pk_run_source *from, const char *base, const char *new_,
-                      struct pk_err *err);
+bool pk_stored_not_comparable(const struct pk_run_source *from, const char *base, const char *new_,
+                              struct pk_err *err);
 
 /* The exit status with --exit-code: PK_E_CHECK when a case that ended ok in base did not in new; PK_E_NOT_COMPARABLE when no row may be
  * judged; PK_E_NOTHING when there is no row and all that is missing is allowed; that of the outcome. */

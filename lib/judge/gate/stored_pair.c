@@ -73,12 +73,12 @@ static enum pk_code pair_up(const struct pk_run_source *from, const struct pk_co
                             struct pk_err *err)
 {
     struct pk_comparison *c = &p->comparison;
-    p->unlike = (struct pk_err){0};
+    p->not_comparable = (struct pk_err){0};
     if (pk_compare_runs(&p->base.figures, &p->new_.figures, what, from->arena, c, err)) {
         if (err->code != PK_E_NOT_COMPARABLE || !c->n_unmatched)
             return err->code;
         if (!c->n || pk_first_unmatched(c, false))
-            p->unlike = *err;
+            p->not_comparable = *err;
     }
     for (size_t i = 0; i < c->n; i++) {
         c->v[i].base_runs = p->base.n_runs;
@@ -150,8 +150,8 @@ enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *bas
     const struct pk_verdict_given *now = &o->given;
     const bool again = now->min_effect || now->alpha || now->strict || now->thresholds || o->metrics.n ||
                        o->all_metrics || !of_one_gate || j.equal;
-    if (!out->refused && (again || !pk_take_verdicts(c->v, c->n, out->new_.verdicts, out->new_.n_verdicts,
-                                                     out->base.facts[0].uuid)))
+    if (!out->refused && (again || !pk_apply_stored_verdicts(c->v, c->n, out->new_.verdicts,
+                                                             out->new_.n_verdicts, out->base.facts[0].uuid)))
         pk_judge(c->v, c->n, &j);
     if (!out->refused)
         pk_find_moved_tails(c->v, c->n, &j);
@@ -171,8 +171,8 @@ enum pk_code pk_stored_entry(const struct pk_run_source *from, const char *base,
     return pair_up(from, &what, false, o->allow_host_mismatch, out, err);
 }
 
-bool pk_stored_unlike(const struct pk_run_source *from, const char *base, const char *new_,
-                      struct pk_err *err)
+bool pk_stored_not_comparable(const struct pk_run_source *from, const char *base, const char *new_,
+                              struct pk_err *err)
 {
     const struct pk_compare_options all = {.all_metrics = true, .level = 0.95};
     struct pk_stored_side b, w;
@@ -236,7 +236,7 @@ static const char *settling_command(const struct pk_stored_pair *p, struct pk_ar
                            pk_list(options.v, options.n, "", a));
 }
 
-const char *pk_stored_limits(const struct pk_stored_pair *p, struct pk_arena *a)
+const char *pk_stored_advice(const struct pk_stored_pair *p, struct pk_arena *a)
 {
     const size_t needed = pk_rule_default.fewest_runs;
     size_t least = needed, rows = 0, of[3] = {0}, unknown = 0; /* worse, not told apart, better */
@@ -302,7 +302,7 @@ static enum pk_code case_failed(const struct pk_stored_pair *p, struct pk_arena 
 
 static enum pk_code nothing_in_common(const struct pk_stored_pair *p, struct pk_err *err)
 {
-    *err = p->unlike;
+    *err = p->not_comparable;
     if (pk_first_unmatched(&p->comparison, false))
         return err->code;
     pk_fail(err, PK_E_NOTHING, "nothing was compared");
@@ -316,7 +316,7 @@ enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_v
     const struct pk_outcome_options q = {.new_name = p->new_.name, .fail_on_undecided = o->fail_on_undecided};
     if (case_failed(p, a, err))
         return err->code;
-    if (p->unlike.code && !p->comparison.n)
+    if (p->not_comparable.code && !p->comparison.n)
         return nothing_in_common(p, err);
     if (!p->refused)
         return pk_outcome(&p->comparison, &q, a, err);
@@ -404,7 +404,7 @@ static enum pk_code first_failed_case(const struct pk_stored_suite *s, struct pk
 /* Whether an entry alone decides how the suite ends, unless something is slower. */
 static bool is_the_outcome(const struct pk_stored_suite *s, const struct pk_stored_pair *p)
 {
-    const bool nothing = p->unlike.code && !p->comparison.n;
+    const bool nothing = p->not_comparable.code && !p->comparison.n;
     return p->refused || (nothing && (!s->all.n || pk_first_unmatched(&p->comparison, false)));
 }
 

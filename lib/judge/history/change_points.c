@@ -1,4 +1,4 @@
-/* Change points: pieces found, tested against each other, and merged until all are credible. */
+/* Change points: pieces found, tested against each other, and merged until all are max_p. */
 #include "judge/history/change_points.h"
 
 #include "stats/dist.h"
@@ -9,9 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-static const double credible = 0.001;
+static const double max_p = 0.001;
 /* So many standard errors of a correlation are chance. */
-static const double by_chance = 0.5;
+static const double correlation_errors = 0.5;
 
 struct series_pieces {
     const double *v;
@@ -27,14 +27,14 @@ static double level(const struct series_pieces *p, size_t i)
 }
 
 /* What is left of the values without the levels of their pieces, as shares of these. */
-struct residue {
+struct residuals {
     double sd;
     double rho; /* lag-1 correlation; 0 when it is within chance of none */
 };
 
 /* Outliers count as 3 standard deviations. Subtracting a level takes about (1 + 3 rho) / n off the correlation of n values (Marriott and
  * Pope 1954). */
-static struct residue residue_of(const struct series_pieces *p)
+static struct residuals residuals_of(const struct series_pieces *p)
 {
     static const double farthest = 3;
     const size_t n = p->starts[p->n];
@@ -54,15 +54,15 @@ static struct residue residue_of(const struct series_pieces *p)
         products += i > p->starts[k] ? rest * last : 0;
         last = rest;
     }
-    const double rho = (products / squares + off) / (1 - 3 * off) - by_chance / sqrt((double)n);
-    return (struct residue){sqrt(all / (double)n),
-                            isfinite(rho) && 3 * off < 1 ? fmin(fmax(rho, 0), 0.95) : 0};
+    const double rho = (products / squares + off) / (1 - 3 * off) - correlation_errors / sqrt((double)n);
+    return (struct residuals){sqrt(all / (double)n),
+                              isfinite(rho) && 3 * off < 1 ? fmin(fmax(rho, 0), 0.95) : 0};
 }
 
 /* p of "pieces i - 1 and i are of one level"; 1 when they differ by less than is of interest. Of correlated values n say as much as
  * n (1 - rho) / (1 + rho) independent ones. The rank test, scaled so, may be too weak for any change point then; a t test of the two medians, whose
  * standard error is about 5/4 of that of means, sees how large it is. */
-static double doubt(const struct series_pieces *p, size_t i, const struct residue *r, double min_effect)
+static double doubt(const struct series_pieces *p, size_t i, const struct residuals *r, double min_effect)
 {
     const size_t n1 = p->starts[i] - p->starts[i - 1], n2 = p->starts[i + 1] - p->starts[i];
     const double before = level(p, i - 1), after = level(p, i);
@@ -84,7 +84,7 @@ static void merge(struct series_pieces *p, double min_effect)
     while (p->n > 1) {
         size_t worst = 0;
         double most = 0;
-        const struct residue r = residue_of(p);
+        const struct residuals r = residuals_of(p);
         for (size_t i = 1; i < p->n; i++) {
             double d = doubt(p, i, &r, min_effect);
             if (d >= most) {
@@ -92,7 +92,7 @@ static void merge(struct series_pieces *p, double min_effect)
                 worst = i;
             }
         }
-        if (most < credible)
+        if (most < max_p)
             return;
         memmove(&p->starts[worst], &p->starts[worst + 1], (p->n - worst) * sizeof *p->starts);
         p->n--;
@@ -119,7 +119,7 @@ size_t pk_find_change_points(const double *v, size_t n, double min_effect, bool 
     p.starts[p.n] = n;
     if (!exact)
         merge(&p, min_effect);
-    const struct residue r = residue_of(&p);
+    const struct residuals r = residuals_of(&p);
     struct pk_change_point *found = pk_new_n(a, struct pk_change_point, p.n);
     for (size_t i = 1; i < p.n; i++) {
         const double before = level(&p, i - 1), after = level(&p, i);

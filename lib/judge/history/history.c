@@ -156,7 +156,7 @@ static void finish_series(struct series_builder *g, double min_effect, struct pk
 
 /* --- order ---------------------------------------------------------------------------------------------------------- */
 
-struct ranked {
+struct series_rank {
     struct pk_history_series s;
     double change, trend;
     size_t order;
@@ -164,7 +164,7 @@ struct ranked {
 
 static int by_importance(const void *x, const void *y)
 {
-    const struct ranked *a = x, *b = y;
+    const struct series_rank *a = x, *b = y;
     if (a->change != b->change)
         return a->change < b->change ? 1 : -1;
     if (a->trend != b->trend)
@@ -174,14 +174,14 @@ static int by_importance(const void *x, const void *y)
 
 static void sort(struct pk_history_series *v, size_t n, struct pk_arena *a)
 {
-    struct ranked *r = pk_new_n(a, struct ranked, n + 1);
+    struct series_rank *r = pk_new_n(a, struct series_rank, n + 1);
     for (size_t i = 0; i < n; i++) {
         double largest = 0;
         for (size_t k = 0; k < v[i].n_change_points; k++) {
             const double change = v[i].change_points[k].change;
             largest = fmax(largest, isnan(change) ? INFINITY : fabs(log1p(change)));
         }
-        r[i] = (struct ranked){v[i], largest, fabs(v[i].trend), i};
+        r[i] = (struct series_rank){v[i], largest, fabs(v[i].trend), i};
     }
     qsort(r, n, sizeof *r, by_importance);
     for (size_t i = 0; i < n; i++)

@@ -37,7 +37,7 @@ struct axis {
     bool varies;
 };
 
-struct value {
+struct axis_value {
     size_t axis;
     const char *text;
 };
@@ -51,7 +51,7 @@ struct axis_reader {
     struct pk_arena *a;
     struct axis *axes;
     size_t n_axes, axes_cap;
-    struct value *values;
+    struct axis_value *values;
     size_t n_values, values_cap;
     const char *text; /* of the row read last, whose values begin at `begin` */
     size_t begin;
@@ -89,7 +89,7 @@ static void add_value(struct axis_reader *r, const struct pk_json_member *m)
         axis->varies |= strcmp(axis->first, axis->last) != 0;
     }
     r->values = pk_grow(r->a, r->values, sizeof *r->values, r->n_values, &r->values_cap);
-    r->values[r->n_values++] = (struct value){i, axis->last};
+    r->values[r->n_values++] = (struct axis_value){i, axis->last};
 }
 
 /* Axes that a stranger wrote. */

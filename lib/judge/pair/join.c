@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-struct joined {
+struct join_row {
     const char *key;
     struct pk_figures f;
     double *figure, *tail[PK_TAILS];
@@ -26,13 +26,13 @@ static double tail_of_run(const struct pk_figures *f, int t)
     return pk_figures_centre(&of);
 }
 
-struct joining {
-    struct joined *v;
+struct join_state {
+    struct join_row *v;
     size_t n, cap;
 };
 
 struct join_key {
-    const struct joining *j;
+    const struct join_state *j;
     const char *key;
 };
 
@@ -42,8 +42,8 @@ static bool same_key(const void *wanted, uint32_t row)
     return strcmp(w->j->v[row].key, w->key) == 0;
 }
 
-static struct joined *joined_row(struct joining *j, struct pk_index *x, const struct pk_figures *f,
-                                 size_t runs, struct pk_arena *a)
+static struct join_row *joined_row(struct join_state *j, struct pk_index *x, const struct pk_figures *f,
+                                   size_t runs, struct pk_arena *a)
 {
     const char *key = pk_key_between_runs(f, a);
     const struct join_key w = {j, key};
@@ -51,13 +51,13 @@ static struct joined *joined_row(struct joining *j, struct pk_index *x, const st
     if (row < j->n)
         return &j->v[row];
     j->v = pk_grow(a, j->v, sizeof *j->v, j->n, &j->cap);
-    j->v[j->n] = (struct joined){key,
-                                 *f,
-                                 pk_new_n(a, double, runs),
-                                 {0},
-                                 pk_new_n(a, int64_t, runs),
-                                 pk_new_n(a, struct pk_run_processes, runs),
-                                 0};
+    j->v[j->n] = (struct join_row){key,
+                                   *f,
+                                   pk_new_n(a, double, runs),
+                                   {0},
+                                   pk_new_n(a, int64_t, runs),
+                                   pk_new_n(a, struct pk_run_processes, runs),
+                                   0};
     for (int t = 0; t < PK_TAILS; t++)
         j->v[j->n].tail[t] = pk_new_n(a, double, runs);
     j->v[j->n].f.n = j->v[j->n].f.processes = j->v[j->n].f.measured = 0;
@@ -67,17 +67,17 @@ static struct joined *joined_row(struct joining *j, struct pk_index *x, const st
 struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_t n, const char *name,
                                        struct pk_arena *a)
 {
-    struct joining j = {0};
+    struct join_state j = {0};
     struct pk_index x = {.arena = a};
     struct pk_compare_side side = runs[0];
     side.name = name;
     if (n == 1)
         return side;
-    struct pk_unfinished *unfinished = NULL;
+    struct pk_unfinished_case *unfinished = NULL;
     size_t n_unfinished = 0, cap = 0;
     for (size_t r = 0; r < n; r++) {
         for (size_t i = 0; i < runs[r].n; i++) {
-            struct joined *row = joined_row(&j, &x, &runs[r].v[i], n, a);
+            struct join_row *row = joined_row(&j, &x, &runs[r].v[i], n, a);
             row->unstable += runs[r].v[i].unstable;
             row->f.processes += runs[r].v[i].processes;
             row->f.measured += runs[r].v[i].measured;

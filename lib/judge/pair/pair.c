@@ -9,17 +9,17 @@
 #include <string.h>
 
 /* Figures of a side with the keys by which they are matched. */
-struct keyed {
+struct keyed_figures {
     const struct pk_figures **f;
     const char **key, **value; /* value: of the axis compared by */
     bool *paired;
     size_t n;
 };
 
-struct pairing {
+struct pair_state {
     struct pk_arena *a;
     const struct pk_compare_options *o;
-    struct keyed base, new_;
+    struct keyed_figures base, new_;
 };
 
 /* --- keys ----------------------------------------------------------------------------------------------------- */
@@ -29,15 +29,15 @@ static bool by_variant(const struct pk_compare_options *o)
     return strcmp(o->by, "variant") == 0;
 }
 
-static struct keyed keyed_of(size_t most, struct pk_arena *a)
+static struct keyed_figures keyed_of(size_t most, struct pk_arena *a)
 {
-    return (struct keyed){.f = pk_new_n(a, const struct pk_figures *, most + 1),
-                          .key = pk_new_n(a, const char *, most + 1),
-                          .value = pk_new_n(a, const char *, most + 1),
-                          .paired = pk_new_n(a, bool, most + 1)};
+    return (struct keyed_figures){.f = pk_new_n(a, const struct pk_figures *, most + 1),
+                                  .key = pk_new_n(a, const char *, most + 1),
+                                  .value = pk_new_n(a, const char *, most + 1),
+                                  .paired = pk_new_n(a, bool, most + 1)};
 }
 
-static void add_keyed(struct keyed *k, const struct pk_figures *f, const char *key, const char *value)
+static void add_keyed(struct keyed_figures *k, const struct pk_figures *f, const char *key, const char *value)
 {
     k->f[k->n] = f;
     k->key[k->n] = key;
@@ -46,7 +46,7 @@ static void add_keyed(struct keyed *k, const struct pk_figures *f, const char *k
 
 /* --- results -------------------------------------------------------------------------------------------------- */
 
-static const char *const *unpaired_cases(const struct keyed *k, struct pk_arena *a, size_t *n_texts)
+static const char *const *unpaired_cases(const struct keyed_figures *k, struct pk_arena *a, size_t *n_texts)
 {
     const struct pk_figures **v = pk_new_n(a, const struct pk_figures *, k->n + 1);
     size_t n = 0;
@@ -67,7 +67,7 @@ void pk_compare_finish(struct pk_compared *v, size_t n, const struct pk_compare_
 }
 
 /* base, new_: the whole sides; NULL within a run. */
-static void finish(const struct pairing *p, struct pk_compared *v, size_t n,
+static void finish(const struct pair_state *p, struct pk_compared *v, size_t n,
                    const struct pk_compare_side *base, const struct pk_compare_side *new_,
                    struct pk_comparison *out)
 {
@@ -81,7 +81,7 @@ static void finish(const struct pairing *p, struct pk_compared *v, size_t n,
 }
 
 /* Pairs in the order of `new`. Between runs a base serves once; within a run it is the yardstick of several. */
-static size_t pair(struct pairing *p, struct pk_compared *v)
+static size_t pair(struct pair_state *p, struct pk_compared *v)
 {
     struct pk_match m = pk_match_make(p->base.key, p->base.n, p->a);
     size_t n = 0;
@@ -99,10 +99,10 @@ static size_t pair(struct pairing *p, struct pk_compared *v)
     return n;
 }
 
-static struct keyed keyed_between_runs(const struct pk_compare_side *s, const struct pk_compare_options *o,
-                                       struct pk_arena *a)
+static struct keyed_figures keyed_between_runs(const struct pk_compare_side *s,
+                                               const struct pk_compare_options *o, struct pk_arena *a)
 {
-    struct keyed k = keyed_of(s->n, a);
+    struct keyed_figures k = keyed_of(s->n, a);
     for (size_t i = 0; i < s->n; i++)
         add_keyed(&k, &s->v[i], pk_key_of(&s->v[i], o, a), NULL);
     return k;
@@ -121,7 +121,7 @@ enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk
         return err->code;
     const struct pk_compare_side b = pk_compare_select(&base_all, o, a),
                                  w = pk_compare_select(&new_all, o, a);
-    struct pairing p = {a, o, keyed_between_runs(&b, o, a), keyed_between_runs(&w, o, a)};
+    struct pair_state p = {a, o, keyed_between_runs(&b, o, a), keyed_between_runs(&w, o, a)};
     struct pk_compared *v = pk_new_n(a, struct pk_compared, w.n);
     const size_t n = pair(&p, v);
     finish(&p, v, n, &base_all, &new_all, out);
@@ -165,7 +165,7 @@ static const char *base_variant(const struct pk_compare_side *run, const struct 
 }
 
 /* Splits figures into those at the base, else the axis's first value, and the others; cases without the axis take no part. */
-static void split(const struct pk_compare_side *run, struct pairing *p, const char **first)
+static void split(const struct pk_compare_side *run, struct pair_state *p, const char **first)
 {
     p->base = keyed_of(run->n, p->a);
     p->new_ = keyed_of(run->n, p->a);
@@ -183,7 +183,7 @@ enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_co
                            struct pk_arena *a, struct pk_comparison *out, struct pk_err *err)
 {
     struct pk_compare_side selected;
-    struct pairing p = {.a = a, .o = o};
+    struct pair_state p = {.a = a, .o = o};
     *out = (struct pk_comparison){0};
     const struct pk_compare_side all = pk_compare_with_tails(run, o, a);
     if (pk_compare_check_tails(run, o, a, err) || pk_compare_check_metrics(&all, o, a, err))

@@ -41,7 +41,7 @@ struct pk_compare_side {
     const char *name; /* for messages: "run 12" */
     const struct pk_figures *v;
     size_t n;
-    const struct pk_unfinished *unfinished; /* its cases that did not end ok */
+    const struct pk_unfinished_case *unfinished; /* its cases that did not end ok */
     size_t n_unfinished;
     size_t n_runs; /* above 1: figures are those of this number of runs, the newest last */
 };

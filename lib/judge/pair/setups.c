@@ -29,7 +29,7 @@ static void add(struct setup_differences *d, const char *what, diff_fn *diff, co
 static const char *const run_settings[] = {"device", "threads", "bind", "cold", "warmup", NULL};
 
 /* The object with only these members, as the user writes them: bind is recorded as true or false unless it is a list. */
-static const char *only(const char *object, const char *const *names, struct pk_arena *a)
+static const char *members_of(const char *object, const char *const *names, struct pk_arena *a)
 {
     PK_JSON_CLEANUP json_t *whole = json_loads(object, 0, NULL), *part = json_object();
     for (; *names; names++) {
@@ -55,8 +55,8 @@ size_t pk_compare_setups(const struct pk_run_facts *base, const struct pk_run_fa
 {
     struct setup_differences d = {.a = a};
     add(&d, "", pk_machine_diff, base->machine, new_->machine);
-    add(&d, "setting ", pk_facts_diff, only(base->settings, run_settings, a),
-        only(new_->settings, run_settings, a));
+    add(&d, "setting ", pk_facts_diff, members_of(base->settings, run_settings, a),
+        members_of(new_->settings, run_settings, a));
     add(&d, "worker ", pk_facts_diff, conditions(base->worker_facts, a), conditions(new_->worker_facts, a));
     *differences = d.v;
     return d.n;

@@ -113,7 +113,7 @@ static void add_unfinished(struct sorting *s)
 {
     const char **keys = pk_new_n(s->a, const char *, s->new_->n_unfinished + 1);
     for (size_t i = 0; i < s->new_->n_unfinished; i++) {
-        const struct pk_unfinished *u = &s->new_->unfinished[i];
+        const struct pk_unfinished_case *u = &s->new_->unfinished[i];
         const bool ended = strcmp(u->status, "interrupted") != 0 && strcmp(u->status, "running") != 0;
         keys[i] = case_key(s, &u->of);
         if (find_figure(&s->base_cases, keys[i]) && (ended || !find_figure(&s->new_cases, keys[i])))

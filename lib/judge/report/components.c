@@ -64,8 +64,8 @@ static void print_row(const struct pk_rows *r, size_t first, size_t n, double in
     const double iteration = mean_of(r, first, n, "iteration_ns");
     const double sample_ns = isnan(iteration) ? 0 : fmin(iteration, elapsed / samples);
     const double process_ns = elapsed - samples * sample_ns;
-    const struct pk_spending s =
-        pk_cheapest_spending(&c, process_ns, sample_ns, log1p(interval), 0.95, MOST_SAMPLES);
+    const struct pk_sample_sizes s =
+        pk_cheapest_sample_sizes(&c, process_ns, sample_ns, log1p(interval), 0.95, MOST_SAMPLES);
     struct pk_row *row = pk_row_begin(out);
     pk_put_nonempty(row, "variant", pk_cell_string(pk_rows_cell(r, first, "variant")));
     pk_put_nonempty(row, "axes", pk_cell_string(pk_rows_cell(r, first, "axes")));

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t PATIENCE_NS = 2 * PK_NS_PER_S;
+static const uint64_t TIMEOUT_NS = 2 * PK_NS_PER_S;
 
 /* NULL without one. */
 static const char *first_line(const char *output, struct pk_arena *a)
@@ -48,7 +48,7 @@ static void add_key(struct git_call *c, int64_t i, const char *key, const char *
 
 /* What git prints for the arguments; NULL when it fails. keys: names of its configuration, with a newline between them, that are set to
  * nothing ("false" where they end in .required). No locks are taken in a repository that others may be using. */
-static const char *git(const char *folder, const char *keys, const char *const *args, uint64_t patience_ns,
+static const char *git(const char *folder, const char *keys, const char *const *args, uint64_t timeout_ns,
                        struct pk_arena *a)
 {
     static const char *const safe[] = {
@@ -82,7 +82,7 @@ static const char *git(const char *folder, const char *keys, const char *const *
     }
     add_all(&c, args);
     add(&c, NULL);
-    return pk_program_output(c.v, patience_ns, a);
+    return pk_program_output(c.v, timeout_ns, a);
 }
 
 /* git status reads a file whose times changed through its filters: programs that the repository's configuration names. */
@@ -93,10 +93,10 @@ static int is_dirty(const char *folder, struct pk_arena *a)
         "config", "--name-only",        "--get-regexp", "^filter\\..*\\.(clean|process|required)$", NULL};
     static const char *const status[] = {
         "status", "--porcelain", "--untracked-files=no", "--no-renames", "--ignore-submodules=dirty", NULL};
-    const char *names = git(folder, "", filters, PATIENCE_NS, a);
+    const char *names = git(folder, "", filters, TIMEOUT_NS, a);
     if (!names || strlen(names) >= PK_PROGRAM_OUTPUT_BYTES)
         return -1;
-    const char *changed = git(folder, names, status, PATIENCE_NS, a);
+    const char *changed = git(folder, names, status, TIMEOUT_NS, a);
     return changed ? *changed != '\0' : -1;
 }
 
@@ -104,7 +104,7 @@ static const char *commit_of(const char *folder, const char *name, struct pk_are
 {
     const char *const rev_parse[] = {"rev-parse", "--verify", "--quiet", pk_printf(a, "%s^{commit}", name),
                                      NULL};
-    return *name && *name != '-' ? first_line(git(folder, "", rev_parse, PATIENCE_NS, a), a) : NULL;
+    return *name && *name != '-' ? first_line(git(folder, "", rev_parse, TIMEOUT_NS, a), a) : NULL;
 }
 
 void pk_machine_repository(const char *folder, struct pk_arena *a, const char **commit, int *dirty)
@@ -121,13 +121,13 @@ const char *pk_machine_commit(const char *name, struct pk_arena *a)
 const char *pk_machine_git_directory(struct pk_arena *a)
 {
     static const char *const rev_parse[] = {"rev-parse", "--absolute-git-dir", NULL};
-    return first_line(git(NULL, "", rev_parse, PATIENCE_NS, a), a);
+    return first_line(git(NULL, "", rev_parse, TIMEOUT_NS, a), a);
 }
 
 const char *pk_machine_branch(struct pk_arena *a)
 {
     static const char *const symbolic[] = {"symbolic-ref", "--quiet", "--short", "HEAD", NULL};
-    const char *branch = first_line(git(NULL, "", symbolic, PATIENCE_NS, a), a);
+    const char *branch = first_line(git(NULL, "", symbolic, TIMEOUT_NS, a), a);
     /* Of a pull request the branch that is proposed: the name of the ref is then none of a branch. */
     static const char *const names[] = {"GITHUB_HEAD_REF", "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME",
                                         "CI_COMMIT_BRANCH"};
@@ -141,7 +141,7 @@ const char *pk_machine_branch(struct pk_arena *a)
 
 /* --- merge base ----------------------------------------------------------------------------------------------------- */
 
-static const uint64_t HISTORY_PATIENCE_NS = 5 * PK_NS_PER_S; /* a large history is walked */
+static const uint64_t HISTORY_TIMEOUT_NS = 5 * PK_NS_PER_S; /* a large history is walked */
 
 enum pk_code pk_machine_merge_base(const char *branch, struct pk_arena *a, const char **commit,
                                    struct pk_err *err)
@@ -167,7 +167,7 @@ enum pk_code pk_machine_merge_base(const char *branch, struct pk_arena *a, const
             "run git fetch origin, and give the name that `git branch -a` shows, for example origin/main");
     }
     const char *const merge_base[] = {"merge-base", head, tip, NULL};
-    const char *base = git(NULL, "", merge_base, HISTORY_PATIENCE_NS, a);
+    const char *base = git(NULL, "", merge_base, HISTORY_TIMEOUT_NS, a);
     if (!base || !*base) {
         pk_fail(err, PK_E_NOT_COMPARABLE, "HEAD and '%.100s' have no commit in common", branch);
         pk_why(err,

@@ -14,7 +14,7 @@ struct pk_bucket_inputs {
     enum pk_dtype type;
     uint64_t backward_ns; /* > 0 */
     unsigned ranks;
-    struct pk_comm_link link; /* without jitter */
+    struct pk_virtual_link link; /* without jitter */
 };
 
 enum pk_bucket_choices {

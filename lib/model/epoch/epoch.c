@@ -69,7 +69,7 @@ static enum pk_code send(struct pk_epoch *e, size_t k, struct pk_err *err)
 {
     struct pk_epoch_input *in = input_of(e, k);
     if ((k >= 2 && pk_lane_await(e->dev, PK_LANE_COPY, &in->used, err)) || copy(e, k, PK_LANE_COPY, err) ||
-        pk_moment_record(e->dev, PK_LANE_COPY, &in->there, err))
+        pk_lane_event_record(e->dev, PK_LANE_COPY, &in->there, err))
         return err->code;
     if (pk_lanes_queue(e->dev))
         return pk_lane_call(e->dev, PK_LANE_COPY, release, e->loader, err);
@@ -135,7 +135,7 @@ static enum pk_code backward(struct pk_epoch *e, size_t k, struct pk_err *err)
     else if (first)
         rc = e->model.clear(e->model.user, err);
     if (!rc && e->o.overlapped)
-        rc = pk_moment_record(e->dev, PK_LANE_COMPUTE, &input_of(e, k)->used, err);
+        rc = pk_lane_event_record(e->dev, PK_LANE_COMPUTE, &input_of(e, k)->used, err);
     return rc;
 }
 
@@ -223,7 +223,7 @@ static enum pk_code validation(struct pk_epoch *e, size_t k, struct pk_err *err)
     for (; !rc && k < e->micro_steps + e->validations; k++)
         if (!(rc = get_data(e, k, err)) && !(rc = get_input(e, k, err)) &&
             !(rc = forward(e, k, false, err)) && e->o.overlapped)
-            rc = pk_moment_record(e->dev, PK_LANE_COMPUTE, &input_of(e, k)->used, err);
+            rc = pk_lane_event_record(e->dev, PK_LANE_COMPUTE, &input_of(e, k)->used, err);
     if (!rc && pk_lanes_queue(e->dev))
         rc = pk_device_sync(e->dev, err);
     e->marked = marks;
@@ -281,7 +281,7 @@ enum pk_code pk_epoch_first(struct pk_epoch *e, struct pk_err *err)
     return settled(e, rc, err);
 }
 
-enum pk_code pk_epoch_again(struct pk_epoch *e, size_t n, float *losses, struct pk_err *err)
+enum pk_code pk_epoch_replay(struct pk_epoch *e, size_t n, float *losses, struct pk_err *err)
 {
     enum pk_code rc = PK_OK;
     e->marked = false;
@@ -316,7 +316,8 @@ static enum pk_code make_second_input(struct pk_epoch *e, struct pk_err *err)
     if (!e->in[1].tokens || !e->in[1].targets)
         return pk_device_oom(e->dev, err);
     for (size_t i = 0; i < 2; i++)
-        if (pk_moment_make(e->dev, &e->in[i].there, err) || pk_moment_make(e->dev, &e->in[i].used, err))
+        if (pk_lane_event_make(e->dev, &e->in[i].there, err) ||
+            pk_lane_event_make(e->dev, &e->in[i].used, err))
             return err->code;
     return PK_OK;
 }
@@ -344,8 +345,8 @@ void pk_epoch_free(struct pk_epoch *e)
     if (!e->dev)
         return;
     for (size_t i = 0; i < 2; i++) {
-        pk_moment_drop(e->dev, &e->in[i].there);
-        pk_moment_drop(e->dev, &e->in[i].used);
+        pk_lane_event_drop(e->dev, &e->in[i].there);
+        pk_lane_event_drop(e->dev, &e->in[i].used);
     }
     pk_device_free(e->dev, e->in[1].tokens);
     pk_device_free(e->dev, e->in[1].targets);

@@ -31,7 +31,7 @@ enum pk_epoch_region {
 /* Device memory of a micro-batch. */
 struct pk_epoch_input {
     int32_t *tokens, *targets;
-    struct pk_moment there, used; /* overlapped: the copy, and the micro-step that reads it */
+    struct pk_lane_event there, used; /* overlapped: the copy, and the micro-step that reads it */
 };
 
 /* What is trained. Calls enqueue work on the compute lane; all required. */
@@ -87,7 +87,7 @@ enum pk_code pk_epoch_first(struct pk_epoch *e, struct pk_err *err) PK_MUST_CHEC
 
 /* The first n micro-steps of an epoch, one by one and unmarked, with the steps of the optimizer that they end: for checks. losses as
  * of pk_epoch_losses, of which the first n are new. */
-enum pk_code pk_epoch_again(struct pk_epoch *e, size_t n, float *losses, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_epoch_replay(struct pk_epoch *e, size_t n, float *losses, struct pk_err *err) PK_MUST_CHECK;
 
 void pk_epoch_loss_begins(void *epoch);
 

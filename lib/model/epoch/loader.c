@@ -118,7 +118,7 @@ enum pk_code pk_loader_open(struct pk_loader *l, struct pk_device *dev, const st
                             .n_slots = AHEAD + workers};
     if (make_slots(l, a, err))
         return err->code;
-    pk_cpu_spare(dev, &l->cpus);
+    pk_cpu_unused_cpus(dev, &l->cpus);
     l->threads = pk_new_n(a, struct pk_loader_thread, workers);
     pthread_mutex_init(&l->lock, NULL);
     pthread_condattr_t monotonic;

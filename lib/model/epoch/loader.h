@@ -42,7 +42,7 @@ struct pk_loader {
     unsigned workers, started;       /* threads */
     uint64_t epoch;
     bool quit;
-    struct pk_cpus cpus; /* of the threads: those that the device's threads leave (pk_cpu_spare) */
+    struct pk_cpus cpus; /* of the threads: those that the device's threads leave (pk_cpu_unused_cpus) */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct pk_loader_thread {

@@ -73,20 +73,21 @@ static double memory_with(const struct pk_parallel_setup *s, const struct pk_mes
 }
 
 /* Memory falls with the number of shards, but for the gathered units, which one shard does not have. */
-struct pk_needed pk_parallel_needed(const struct pk_parallel_setup *s, const struct pk_mesh *m, double tokens)
+struct pk_chips_needed pk_parallel_chips_needed(const struct pk_parallel_setup *s, const struct pk_mesh *m,
+                                                double tokens)
 {
     const double others = (double)m->dp * m->tp * m->cp * m->pp;
     double low = 1, high = 1;
     if (memory_with(s, m, tokens, ENDLESS) > s->memory_bytes &&
         memory_with(s, m, tokens, 1) > s->memory_bytes)
-        return (struct pk_needed){.tokens = tokens, .memory_bytes = memory_with(s, m, tokens, ENDLESS)};
+        return (struct pk_chips_needed){.tokens = tokens, .memory_bytes = memory_with(s, m, tokens, ENDLESS)};
     while (memory_with(s, m, tokens, high) > s->memory_bytes)
         low = high, high *= 2;
     while (high - low > 1) {
         const double half = floor((low + high) / 2);
         *(memory_with(s, m, tokens, half) > s->memory_bytes ? &low : &high) = half;
     }
-    return (struct pk_needed){tokens, high, high * others, memory_with(s, m, tokens, high)};
+    return (struct pk_chips_needed){tokens, high, high * others, memory_with(s, m, tokens, high)};
 }
 
 double pk_parallel_most_tokens(const struct pk_parallel_setup *s, const struct pk_mesh *m)

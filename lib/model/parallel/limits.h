@@ -22,7 +22,7 @@ struct pk_balance pk_parallel_balance(const struct pk_parallel_values *v, enum p
 
 /* --- chips that a number of tokens needs --- */
 
-struct pk_needed {
+struct pk_chips_needed {
     double tokens;       /* of a micro-batch on a data shard */
     double shards;       /* the least fsdp; 0: no number of shards suffices */
     double chips;        /* fsdp times the mesh's other axes */
@@ -30,8 +30,8 @@ struct pk_needed {
 };
 
 /* The other axes are m's; its fsdp is not used. */
-struct pk_needed pk_parallel_needed(const struct pk_parallel_setup *s, const struct pk_mesh *m,
-                                    double tokens);
+struct pk_chips_needed pk_parallel_chips_needed(const struct pk_parallel_setup *s, const struct pk_mesh *m,
+                                                double tokens);
 
 /* The most tokens of a micro-batch on a data shard for which any number of shards suffices; 0 when not even one token does. */
 double pk_parallel_most_tokens(const struct pk_parallel_setup *s, const struct pk_mesh *m);

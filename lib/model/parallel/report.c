@@ -313,7 +313,8 @@ static void print_devices(const struct mesh_view *w)
                                                GB("memory_bytes", "Memory of a chip"), TEXT("note", "")};
     pk_out_table(w->out, "devices", "Chips needed", PK_COLUMNS(columns));
     for (size_t i = 0; i < w->r->tokens->n; i++) {
-        const struct pk_needed n = pk_parallel_needed(w->s, w->best, (double)w->r->tokens->v[i].i);
+        const struct pk_chips_needed n =
+            pk_parallel_chips_needed(w->s, w->best, (double)w->r->tokens->v[i].i);
         struct pk_row *row = pk_row_begin(w->out);
         pk_put_int(row, "tokens", w->r->tokens->v[i].i);
         put_finite(row, "fsdp", n.shards ? n.shards : NAN);
@@ -336,7 +337,7 @@ static void print_devices(const struct mesh_view *w)
 /* Who asks for an explanation or for tables wants all of it. */
 static bool is_short(const struct mesh_view *w)
 {
-    return pk_out_short(w->out) && pk_out_headline_first(w->out) && !w->r->explain;
+    return pk_out_fits_screen(w->out) && pk_out_headline_first(w->out) && !w->r->explain;
 }
 
 /* The result in two lines, above the tables. */

@@ -15,7 +15,8 @@ struct pk_target {
     const uint32_t *step;
 };
 
-/* The modules that a plan names in a tree. */ struct pk_targets {
+/* The modules that a plan names in a tree. */
+struct pk_targets {
     size_t n, cap;
     struct pk_target *v;
     uint32_t *steps; /* of all targets, one after the other: patching reads them in this order */

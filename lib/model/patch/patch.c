@@ -276,9 +276,9 @@ const struct pk_node *pk_patch(struct pk_patcher *p, enum pk_patch_way way, stru
     return ways[way](p, t, e);
 }
 
-struct pk_allocated pk_patcher_allocated(const struct pk_patcher *p)
+struct pk_allocation_counts pk_patcher_allocated(const struct pk_patcher *p)
 {
-    struct pk_allocated all = {0};
+    struct pk_allocation_counts all = {0};
     for (size_t i = 0; i < 3; i++) {
         all.objects += p->bump[i].objects;
         all.bytes += p->bump[i].bytes;

@@ -66,7 +66,7 @@ const struct pk_node *pk_patch(struct pk_patcher *p, enum pk_patch_way way, stru
                                const struct pk_edits *e);
 
 /* Allocated by all calls of pk_patch so far. */
-struct pk_allocated {
+struct pk_allocation_counts {
     uint64_t objects, bytes;
 };
-struct pk_allocated pk_patcher_allocated(const struct pk_patcher *p);
+struct pk_allocation_counts pk_patcher_allocated(const struct pk_patcher *p);

@@ -194,11 +194,11 @@ void pk_unflatten(void *workbench)
     w->applied++;
 }
 
-struct pk_allocated pk_workbench_allocated(const struct pk_workbench *w)
+struct pk_allocation_counts pk_workbench_allocated(const struct pk_workbench *w)
 {
     if (w->patcher)
         return pk_patcher_allocated(w->patcher);
-    return (struct pk_allocated){w->results.objects, w->results.bytes};
+    return (struct pk_allocation_counts){w->results.objects, w->results.bytes};
 }
 
 /* Makes every node again, with targets replaced. */

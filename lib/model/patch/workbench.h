@@ -78,7 +78,7 @@ void pk_flatten(void *workbench);
 void pk_unflatten(void *workbench);
 
 /* Allocated by patches, combinations and unflattenings so far. */
-struct pk_allocated pk_workbench_allocated(const struct pk_workbench *w);
+struct pk_allocation_counts pk_workbench_allocated(const struct pk_workbench *w);
 
 /* Compares `result` with the tree that a plain recursion makes, and the old tree with a fresh one. PK_E_CHECK with the path of the first
  * difference. */

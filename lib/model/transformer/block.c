@@ -19,7 +19,7 @@ static void replace(struct pk_model_pass *p, void **x, void *y)
     *x = y;
 }
 
-/* q, k and v by heads, q and k turned; as many heads of each. */
+/* q, k and v by heads, q and k rotated; as many heads of each. */
 static void project(struct pk_model_pass *p, size_t layer, struct pk_block_saved *b)
 {
     if (p->t->c.fused) {
@@ -36,7 +36,7 @@ static void project(struct pk_model_pass *p, size_t layer, struct pk_block_saved
         pk_pass_split(p, i ? kv : all, rows, 1, 0, &head);
         PK_PASS_DROP(p, rows);
         if (i < 2)
-            replace(p, &head, pk_pass_turn(p, i ? kv : all, head, false));
+            replace(p, &head, pk_pass_rotate(p, i ? kv : all, head, false));
         if (i && kv < all)
             replace(p, &head, pk_pass_repeat(p, head, false));
         *to[i] = head;
@@ -204,7 +204,8 @@ static void *gated_unit_fused(struct pk_model_pass *p, size_t layer, struct pk_b
 }
 
 /* The same with an operation for each step. */
-static void *gated_unit_apart(struct pk_model_pass *p, size_t layer, struct pk_block_saved *b, const void *d)
+static void *gated_unit_unfused(struct pk_model_pass *p, size_t layer, struct pk_block_saved *b,
+                                const void *d)
 {
     const struct pk_weight down = pk_pass_weight(p, layer, PK_DOWN, 1);
     const struct pk_weight gate = pk_pass_weight(p, layer, PK_GATE, 1),
@@ -262,16 +263,16 @@ static void *project_back_fused(struct pk_model_pass *p, size_t layer, struct pk
     return d_n1;
 }
 
-static void *project_back_apart(struct pk_model_pass *p, size_t layer, struct pk_block_saved *b)
+static void *project_back_unfused(struct pk_model_pass *p, size_t layer, struct pk_block_saved *b)
 {
     const size_t all = p->t->c.heads, kv = pk_transformer_kv_heads(&p->t->c);
     void *rows[3], *d_n1 = NULL;
     for (unsigned i = 0; i < 3; i++) {
         void *heads[] = {b->attention.dq, b->attention.dk, b->attention.dv};
         void *sum = i && kv < all ? pk_pass_repeat(p, heads[i], true) : NULL;
-        void *turned = i < 2 ? pk_pass_turn(p, i ? kv : all, sum ? sum : heads[i], true) : NULL;
-        rows[i] = pk_pass_merge(p, i ? kv : all, turned ? &turned : sum ? &sum : &heads[i], 1, 0);
-        PK_PASS_DROP(p, turned);
+        void *rotated = i < 2 ? pk_pass_rotate(p, i ? kv : all, sum ? sum : heads[i], true) : NULL;
+        rows[i] = pk_pass_merge(p, i ? kv : all, rotated ? &rotated : sum ? &sum : &heads[i], 1, 0);
+        PK_PASS_DROP(p, rotated);
         PK_PASS_DROP(p, sum);
     }
     drop_attention(p, b);
@@ -297,13 +298,13 @@ void pk_block_backward(struct pk_model_pass *p, size_t layer, void **d)
     const bool fused = p->t->c.fused;
     if (p->t->kept == PK_KEEP_INPUT)
         make_again(p, layer);
-    void *d_n = (fused ? gated_unit_fused : gated_unit_apart)(p, layer, b, *d);
+    void *d_n = (fused ? gated_unit_fused : gated_unit_unfused)(p, layer, b, *d);
     PK_PASS_DROP(p, b->n2);
     pk_pass_norm_back(p, pk_layout_block(l, layer, PK_NORM2), b->s2, b->rstd2, &d_n, d, true);
     PK_PASS_DROP(p, b->s2);
     PK_PASS_DROP(p, b->rstd2);
     attend_back(p, layer, b, *d);
-    d_n = (fused ? project_back_fused : project_back_apart)(p, layer, b);
+    d_n = (fused ? project_back_fused : project_back_unfused)(p, layer, b);
     PK_PASS_DROP(p, b->n1);
     pk_pass_norm_back(p, pk_layout_block(l, layer, PK_NORM1), b->s1, b->rstd1, &d_n, d, true);
     PK_PASS_DROP(p, b->s1);

@@ -55,7 +55,7 @@ static void loss_fused(struct pk_model_pass *p, bool keep)
 }
 
 /* Losses from logarithms of probabilities, which are kept. */
-static void loss_apart(struct pk_model_pass *p)
+static void loss_unfused(struct pk_model_pass *p)
 {
     struct pk_head_saved *e = &p->t->head;
     const struct pk_transformer_config *c = &p->t->c;
@@ -88,13 +88,13 @@ void pk_head_loss(struct pk_model_pass *p, struct pk_stream *s, bool keep)
     if (p->t->c.fused)
         loss_fused(p, keep);
     else
-        loss_apart(p);
+        loss_unfused(p);
     PK_PASS_RUN(p, pk_op_mean(p->dev, p->t->losses, pk_pass_tokens(p), p->t->loss, p->err));
     if (!keep)
         pk_head_drop(p);
 }
 
-static void *logits_gradient_apart(struct pk_model_pass *p)
+static void *logits_gradient_unfused(struct pk_model_pass *p)
 {
     struct pk_head_saved *e = &p->t->head;
     const struct pk_transformer_config *c = &p->t->c;
@@ -116,7 +116,7 @@ void pk_head_loss_backward(struct pk_model_pass *p, void **d)
     const struct pk_layout *l = &p->t->layout;
     const struct pk_weight head = pk_weight_of(pk_layout_head(l), 1);
     if (!p->t->c.fused)
-        e->logits = logits_gradient_apart(p);
+        e->logits = logits_gradient_unfused(p);
     void *d_n = pk_pass_product_back(p, head, e->logits);
     pk_pass_weight_gradient(p, head, e->logits, e->n);
     PK_PASS_DROP(p, e->logits);

@@ -31,7 +31,7 @@ static enum pk_code update(struct pk_transformer *t, bool keep, struct pk_err *e
 static void loss_begins(void *user)
 {
     struct dry *d = user;
-    d->at_loss = pk_null_counted(&d->dev);
+    d->at_loss = pk_null_work_counts(&d->dev);
 }
 
 /* What is counted is products: in tf32 or bf16 all of it is of tensor cores. */
@@ -47,14 +47,14 @@ static struct pk_work work_between(const struct dry *d, struct pk_null_counts fr
 static struct pk_step_phase run(struct dry *d, phase_fn *phase, bool keep)
 {
     struct pk_err err;
-    const struct pk_null_counts before = pk_null_counted(&d->dev);
+    const struct pk_null_counts before = pk_null_work_counts(&d->dev);
     pk_pool_reset_peak(&d->dev.pool);
     if (phase(&d->t, keep, &err)) {
         pk_transformer_forget(&d->t);
         return (struct pk_step_phase){.peak_bytes = BEYOND};
     }
     return (struct pk_step_phase){
-        .work = work_between(d, before, pk_null_counted(&d->dev)),
+        .work = work_between(d, before, pk_null_work_counts(&d->dev)),
         .peak_bytes = d->dev.pool.peak,
         .after_bytes = d->dev.pool.current,
     };
@@ -71,15 +71,16 @@ void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step
     *out = (struct pk_forecast){0};
     if (pk_transformer_valid(c, &err) || pk_device_open(&d.dev, "null", &o, &err))
         return;
-    pk_null_play(&d.dev, (struct pk_null_part){kind, kind != PK_DEVICE_CPU ? 1
-                                                     : threads             ? threads
-                                                               : pk_machine_cpus(cpus, PK_CPUS_MAX)});
+    pk_null_set_workspace_of(&d.dev,
+                             (struct pk_null_part){kind, kind != PK_DEVICE_CPU ? 1
+                                                         : threads             ? threads
+                                                                   : pk_machine_cpus(cpus, PK_CPUS_MAX)});
     if (!pk_transformer_open(&d.t, &d.dev, c, pk_step_needs(mode), &a, &err)) {
         out->state_bytes = d.dev.pool.current;
         d.t.loss_hook = (struct pk_loss_hook){loss_begins, &d};
         out->forward = run(&d, pk_transformer_forward, mode != PK_STEP_FORWARD);
         if (!c->headless)
-            out->loss = work_between(&d, d.at_loss, pk_null_counted(&d.dev));
+            out->loss = work_between(&d, d.at_loss, pk_null_work_counts(&d.dev));
         if (mode >= PK_STEP_BACKWARD && out->forward.peak_bytes < BEYOND)
             out->backward = run(&d, backward, true);
         if (mode == PK_STEP_WHOLE && out->backward.peak_bytes && out->backward.peak_bytes < BEYOND)

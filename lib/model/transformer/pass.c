@@ -140,7 +140,7 @@ void pk_pass_add(struct pk_model_pass *p, void *y, const void *x, size_t n)
 
 /* n: of a part of the rows. */
 static struct pk_heads heads(const struct pk_model_pass *p, size_t n, void *rows, unsigned parts,
-                             unsigned turned)
+                             unsigned rotated)
 {
     const struct pk_transformer_config *c = &p->t->c;
     return (struct pk_heads){.batch = c->batch,
@@ -148,24 +148,24 @@ static struct pk_heads heads(const struct pk_model_pass *p, size_t n, void *rows
                              .heads = n,
                              .dim = c->width / c->heads,
                              .parts = parts,
-                             .turned = turned,
+                             .rotated = rotated,
                              .dtype = c->dtype,
-                             .turns = turned ? p->t->turns : NULL,
+                             .rope_table = rotated ? p->t->rope_table : NULL,
                              .rows = rows};
 }
 
-void pk_pass_split(struct pk_model_pass *p, size_t n, void *rows, unsigned parts, unsigned turned,
+void pk_pass_split(struct pk_model_pass *p, size_t n, void *rows, unsigned parts, unsigned rotated,
                    void *head[])
 {
-    struct pk_heads h = heads(p, n, rows, parts, turned);
+    struct pk_heads h = heads(p, n, rows, parts, rotated);
     for (unsigned i = 0; i < parts; i++)
         h.head[i] = head[i] = pk_pass_take(p, pk_pass_tokens(p) * n * h.dim);
     PK_PASS_RUN(p, pk_op_split_heads(p->dev, &h, p->err));
 }
 
-void *pk_pass_merge(struct pk_model_pass *p, size_t n, void *const head[], unsigned parts, unsigned turned)
+void *pk_pass_merge(struct pk_model_pass *p, size_t n, void *const head[], unsigned parts, unsigned rotated)
 {
-    struct pk_heads h = heads(p, n, NULL, parts, turned);
+    struct pk_heads h = heads(p, n, NULL, parts, rotated);
     h.rows = pk_pass_take(p, parts * pk_pass_tokens(p) * n * h.dim);
     for (unsigned i = 0; i < parts; i++)
         h.head[i] = head[i];
@@ -231,7 +231,7 @@ void *pk_pass_repeat(struct pk_model_pass *p, void *head, bool back)
 }
 
 /* One head of one part, batch * n times: rows and heads are then laid out alike. */
-void *pk_pass_turn(struct pk_model_pass *p, size_t n, void *head, bool back)
+void *pk_pass_rotate(struct pk_model_pass *p, size_t n, void *head, bool back)
 {
     const struct pk_transformer_config *c = &p->t->c;
     void *y = pk_pass_take(p, pk_transformer_tokens(c) * n * (c->width / c->heads));

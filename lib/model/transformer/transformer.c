@@ -38,7 +38,8 @@ enum pk_code pk_transformer_open(struct pk_transformer *t, struct pk_device *dev
         t->v = allocate(t, wide, PK_TAG_OPTIMIZER, &rc, err);
         t->adamw = allocate(t, sizeof *t->adamw, PK_TAG_OPTIMIZER, &rc, err);
     }
-    t->turns = allocate(t, c->seq * (c->width / c->heads) * sizeof *t->turns, PK_TAG_OTHER, &rc, err);
+    t->rope_table =
+        allocate(t, c->seq * (c->width / c->heads) * sizeof *t->rope_table, PK_TAG_OTHER, &rc, err);
     t->tokens = allocate(t, tokens * sizeof *t->tokens, PK_TAG_INPUT, &rc, err);
     t->targets = allocate(t, tokens * sizeof *t->targets, PK_TAG_INPUT, &rc, err);
     t->losses = allocate(t, tokens * sizeof *t->losses, PK_TAG_OTHER, &rc, err);
@@ -52,8 +53,8 @@ void pk_transformer_close(struct pk_transformer *t)
     if (!t->dev)
         return;
     pk_transformer_forget(t);
-    void *all[] = {t->p,     t->narrow, t->g,       t->m,      t->v,   t->adamw,
-                   t->turns, t->tokens, t->targets, t->losses, t->loss};
+    void *all[] = {t->p,          t->narrow, t->g,       t->m,      t->v,   t->adamw,
+                   t->rope_table, t->tokens, t->targets, t->losses, t->loss};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         pk_device_free(t->dev, all[i]);
     *t = (struct pk_transformer){0};
@@ -122,12 +123,12 @@ static enum pk_code copy_weights(struct pk_transformer *t, const struct pk_safet
     return rc;
 }
 
-enum pk_code pk_transformer_plan(struct pk_transformer *t, float *turns, struct pk_err *err)
+enum pk_code pk_transformer_plan(struct pk_transformer *t, float *rope_table, struct pk_err *err)
 {
     const size_t dim = t->c.width / t->c.heads;
-    pk_rope_turns(turns, t->c.seq, dim, 10000);
-    return pk_device_copy(t->dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, t->turns, turns,
-                          t->c.seq * dim * sizeof *turns, err);
+    pk_rope_table(rope_table, t->c.seq, dim, 10000);
+    return pk_device_copy(t->dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, t->rope_table, rope_table,
+                          t->c.seq * dim * sizeof *rope_table, err);
 }
 
 enum pk_code pk_transformer_fill(struct pk_transformer *t, const struct pk_origin *from, struct pk_err *err)
@@ -136,10 +137,10 @@ enum pk_code pk_transformer_fill(struct pk_transformer *t, const struct pk_origi
     const struct pk_adamw narrow = {
         .n = t->layout.elements, .passes = PK_ADAMW_NARROW, .p = t->p, .narrow = t->narrow};
     const size_t dim = t->c.width / t->c.heads, n = t->c.seq * dim;
-    float *turns = pk_new_n(&a, float, n);
-    pk_rope_turns(turns, t->c.seq, dim, 10000);
-    enum pk_code rc =
-        pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->turns, turns, n * sizeof *turns, err);
+    float *rope_table = pk_new_n(&a, float, n);
+    pk_rope_table(rope_table, t->c.seq, dim, 10000);
+    enum pk_code rc = pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->rope_table, rope_table,
+                                         n * sizeof *rope_table, err);
     if (rc ||
         (rc = from->file ? copy_weights(t, from->file, &a, err) : draw_weights(t, from->seed, &a, err)) ||
         (t->narrow && (rc = pk_op_adamw(t->dev, &narrow, err))) || (rc = fill_zero(t, t->g, err)) ||

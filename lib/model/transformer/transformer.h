@@ -68,7 +68,7 @@ struct pk_transformer {
     uint16_t *narrow; /* for bf16: the weights that are used in products */
     float *g, *m, *v; /* gradients; moments */
     struct pk_adamw_state *adamw;
-    float *turns;              /* from pk_rope_turns */
+    float *rope_table;         /* from pk_rope_table */
     int32_t *tokens, *targets; /* [batch * seq] */
     float *losses, *loss;      /* of each token, and their mean */
     struct pk_block_saved *blocks;
@@ -100,9 +100,10 @@ struct pk_origin {
  * 2010, 2 / (rows + cols); embeddings with variance 1; norms 1. Equal on every device. Moments are 0, powers of beta 1. */
 enum pk_code pk_transformer_fill(struct pk_transformer *t, const struct pk_origin *from,
                                  struct pk_err *err) PK_MUST_CHECK;
-/* Makes again what follows from the shape alone: the table of rotary positions. turns: host memory for seq * width / heads floats, unchanged
+/* Makes again what follows from the shape alone: the table of rotary positions. rope_table: host memory for seq * width / heads floats, unchanged
  * until the compute lane has passed. Allocates nothing. */
-enum pk_code pk_transformer_plan(struct pk_transformer *t, float *turns, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_transformer_plan(struct pk_transformer *t, float *rope_table,
+                                 struct pk_err *err) PK_MUST_CHECK;
 /* Copies host arrays of batch * seq tokens; without a head targets may be NULL. PK_E_USAGE for a token outside the vocabulary. */
 enum pk_code pk_transformer_batch(struct pk_transformer *t, const int32_t *tokens, const int32_t *targets,
                                   struct pk_err *err) PK_MUST_CHECK;
@@ -119,8 +120,8 @@ enum pk_code pk_transformer_update(struct pk_transformer *t, struct pk_err *err)
 /* Frees what forward kept, unless backward did, and what a failed pass left. */
 void pk_transformer_forget(struct pk_transformer *t);
 
-/* Waits for the device. */ enum pk_code pk_transformer_loss(struct pk_transformer *t, float *loss,
-                                                             struct pk_err *err) PK_MUST_CHECK;
+/* Waits for the device. */
+enum pk_code pk_transformer_loss(struct pk_transformer *t, float *loss, struct pk_err *err) PK_MUST_CHECK;
 /* The same, with PK_E_CHECK for a loss that is not finite. */
 enum pk_code pk_transformer_finite_loss(struct pk_transformer *t, float *loss,
                                         struct pk_err *err) PK_MUST_CHECK;

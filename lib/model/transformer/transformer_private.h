@@ -82,17 +82,17 @@ void pk_pass_norm_back(struct pk_model_pass *p, const struct pk_parameter *w, co
 void *pk_pass_map(struct pk_model_pass *p, enum pk_map map, const void *a, const void *b, size_t n);
 void pk_pass_add(struct pk_model_pass *p, void *y, const void *x, size_t n);
 
-/* Rows to `parts` arrays of n heads (allocated), and heads to rows (allocated); the parts in the bit mask `turned` are rotated by their
+/* Rows to `parts` arrays of n heads (allocated), and heads to rows (allocated); the parts in the bit mask `rotated` are rotated by their
  * positions. */
-void pk_pass_split(struct pk_model_pass *p, size_t n, void *rows, unsigned parts, unsigned turned,
+void pk_pass_split(struct pk_model_pass *p, size_t n, void *rows, unsigned parts, unsigned rotated,
                    void *head[]);
-void *pk_pass_merge(struct pk_model_pass *p, size_t n, void *const head[], unsigned parts, unsigned turned);
+void *pk_pass_merge(struct pk_model_pass *p, size_t n, void *const head[], unsigned parts, unsigned rotated);
 /* The same for rows of q, k and v, where q and k are rotated; keys and values have as many heads as queries: those of kv_heads are
  * repeated, and added up on the way back. */
 void pk_pass_split_qkv(struct pk_model_pass *p, void *rows, void *head[3]);
 void *pk_pass_merge_qkv(struct pk_model_pass *p, void *const head[3]);
 /* n heads rotated by their positions, or rotated back; allocated. */
-void *pk_pass_turn(struct pk_model_pass *p, size_t n, void *head, bool back);
+void *pk_pass_rotate(struct pk_model_pass *p, size_t n, void *head, bool back);
 /* Heads of keys or values repeated to as many as queries have, or those added up again; allocated. */
 void *pk_pass_repeat(struct pk_model_pass *p, void *head, bool back);
 

@@ -10,7 +10,7 @@ struct pk_tree_structure *pk_structure_new(const struct pk_tree *t, struct pk_ar
     pk_tree_count(t, &k);
     const size_t n = k.internal + k.leaves;
     s->leaves = pk_new_n(a, const struct pk_node *, n);
-    s->program = pk_new_n(a, struct pk_build, n);
+    s->program = pk_new_n(a, struct pk_unflatten_step, n);
     s->stack = pk_new_n(a, const struct pk_node *, n);
     return s;
 }
@@ -20,12 +20,12 @@ static void flatten_node(struct pk_tree_structure *s, const struct pk_node *n, p
 {
     if (is_leaf(user, n) || n->type->kind == PK_NODE_LEAF) {
         s->leaves[s->n_leaves++] = n;
-        s->program[s->n_steps++] = (struct pk_build){0};
+        s->program[s->n_steps++] = (struct pk_unflatten_step){0};
         return;
     }
     for (uint32_t i = 0; i < n->arity; i++)
         flatten_node(s, n->child[i], is_leaf, user);
-    s->program[s->n_steps++] = (struct pk_build){n->type, n->arity, n->value};
+    s->program[s->n_steps++] = (struct pk_unflatten_step){n->type, n->arity, n->value};
 }
 
 void pk_structure_flatten(struct pk_tree_structure *s, const struct pk_node *root, pk_is_leaf_fn *is_leaf,
@@ -48,7 +48,7 @@ void pk_tree_flatten(const struct pk_node *root, struct pk_tree_structure *out)
 const struct pk_node *pk_tree_unflatten(const struct pk_tree_structure *s, struct pk_bump *b)
 {
     const struct pk_node **top = s->stack, *const *leaf = s->leaves;
-    for (const struct pk_build *step = s->program; step < s->program + s->n_steps; step++) {
+    for (const struct pk_unflatten_step *step = s->program; step < s->program + s->n_steps; step++) {
         if (!step->type) {
             *top++ = *leaf++;
             continue;

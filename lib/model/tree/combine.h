@@ -13,7 +13,7 @@
 #include "model/tree/tree.h"
 
 /* One step of building: takes the next leaf from the list, or makes a node from the last `arity` trees. */
-struct pk_build {
+struct pk_unflatten_step {
     const struct pk_node_type *type; /* NULL: a leaf */
     uint32_t arity, value;
 };
@@ -23,7 +23,7 @@ struct pk_build {
 struct pk_tree_structure {
     const struct pk_node **leaves; /* writable, so that a caller can exchange some */
     size_t n_leaves;
-    struct pk_build *program;
+    struct pk_unflatten_step *program;
     size_t n_steps;
     const struct pk_node **stack; /* for unflattening */
 };

@@ -13,13 +13,13 @@
 
 enum {
     RUNS = 8,
-    AGREEING = 3, /* so many of them within `agree` of the best are enough: it was not disturbed */
+    AGREEING = 3, /* so many of them within `min_agreement` of the best are enough: it was not disturbed */
     RUN_NS = 15 * 1000 * 1000, /* of one compute run */
     EXP_FLOATS = 2048,         /* two arrays: in the L1 cache */
     PRODUCT_SIDE = 1024        /* of a product, per thread */
 };
 
-static const double agree = 0.995;
+static const double min_agreement = 0.995;
 
 struct probe {
     const struct pk_kernels *k;
@@ -72,7 +72,7 @@ static double best_steps_per_s(struct pk_device *dev, pk_task_fn *task, struct p
     p->steps *= 4;
     for (int run = 0, agreeing = 0; run < RUNS && agreeing < AGREEING; run++) {
         const double rate = (double)(p->steps * threads) / (double)timed(dev, task, p, threads) * 1e9;
-        agreeing = rate * agree > best ? 1 : agreeing + (rate >= agree * best);
+        agreeing = rate * min_agreement > best ? 1 : agreeing + (rate >= min_agreement * best);
         best = fmax(best, rate);
     }
     return best;

@@ -22,7 +22,7 @@ struct gemm_bf16_job {
     size_t down, across;      /* tiles of one problem */
 };
 
-struct tile {
+struct product_tile {
     size_t m0, m, n0, n;
     const uint16_t *a, *b; /* of the problem */
     float *c;
@@ -49,17 +49,17 @@ static void widen(const struct gemm_bf16_job *j, const uint16_t *x, size_t ld, s
 }
 
 /* Elements m0 .. of op(A) from k0 on, as stored, and the same of B. */
-static const uint16_t *a_at(const struct gemm_bf16_job *j, const struct tile *t, size_t k0)
+static const uint16_t *a_at(const struct gemm_bf16_job *j, const struct product_tile *t, size_t k0)
 {
     return j->g->ta == PK_T ? t->a + k0 * j->g->m + t->m0 : t->a + t->m0 * j->g->k + k0;
 }
 
-static const uint16_t *b_at(const struct gemm_bf16_job *j, const struct tile *t, size_t k0)
+static const uint16_t *b_at(const struct gemm_bf16_job *j, const struct product_tile *t, size_t k0)
 {
     return j->g->tb == PK_T ? t->b + t->n0 * j->g->k + k0 : t->b + k0 * j->g->n + t->n0;
 }
 
-static void by_onednn(const struct gemm_bf16_job *j, const struct tile *t)
+static void by_onednn(const struct gemm_bf16_job *j, const struct product_tile *t)
 {
     const struct pk_gemm *g = j->g;
     pk_bf16_gemm(j->bf16, &(struct pk_bf16_gemm){.a_trans = g->ta == PK_T,
@@ -77,7 +77,7 @@ static void by_onednn(const struct gemm_bf16_job *j, const struct tile *t)
                                                  .ldc = t->ldc});
 }
 
-static void block_widened(const struct gemm_bf16_job *j, const struct tile *t, size_t k0, size_t k,
+static void block_widened(const struct gemm_bf16_job *j, const struct product_tile *t, size_t k0, size_t k,
                           unsigned thread)
 {
     const struct pk_gemm *g = j->g;
@@ -100,7 +100,7 @@ static void block_widened(const struct gemm_bf16_job *j, const struct tile *t, s
                                     .ldc = t->ldc});
 }
 
-static void product(const struct gemm_bf16_job *j, const struct tile *t, unsigned thread)
+static void product(const struct gemm_bf16_job *j, const struct product_tile *t, unsigned thread)
 {
     if (j->bf16->product) {
         by_onednn(j, t);
@@ -110,7 +110,7 @@ static void product(const struct gemm_bf16_job *j, const struct tile *t, unsigne
         block_widened(j, t, k0, smaller(j->depth, j->g->k - k0), thread);
 }
 
-static void narrow(const struct gemm_bf16_job *j, const struct tile *t, uint16_t *c)
+static void narrow(const struct gemm_bf16_job *j, const struct product_tile *t, uint16_t *c)
 {
     for (size_t r = 0; r < t->m; r++)
         j->run->kernels->narrow(t->c + r * t->ldc, c + r * j->g->n, t->n);
@@ -122,7 +122,7 @@ static void tile_task(void *arg, size_t task, unsigned thread)
     const struct pk_gemm *g = j->g;
     const size_t problem = task / (j->down * j->across), i = task % (j->down * j->across);
     const uint16_t *a = g->a, *b = g->b;
-    struct tile t = {.m0 = i / j->across * j->rows, .n0 = i % j->across * j->cols};
+    struct product_tile t = {.m0 = i / j->across * j->rows, .n0 = i % j->across * j->cols};
     t.m = smaller(j->rows, g->m - t.m0);
     t.n = smaller(j->cols, g->n - t.n0);
     t.a = a + problem * g->m * g->k;

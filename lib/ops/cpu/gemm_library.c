@@ -12,10 +12,10 @@ enum {
     TRIALS = 5,
     TRY_NS = 500 * 1000 * 1000,
     FLOPS_LEAST = 10 * 1000 * 1000,
-    KEY_TEXT = PK_CHOICE_KEY_MOST + 1
+    KEY_TEXT = PK_CHOICE_KEY_MAX + 1
 };
 typedef void multiply_fn(struct pk_device *dev, const void *job);
-static const double clearly =
+static const double max_ratio =
     0.97; /* of the first library's time: smaller differences are not visible in a few trials */
 
 /* What the choice depends on; compared as bytes. */
@@ -73,7 +73,7 @@ static const struct pk_blas *try_both(struct pk_device *dev, struct pk_cpu_run *
             ratio[n++] = other / first;
     }
     qsort(ratio, (size_t)n, sizeof *ratio, by_value);
-    return library[ratio[n / 2] < clearly];
+    return library[ratio[n / 2] < max_ratio];
 }
 
 static const struct pk_blas *library_named(const char *word, const struct pk_blas *const library[2])
@@ -108,7 +108,7 @@ void pk_cpu_gemm_library(struct pk_device *dev, const struct pk_gemm *g, struct 
     if (run->blas->kind == PK_BLAS_OWN || g->beta != 0 || pk_work_gemm(g).flops < FLOPS_LEAST)
         return;
     const struct key key = {g->m, g->n, g->k, g->batch, g->ta, g->tb, g->ab_type, g->c_type};
-    struct chosen **all = (struct chosen **)(void *)pk_cpu_beside(dev), *c = *all;
+    struct chosen **all = (struct chosen **)(void *)pk_cpu_user_state(dev), *c = *all;
     while (c && memcmp(&c->key, &key, sizeof key) != 0)
         c = c->next;
     if (!c) {

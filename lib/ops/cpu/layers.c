@@ -69,7 +69,7 @@ enum pk_code pk_cpu_norm_backward(struct pk_device *dev, const struct pk_norm_ba
     return PK_OK;
 }
 
-/* Heads: rows of tokens taken apart into heads and put together again, turned on the way. */
+/* Heads: rows of tokens taken apart into heads and put together again, rotated on the way. */
 enum {
     HEADS_BLOCK = 16
 }; /* tokens: their rows stay in the L2 cache while they are gone through head by head */
@@ -80,7 +80,7 @@ struct heads_job {
     size_t blocks; /* of one problem */
 };
 
-/* The sum of the heads that are repetitions of one, turned back, to its row. */
+/* The sum of the heads that are repetitions of one, rotated back, to its row. */
 static void add_repeats(const struct pk_cpu_pass *p, unsigned part, size_t t, char *row, const char *head)
 {
     enum { CHUNK = 128 };
@@ -95,8 +95,8 @@ static void add_repeats(const struct pk_cpu_pass *p, unsigned part, size_t t, ch
                 sum[i] +=
                     h->dtype == PK_BF16 ? pk_bf16_to_float(((const uint16_t *)x)[i]) : ((const float *)x)[i];
         }
-        if (h->turned >> part & 1)
-            p->kernels->turn(PK_FP32, sum, sum, h->turns + t * h->dim + first, -1.0f, n);
+        if (h->rotated >> part & 1)
+            p->kernels->rotate(PK_FP32, sum, sum, h->rope_table + t * h->dim + first, -1.0f, n);
         for (size_t i = 0; i < n; i++)
             if (h->dtype == PK_BF16)
                 ((uint16_t *)row)[first + i] = pk_bf16_of_float(sum[i]);
@@ -116,8 +116,8 @@ static void move(const struct pk_cpu_pass *p, unsigned part, size_t t, char *row
         add_repeats(p, part, t, row, head);
         return;
     }
-    if (h->turned >> part & 1)
-        p->kernels->turn(h->dtype, from, to, h->turns + t * h->dim, j->merge ? -1.0f : 1.0f, h->dim);
+    if (h->rotated >> part & 1)
+        p->kernels->rotate(h->dtype, from, to, h->rope_table + t * h->dim, j->merge ? -1.0f : 1.0f, h->dim);
     else
         memmove(to, from, h->dim * pk_dtype_bytes(h->dtype));
     for (size_t r = 1; r < pk_heads_repeat(h); r++)

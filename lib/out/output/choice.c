@@ -5,8 +5,8 @@
 #include "out/out.h"
 
 /* The names of all tables, or of those that were chosen, of which none is printed. */
-static enum pk_code names_of(const struct pk_printed *p, const struct pk_texts *chosen, struct pk_arena *a,
-                             struct pk_texts *names, struct pk_err *err)
+static enum pk_code names_of(const struct pk_table_source *p, const struct pk_texts *chosen,
+                             struct pk_arena *a, struct pk_texts *names, struct pk_err *err)
 {
     const struct pk_out_options programs = {.format = PK_FMT_CSV, .list = true};
     struct pk_out *none = pk_out_open(NULL, &programs);
@@ -16,12 +16,12 @@ static enum pk_code names_of(const struct pk_printed *p, const struct pk_texts *
     const char *const *all = pk_out_names(none, &n);
     for (size_t i = 0; !rc && i < n; i++)
         pk_texts_add(names, pk_strdup(a, all[i]), a);
-    pk_out_tear(none);
+    pk_out_abort_table(none);
     pk_out_cancel(none);
     return rc;
 }
 
-static enum pk_code check(const struct pk_printed *p, const struct pk_texts *tables, bool one,
+static enum pk_code check(const struct pk_table_source *p, const struct pk_texts *tables, bool one,
                           const struct pk_texts *names, struct pk_arena *a, struct pk_err *err)
 {
     const char *all = pk_list(names->v, names->n, ", ", a);
@@ -41,7 +41,7 @@ static enum pk_code check(const struct pk_printed *p, const struct pk_texts *tab
 }
 
 /* Only what was chosen is computed, unless a name of it is unknown: an error names all that there are. */
-static enum pk_code check_names(const struct pk_printed *p, const struct pk_texts *tables, bool one,
+static enum pk_code check_names(const struct pk_table_source *p, const struct pk_texts *tables, bool one,
                                 struct pk_arena *a, struct pk_err *err)
 {
     struct pk_texts some = {0}, all = {0};
@@ -53,8 +53,8 @@ static enum pk_code check_names(const struct pk_printed *p, const struct pk_text
     return names_of(p, NULL, a, &all, err) ? err->code : check(p, tables, one, &all, a, err);
 }
 
-enum pk_code pk_print_tables(const struct pk_printed *p, const struct pk_texts *tables, struct pk_out *out,
-                             struct pk_arena *a, struct pk_err *err)
+enum pk_code pk_print_tables(const struct pk_table_source *p, const struct pk_texts *tables,
+                             struct pk_out *out, struct pk_arena *a, struct pk_err *err)
 {
     const bool one = pk_out_is_one_table(out);
     if ((tables->n || one) && check_names(p, tables, one, a, err))

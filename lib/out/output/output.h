@@ -45,7 +45,7 @@ enum pk_code pk_output_cannot(const char *path, struct pk_err *err);
 
 struct pk_out;
 
-struct pk_printed {
+struct pk_table_source {
     enum pk_code (*print)(void *user, struct pk_out *out, struct pk_err *err); /* prints all; called twice */
     void *user;
     const char *name; /* "run 3", for errors */
@@ -53,5 +53,5 @@ struct pk_printed {
 
 /* Prints the tables of these names, or "all", or what the format has without a choice (none): pk_out_only. PK_E_USAGE for a name that no
  * table has, and for several tables that would go into one CSV file: the error lists the names. */
-enum pk_code pk_print_tables(const struct pk_printed *p, const struct pk_texts *tables, struct pk_out *out,
-                             struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_print_tables(const struct pk_table_source *p, const struct pk_texts *tables,
+                             struct pk_out *out, struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;

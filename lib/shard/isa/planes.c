@@ -1,4 +1,4 @@
-/* Planes: the bytes of 16- and 32-bit words apart and together again, compiled once per instruction set. Plain loops, which compilers turn
+/* Planes: the bytes of 16- and 32-bit words apart and together again, compiled once per instruction set. Plain loops, which compilers rotate
  * into vectors: 10 GB/s and more in each set. */
 #include "shard/filter.h"
 
@@ -11,29 +11,29 @@ typedef uint16_t __attribute__((aligned(1), may_alias)) half_word;
 typedef uint32_t __attribute__((aligned(1), may_alias)) word;
 
 PK_INLINE void split2(const half_word *restrict x, uint8_t *restrict high, uint8_t *restrict low, size_t n,
-                      const unsigned turn)
+                      const unsigned rotate)
 {
     for (size_t i = 0; i < n; i++) {
-        const uint16_t v = (uint16_t)(turn ? x[i] << 1 | x[i] >> 15 : x[i]);
+        const uint16_t v = (uint16_t)(rotate ? x[i] << 1 | x[i] >> 15 : x[i]);
         high[i] = (uint8_t)(v >> 8);
         low[i] = (uint8_t)v;
     }
 }
 
 PK_INLINE void join2(const uint8_t *restrict high, const uint8_t *restrict low, half_word *restrict x,
-                     size_t n, const unsigned turn)
+                     size_t n, const unsigned rotate)
 {
     for (size_t i = 0; i < n; i++) {
         const uint16_t v = (uint16_t)(high[i] << 8 | low[i]);
-        x[i] = (uint16_t)(turn ? v >> 1 | v << 15 : v);
+        x[i] = (uint16_t)(rotate ? v >> 1 | v << 15 : v);
     }
 }
 
 PK_INLINE void split4(const word *restrict x, uint8_t *restrict a, uint8_t *restrict b, uint8_t *restrict c,
-                      uint8_t *restrict d, size_t n, const unsigned turn)
+                      uint8_t *restrict d, size_t n, const unsigned rotate)
 {
     for (size_t i = 0; i < n; i++) {
-        const uint32_t v = turn ? x[i] << 1 | x[i] >> 31 : x[i];
+        const uint32_t v = rotate ? x[i] << 1 | x[i] >> 31 : x[i];
         a[i] = (uint8_t)(v >> 24);
         b[i] = (uint8_t)(v >> 16);
         c[i] = (uint8_t)(v >> 8);
@@ -42,34 +42,34 @@ PK_INLINE void split4(const word *restrict x, uint8_t *restrict a, uint8_t *rest
 }
 
 PK_INLINE void join4(const uint8_t *restrict a, const uint8_t *restrict b, const uint8_t *restrict c,
-                     const uint8_t *restrict d, word *restrict x, size_t n, const unsigned turn)
+                     const uint8_t *restrict d, word *restrict x, size_t n, const unsigned rotate)
 {
     for (size_t i = 0; i < n; i++) {
         const uint32_t v = (uint32_t)a[i] << 24 | (uint32_t)b[i] << 16 | (uint32_t)c[i] << 8 | d[i];
-        x[i] = turn ? v >> 1 | v << 31 : v;
+        x[i] = rotate ? v >> 1 | v << 31 : v;
     }
 }
 
-static void split_halves(const void *x, uint8_t *to, size_t n, unsigned turn)
+static void split_halves(const void *x, uint8_t *to, size_t n, unsigned rotate)
 {
-    turn ? split2(x, to, to + n, n, 1) : split2(x, to, to + n, n, 0);
+    rotate ? split2(x, to, to + n, n, 1) : split2(x, to, to + n, n, 0);
 }
 
-static void join_halves(const uint8_t *from, void *x, size_t n, unsigned turn)
+static void join_halves(const uint8_t *from, void *x, size_t n, unsigned rotate)
 {
-    turn ? join2(from, from + n, x, n, 1) : join2(from, from + n, x, n, 0);
+    rotate ? join2(from, from + n, x, n, 1) : join2(from, from + n, x, n, 0);
 }
 
-static void split_words(const void *x, uint8_t *to, size_t n, unsigned turn)
+static void split_words(const void *x, uint8_t *to, size_t n, unsigned rotate)
 {
-    turn ? split4(x, to, to + n, to + 2 * n, to + 3 * n, n, 1)
-         : split4(x, to, to + n, to + 2 * n, to + 3 * n, n, 0);
+    rotate ? split4(x, to, to + n, to + 2 * n, to + 3 * n, n, 1)
+           : split4(x, to, to + n, to + 2 * n, to + 3 * n, n, 0);
 }
 
-static void join_words(const uint8_t *from, void *x, size_t n, unsigned turn)
+static void join_words(const uint8_t *from, void *x, size_t n, unsigned rotate)
 {
-    turn ? join4(from, from + n, from + 2 * n, from + 3 * n, x, n, 1)
-         : join4(from, from + n, from + 2 * n, from + 3 * n, x, n, 0);
+    rotate ? join4(from, from + n, from + 2 * n, from + 3 * n, x, n, 1)
+           : join4(from, from + n, from + 2 * n, from + 3 * n, x, n, 0);
 }
 
 const struct pk_planes PK_ISA(pk_planes) = {

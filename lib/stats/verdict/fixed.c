@@ -91,7 +91,7 @@ static void settle(const struct pk_pair_series *t, size_t cases, const struct pk
     o->wanted = open && t->screen.n < (t->max_pairs ? t->max_pairs : rule->max_pairs);
     if (o->wanted && t->screen.n < rule->screen_pairs) /* no look says anything before */
         o->wanted = rule->screen_pairs - t->screen.n;
-    o->stage = o->wanted ? PK_STAGE_SCREEN : PK_STAGE_DONE;
+    o->stage = o->wanted ? PK_GATE_STAGE_SCREEN : PK_GATE_STAGE_DONE;
 }
 
 void pk_decide_pairs(const struct pk_pair_series *t, size_t n, const struct pk_rule *rule,

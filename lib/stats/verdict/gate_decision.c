@@ -67,7 +67,7 @@ static void decide_case(const struct pk_pair_series *t, const struct pk_rule *ru
     r->screen = pk_test_mean(d, n, level);
     r->modes = all.modes;
     o->wanted = pairs_wanted(r->screened, n, screen.n);
-    o->stage = o->wanted ? PK_STAGE_SCREEN : PK_STAGE_DONE;
+    o->stage = o->wanted ? PK_GATE_STAGE_SCREEN : PK_GATE_STAGE_DONE;
     if (!o->wanted)
         suspect(&screen, rule, r, o);
     /* also in pairs that other cases wanted */
@@ -77,7 +77,7 @@ static void decide_case(const struct pk_pair_series *t, const struct pk_rule *ru
         const size_t fresh = pk_clean_differences(&all, screen.n, all.n, d + n);
         r->fresh = pk_test_mean(d + n, fresh, level);
         o->wanted = pairs_wanted(r->target, fresh, t->confirm.n);
-        o->stage = o->wanted ? PK_STAGE_CONFIRM : PK_STAGE_DONE;
+        o->stage = o->wanted ? PK_GATE_STAGE_CONFIRM : PK_GATE_STAGE_DONE;
         r->confirmed = !o->wanted;
         n += fresh;
         measured = all.n;
@@ -138,7 +138,7 @@ struct pk_gate_limits pk_gate_limits(size_t n, size_t m, const struct pk_rule *r
 
 /* In units of differences: the smallest worsening that is suspected after n pairs, confirmed by m fresh ones and as large as the
  * margin, each with rule.mde_power. NaN under two of either. */
-static double reach(size_t n, size_t m, double sd, double margin, const struct pk_rule *rule)
+static double detection_limit(size_t n, size_t m, double sd, double margin, const struct pk_rule *rule)
 {
     if (n < 2 || m < 2)
         return NAN;
@@ -152,7 +152,8 @@ static double reach(size_t n, size_t m, double sd, double margin, const struct p
 static void settle(const struct pk_pair_series *t, const struct pk_rule *rule, struct paired_row *r,
                    struct pk_decision *o)
 {
-    o->mde = pk_as_share(reach(r->n_screen, r->target, r->sd, r->scale.min_effect, rule), &r->scale);
+    o->mde =
+        pk_as_share(detection_limit(r->n_screen, r->target, r->sd, r->scale.min_effect, rule), &r->scale);
     /* Equivalence may be claimed twice: four fifths of the risk for the screening, which has few pairs, one fifth for the fresh
      * ones, which need no more. */
     const double within = r->scale.same_within;

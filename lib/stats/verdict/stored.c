@@ -59,7 +59,7 @@ static void clean_means(const struct pk_run_processes *runs, size_t n, const sig
 }
 
 /* Finds them, and takes them out of the means of the runs, unless the sides as a whole lie apart. */
-static void leave_out(const struct pk_stored *s, const struct pk_rule *rule, struct stored_row *r,
+static void leave_out(const struct pk_baseline_series *s, const struct pk_rule *rule, struct stored_row *r,
                       double *base, double *new_, struct pk_decision *o)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -81,8 +81,8 @@ static void leave_out(const struct pk_stored *s, const struct pk_rule *rule, str
 /* --- a case --------------------------------------------------------------------------------------------------------- */
 
 /* From five new runs on, they say themselves how much they spread; fewer are granted the baseline's spread. */
-static struct pk_mean_test test_runs(const double *base, const double *new_, const struct pk_stored *s,
-                                     const struct pk_rule *rule)
+static struct pk_mean_test test_runs(const double *base, const double *new_,
+                                     const struct pk_baseline_series *s, const struct pk_rule *rule)
 {
     const struct pk_moments b = pk_moments(base, s->n_base), w = pk_moments(new_, s->n_new);
     const double se = sqrt(b.variance * (1 / (double)s->n_base + 1 / (double)s->n_new)),
@@ -93,8 +93,8 @@ static struct pk_mean_test test_runs(const double *base, const double *new_, con
 }
 
 /* scratch: room for all figures of the case */
-static void decide_case(const struct pk_stored *s, size_t cases, const struct pk_rule *rule, double *scratch,
-                        struct stored_row *r, struct pk_decision *o)
+static void decide_case(const struct pk_baseline_series *s, size_t cases, const struct pk_rule *rule,
+                        double *scratch, struct stored_row *r, struct pk_decision *o)
 {
     pk_assert(s->n_new >= 1);
     double *base = scratch, *new_ = base + s->n_base;
@@ -128,7 +128,7 @@ static double p_two_sided(const struct pk_modes *m)
 }
 
 /* p_slow, p_mixture: adjusted; of slow processes, and of the means of all processes. */
-static void settle(const struct pk_stored *s, size_t cases, const struct pk_rule *rule,
+static void settle(const struct pk_baseline_series *s, size_t cases, const struct pk_rule *rule,
                    const struct stored_row *r, double p_slow, double p_mixture, struct pk_decision *o)
 {
     enum pk_reason refusal = PK_REASON_PROVED;
@@ -157,7 +157,7 @@ static void settle(const struct pk_stored *s, size_t cases, const struct pk_rule
         o->needed = 0;
 }
 
-void pk_decide_stored(const struct pk_stored *s, size_t n, const struct pk_rule *rule,
+void pk_decide_stored(const struct pk_baseline_series *s, size_t n, const struct pk_rule *rule,
                       struct pk_decision *out)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -191,7 +191,7 @@ static struct pk_interval range(const double *v, size_t n)
     return r;
 }
 
-struct pk_decision pk_decide_exact(const struct pk_stored *s, double tolerance)
+struct pk_decision pk_decide_exact(const struct pk_baseline_series *s, double tolerance)
 {
     pk_assert(s->n_base >= 1 && s->n_new >= 1);
     struct pk_interval b = range(s->base, s->n_base), w = range(s->new_, s->n_new);

@@ -107,10 +107,10 @@ struct pk_pair_series {
     struct pk_pairs confirm; /* measured after the screening; not used by pk_decide_pairs */
 };
 
-enum pk_stage {
-    PK_STAGE_DONE,
-    PK_STAGE_SCREEN,
-    PK_STAGE_CONFIRM,
+enum pk_gate_stage {
+    PK_GATE_STAGE_DONE,
+    PK_GATE_STAGE_SCREEN,
+    PK_GATE_STAGE_CONFIRM,
 };
 
 /* Processes that lie apart from the main mode, which is most of them: both sides pooled, so the rule does not know the sides. The
@@ -125,9 +125,9 @@ struct pk_modes {
 struct pk_decision {
     enum pk_verdict verdict;
     enum pk_reason reason;
-    enum pk_stage stage; /* of the pairs that are wanted */
-    size_t wanted;       /* pairs to measure now; 0 when done */
-    int suspected;       /* gate, after screening: 1 slower, -1 faster, 0 neither */
+    enum pk_gate_stage stage; /* of the pairs that are wanted */
+    size_t wanted;            /* pairs to measure now; 0 when done */
+    int suspected;            /* gate, after screening: 1 slower, -1 faster, 0 neither */
     bool
         modes_suspected; /* gate, after screening: slow processes on one side alone, or on the sides in different shares */
 
@@ -184,7 +184,7 @@ struct pk_run_processes {
 
 /* One case against a stored baseline. A figure here is what one separate run says: the geometric mean over its processes,
  * each run in a session of its own, because what a session adds to all its processes does not average out. */
-struct pk_stored {
+struct pk_baseline_series {
     bool higher_is_better;
     double min_effect, min_change;
     bool unstable;
@@ -201,13 +201,13 @@ struct pk_stored {
  * Where processes are known and some lie apart from the others of their run, as in pk_find_modes, means are without those.
  * slower-in-some needs significantly more slow processes (Fisher, Holm over the cases that have any). Whatever changed, the means of all
  * processes, which vary as runs differ in how many are slow, must be significantly worse (better), too. */
-void pk_decide_stored(const struct pk_stored *s, size_t n, const struct pk_rule *rule,
+void pk_decide_stored(const struct pk_baseline_series *s, size_t n, const struct pk_rule *rule,
                       struct pk_decision *out);
 
 /* Figures that repeat exactly: any difference beyond `tolerance` (relative, 0 allowed) and min_change is one. Where
  * repeats differ, the verdict needs all of one side beyond all of the other. The interval holds every ratio of a new
  * figure to a base one; p are NaN. */
-struct pk_decision pk_decide_exact(const struct pk_stored *s, double tolerance);
+struct pk_decision pk_decide_exact(const struct pk_baseline_series *s, double tolerance);
 
 /* v: the figures (or their logs) of n_base processes of the base, then of n_new of the new side. The main mode grows from the half that lies
  * closest together until all others are farther from its mean than rule.apart_sd of its standard deviations (more where it has few

@@ -89,13 +89,13 @@ enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_ar
 }
 
 enum pk_code pk_store_unfinished(struct pk_store *s, int64_t run_id, struct pk_arena *a,
-                                 const struct pk_unfinished **v, size_t *n, struct pk_err *err)
+                                 const struct pk_unfinished_case **v, size_t *n, struct pk_err *err)
 {
     const struct pk_param run = pk_param_int(":run", run_id);
     struct pk_rows r;
     if (pk_query(s, "unfinished_cases", &run, 1, a, &r, err))
         return err->code;
-    struct pk_unfinished *u = pk_new_n(a, struct pk_unfinished, r.n + 1);
+    struct pk_unfinished_case *u = pk_new_n(a, struct pk_unfinished_case, r.n + 1);
     for (size_t i = 0; i < r.n; i++) {
         struct pk_figures *f = &u[i].of;
         pk_db_row(&r, i, "iittttttttt", &f->ordinal, &f->revision, &f->experiment, &f->variant, &f->device,

@@ -33,13 +33,14 @@ enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_aren
                               struct pk_figures **figures, size_t *n, int64_t *cases_ok,
                               struct pk_err *err) PK_MUST_CHECK;
 /* A case that did not end ok. */
-struct pk_unfinished {
+struct pk_unfinished_case {
     struct pk_figures of; /* which one; without a metric */
     const char *status, *message;
 };
 /* In the order of the cases. A case that was not measured yet has the status "running". */
 enum pk_code pk_store_unfinished(struct pk_store *s, int64_t run_id, struct pk_arena *a,
-                                 const struct pk_unfinished **v, size_t *n, struct pk_err *err) PK_MUST_CHECK;
+                                 const struct pk_unfinished_case **v, size_t *n,
+                                 struct pk_err *err) PK_MUST_CHECK;
 
 /* How many cases of the run have the status ok in v_case. */
 enum pk_code pk_store_cases_ok(struct pk_store *s, int64_t run_id, int64_t *n,

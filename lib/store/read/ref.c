@@ -27,7 +27,7 @@ static enum pk_code open_file(const char *own_path, const char **ref, const stru
     const char *file = colon ? pk_strndup(&a, *ref, (size_t)(colon - *ref)) : ends_in_db(*ref) ? *ref : "";
     const bool commit = strcmp(file, "commit") == 0;
     bool other = !commit && (ends_in_db(file) || (*file && access(file, F_OK) == 0));
-    enum pk_store_mode mode = other ? PK_STORE_STRANGER : PK_STORE_READ;
+    enum pk_store_mode mode = other ? PK_STORE_UNTRUSTED : PK_STORE_READ;
     if (other) {
         path = file;
         *ref = colon && colon[1] ? colon + 1 : "@";
@@ -39,7 +39,7 @@ static enum pk_code open_file(const char *own_path, const char **ref, const stru
 static enum pk_code check_rows(struct pk_store *s, const int64_t *runs, size_t n, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    for (size_t i = 0; s->mode == PK_STORE_STRANGER && i < n; i++) {
+    for (size_t i = 0; s->mode == PK_STORE_UNTRUSTED && i < n; i++) {
         const struct pk_param run = pk_param_int(":run", runs[i]);
         const char *table, *parent;
         struct pk_rows rows;

@@ -22,7 +22,7 @@ enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, cons
     return PK_OK;
 }
 
-enum pk_code pk_store_run_again(struct pk_store *s, int64_t run_id, const char *machine, struct pk_err *err)
+enum pk_code pk_store_resume_run(struct pk_store *s, int64_t run_id, const char *machine, struct pk_err *err)
 {
     struct pk_recorder_process me;
     pk_db_this_process(&me);
@@ -84,9 +84,9 @@ static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct p
     return PK_OK;
 }
 
-enum pk_code pk_store_cases_again(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases,
-                                  size_t n, struct pk_arena *a, int64_t *ids, struct pk_case_progress *done,
-                                  struct pk_err *err)
+enum pk_code pk_store_resume_cases(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases,
+                                   size_t n, struct pk_arena *a, int64_t *ids, struct pk_case_progress *done,
+                                   struct pk_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         if (find_case(s, run_id, &cases[i], a, &ids[i], &done[i], err))

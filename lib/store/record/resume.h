@@ -14,8 +14,8 @@ enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, cons
                                 struct pk_err *err) PK_MUST_CHECK;
 
 /* Makes this process the recorder of the run. PK_E_NOT_COMPARABLE if the run was begun on another machine. */
-enum pk_code pk_store_run_again(struct pk_store *s, int64_t run_id, const char *machine,
-                                struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_resume_run(struct pk_store *s, int64_t run_id, const char *machine,
+                                 struct pk_err *err) PK_MUST_CHECK;
 
 /* A counter, trace or memory pass of a case that is recorded, and not as left out by a budget. */
 struct pk_pass_progress {
@@ -33,6 +33,6 @@ struct pk_case_progress {
 
 /* The ids of the run's cases in the order of `cases`, and what is recorded of each, in the arena. PK_E_NOT_COMPARABLE if the run was planned
  * with other cases. */
-enum pk_code pk_store_cases_again(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases,
-                                  size_t n, struct pk_arena *a, int64_t *ids, struct pk_case_progress *done,
-                                  struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_resume_cases(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases,
+                                   size_t n, struct pk_arena *a, int64_t *ids, struct pk_case_progress *done,
+                                   struct pk_err *err) PK_MUST_CHECK;

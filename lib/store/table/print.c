@@ -35,7 +35,7 @@ static enum pk_code print_findings(struct pk_print *p, const struct pk_section *
 {
     int64_t found = 0;
     if (pk_out_headline_first(p->out))
-        pk_out_most(p->out, PK_FINDINGS_MOST);
+        pk_out_most(p->out, PK_FINDINGS_MAX);
     for (size_t i = 0; i < n; i++)
         if (v[i].kind == PK_SECTION_FINDING && pk_out_wants(p->out, "findings") &&
             print_finding(p, &v[i], &found, err))
@@ -86,7 +86,7 @@ static enum pk_code print_tables(struct pk_print *p, const char *text, const str
         code = at ? pk_print_section(p, &v[*at], err) : print_text(p, v, n, err);
     pk_db_limited_end(p->s);
     if (code)
-        pk_out_tear(p->out);
+        pk_out_abort_table(p->out);
     if (!p->s->narrow)
         pk_db_drop_views(p->s);
     return code;

@@ -59,9 +59,9 @@ enum pk_code pk_table_print(struct pk_store *s, const char *text, const char *ta
                             const struct pk_param *params, size_t n_params, struct pk_out *out,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* The findings of a text, then every table, in order; where the headline is first (pk_out_headline_first) at most PK_FINDINGS_MOST findings,
+/* The findings of a text, then every table, in order; where the headline is first (pk_out_headline_first) at most PK_FINDINGS_MAX findings,
  * then the headline table, at most PK_HEADLINE_ROWS rows of it. */
-enum { PK_FINDINGS_MOST = 6, PK_HEADLINE_ROWS = 40 };
+enum { PK_FINDINGS_MAX = 6, PK_HEADLINE_ROWS = 40 };
 enum pk_code pk_tables_print(struct pk_store *s, const char *text, const struct pk_param *params,
                              size_t n_params, struct pk_out *out, struct pk_err *err) PK_MUST_CHECK;
 

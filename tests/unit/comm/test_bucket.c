@@ -221,8 +221,8 @@ static int close_null(void **state)
 }
 
 /* One backward pass and the wait behind it, really sent over a virtual link. */
-static uint64_t sent_ns(const struct pk_buckets *b, const double *ready_ns, const struct pk_comm_link *link,
-                        struct pk_timed_reduce *timed, struct pk_arena *a)
+static uint64_t sent_ns(const struct pk_buckets *b, const double *ready_ns,
+                        const struct pk_virtual_link *link, struct pk_timed_reduce *timed, struct pk_arena *a)
 {
     struct pk_comm comm;
     struct pk_bucket_progress f;
@@ -253,7 +253,7 @@ static void test_link_does_what_the_model_says(void **state)
 {
     enum { N = 100 };
     struct pk_rng rng = {3};
-    const struct pk_comm_link link = {.latency_ns = 7000, .bytes_per_s = 5e9};
+    const struct pk_virtual_link link = {.latency_ns = 7000, .bytes_per_s = 5e9};
     for (size_t cap = 100; cap < 10000000; cap *= 10) {
         PK_ARENA_CLEANUP struct pk_arena a = {0};
         size_t elements[N];
@@ -269,7 +269,7 @@ static void test_link_does_what_the_model_says(void **state)
 enum { CAPS = 9, TENSORS = 120, STEPS = 9 };
 
 /* The median of some steps, each with jitter of its own; their all-reduces behind the n of `timed`. */
-static double measured_ns(const struct pk_buckets *b, const double *ready_ns, struct pk_comm_link *link,
+static double measured_ns(const struct pk_buckets *b, const double *ready_ns, struct pk_virtual_link *link,
                           struct pk_timed_reduce *timed, size_t *n, struct pk_arena *a)
 {
     double step_ns[STEPS];
@@ -283,7 +283,7 @@ static double regret(uint64_t seed)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rng rng = {seed};
-    struct pk_comm_link link = {.latency_ns = 20000, .bytes_per_s = 10e9, .jitter = 0.05, .seed = seed};
+    struct pk_virtual_link link = {.latency_ns = 20000, .bytes_per_s = 10e9, .jitter = 0.05, .seed = seed};
     size_t elements[TENSORS], caps[CAPS], n = 0;
     double ready_ns[TENSORS], step_ns[CAPS], best = INFINITY;
     struct pk_timed_reduce *timed = pk_new_n(&a, struct pk_timed_reduce, (size_t)CAPS * TENSORS * STEPS);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-static const struct pk_comm_link ten_us_1gb = {.latency_ns = 10000, .bytes_per_s = 1e9};
+static const struct pk_virtual_link ten_us_1gb = {.latency_ns = 10000, .bytes_per_s = 1e9};
 
 struct both {
     struct pk_device dev;
@@ -101,7 +101,7 @@ static uint64_t with_jitter(uint64_t seed)
 {
     struct both b;
     struct pk_reduce r = {0};
-    struct pk_comm_link l = ten_us_1gb;
+    struct pk_virtual_link l = ten_us_1gb;
     l.jitter = 0.1;
     l.seed = seed;
     open_both(&b, "null", PK_COMM_LINK, (struct pk_comm_options){.link = l});

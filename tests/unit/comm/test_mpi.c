@@ -169,7 +169,7 @@ static void names_who_is_absent(void **state)
     struct pk_reduce r = {0};
     struct pk_rank_heartbeats heartbeats;
     static float x = 1;
-    pk_rank_heartbeats_make(&heartbeats, 2, 0, PK_HEARTBEAT_PATIENCE_NS);
+    pk_rank_heartbeats_make(&heartbeats, 2, 0, PK_HEARTBEAT_TIMEOUT_NS);
     pk_rank_heartbeats_enter(&heartbeats, 1);
     pk_rank_heartbeats_leave(&heartbeats, 1);
     assert_int_equal(open_both(&b, "hang", (struct pk_comm_options){.timeout_ns = 1200 * PK_NS_PER_MS}, &err),

@@ -86,29 +86,29 @@ static void assert_three_parts(void)
     assert_true(err.what[0] && err.why[0] && err.fix[0]);
 }
 
-/* --- moments --- */
+/* --- lane events --- */
 
 static void lanes_wait_for_moments(void **state)
 {
-    struct pk_moment p[2];
+    struct pk_lane_event p[2];
     assert_true(pk_lanes_queue(&dev));
     for (int i = 0; i < 2; i++)
-        assert_int_equal(pk_moment_make(&dev, &p[i], &err), PK_OK);
+        assert_int_equal(pk_lane_event_make(&dev, &p[i], &err), PK_OK);
     assert_int_equal(pk_lanes_anchor(&dev, &err), PK_OK);
     pk_device_delay(&dev, PK_LANE_COMPUTE, 5000);
-    assert_int_equal(pk_moment_record(&dev, PK_LANE_COMPUTE, &p[0], &err), PK_OK);
+    assert_int_equal(pk_lane_event_record(&dev, PK_LANE_COMPUTE, &p[0], &err), PK_OK);
     assert_int_equal(pk_lane_await(&dev, PK_LANE_COMM, &p[0], &err), PK_OK);
     pk_device_delay(&dev, PK_LANE_COMM, 2000);
     pk_device_delay(&dev, PK_LANE_COMM, 0); /* nothing is launched */
-    assert_int_equal(pk_moment_record(&dev, PK_LANE_COMM, &p[1], &err), PK_OK);
-    assert_false(pk_moment_passed(&dev, &p[1]));
+    assert_int_equal(pk_lane_event_record(&dev, PK_LANE_COMM, &p[1], &err), PK_OK);
+    assert_false(pk_lane_event_passed(&dev, &p[1]));
     assert_string_equal(fake_cuda.said, "r0 k0 r0 w1 k1 r1 ");
     assert_int_equal(fake_cuda.host_waits, 0);
     assert_int_equal(pk_device_sync(&dev, &err), PK_OK);
-    assert_true(pk_moment_passed(&dev, &p[1]));
-    assert_true(fake_cuda_agrees(pk_moment_ns(&dev, &p[1]) - pk_moment_ns(&dev, &p[0]), 2000, 1));
+    assert_true(pk_lane_event_passed(&dev, &p[1]));
+    assert_true(fake_cuda_agrees(pk_lane_event_ns(&dev, &p[1]) - pk_lane_event_ns(&dev, &p[0]), 2000, 1));
     for (int i = 0; i < 2; i++)
-        pk_moment_drop(&dev, &p[i]);
+        pk_lane_event_drop(&dev, &p[i]);
 }
 
 /* --- nccl --- */
@@ -369,7 +369,7 @@ static void failures_through_the_host(void **state)
 static void the_link_keeps_its_lane_busy(void **state)
 {
     struct pk_reduce r[2] = {0};
-    const struct pk_comm_link link = {.latency_ns = 10000, .bytes_per_s = 1e9};
+    const struct pk_virtual_link link = {.latency_ns = 10000, .bytes_per_s = 1e9};
     assert_int_equal(pk_comm_open(&comm, PK_COMM_LINK, &dev, &(struct pk_comm_options){.link = link}, &err),
                      PK_OK);
     assert_int_equal(pk_lanes_anchor(&dev, &err), PK_OK);
@@ -388,7 +388,7 @@ static void every_call_may_fail(void **state)
     float *x = taken(10);
     for (unsigned long n = 1; n < 40; n++) {
         struct pk_reduce r = {0};
-        const struct pk_comm_link link = {.latency_ns = 10000, .bytes_per_s = 1e9};
+        const struct pk_virtual_link link = {.latency_ns = 10000, .bytes_per_s = 1e9};
         enum pk_code rc =
             n & 1 ? open_nccl((struct pk_comm_options){0})
                   : pk_comm_open(&comm, PK_COMM_LINK, &dev, &(struct pk_comm_options){.link = link}, &err);

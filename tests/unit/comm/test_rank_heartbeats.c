@@ -38,7 +38,7 @@ static void who_hangs_is_behind(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rank_heartbeats r;
-    pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_PATIENCE_NS);
+    pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_TIMEOUT_NS);
     call(&r, 0, 4);
     call(&r, 1, 4);
     call(&r, 2, 3);
@@ -58,7 +58,7 @@ static void who_is_stopped_goes_silent(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rank_heartbeats r;
-    pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_PATIENCE_NS);
+    pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_TIMEOUT_NS);
     for (unsigned i = 0; i < RANKS; i++)
         pk_rank_heartbeats_enter(&r, i);
     wait_awake(&r, 7);
@@ -80,7 +80,7 @@ static void nobody_to_blame(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rank_heartbeats r;
-    pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_PATIENCE_NS);
+    pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_TIMEOUT_NS);
     call(&r, 0, 1);
     call(&r, 1, 2);
     wait_awake(&r, 0);
@@ -98,7 +98,7 @@ static void is_joined_by_its_path(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rank_heartbeats r, other;
-    pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_PATIENCE_NS);
+    pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_TIMEOUT_NS);
     pk_rank_heartbeats_join(&other, pk_rank_heartbeats_path(&r, &a), RANKS, 1);
     assert_non_null(other.page);
     call(&other, 1, 1);
@@ -150,7 +150,7 @@ static void a_stopped_rank_is_named(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rank_heartbeats r;
-    pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_PATIENCE_NS);
+    pk_rank_heartbeats_make(&r, RANKS, 0, PK_HEARTBEAT_TIMEOUT_NS);
     call(&r, 0, 1);
     assert_null(pk_rank_heartbeats_stopped(&r, &a));
     assert_false(pk_rank_heartbeats_stuck(&r, PK_NS_PER_S));
@@ -173,12 +173,12 @@ static void a_stopped_run_is_left(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rank_heartbeats none, r, endless;
-    struct pk_rank_heartbeats before = {.launcher = (int)getpid(), .patience_ns = 200 * PK_NS_PER_MS};
+    struct pk_rank_heartbeats before = {.launcher = (int)getpid(), .timeout_ns = 200 * PK_NS_PER_MS};
     pk_rank_heartbeats_make(&none, RANKS, 0, 1);
     assert_null(pk_rank_heartbeats_abandoned(&before, &a));
     const pid_t run = stopped_rank(&none, 0);
     pk_rank_heartbeats_make(&r, RANKS, run, 200 * PK_NS_PER_MS);
-    pk_rank_heartbeats_make(&endless, RANKS, run, PK_HEARTBEAT_PATIENCE_NS);
+    pk_rank_heartbeats_make(&endless, RANKS, run, PK_HEARTBEAT_TIMEOUT_NS);
     assert_null(pk_rank_heartbeats_abandoned(&r, &a)); /* not for long yet */
     assert_null(pk_rank_heartbeats_abandoned(&before, &a));
     assert_null(pk_rank_heartbeats_abandoned(&endless, &a));

@@ -50,12 +50,12 @@ static const char *why_missing(const char *name)
 /* One round of what was chosen. */
 static struct pk_slice counted(size_t round)
 {
-    struct pk_counting c = {.env = &fake_env, .arena = &arena};
-    PK_JSON_CLEANUP json_t *request = pk_counted_request(&chosen, round);
-    assert_int_equal(pk_counting_plan(&c, request, &err), 0);
-    pk_counting_open(&c, COMMAND);
-    pk_counting_end(&c);
-    return pk_counted(&c, 7, 12345);
+    struct pk_counter_pass c = {.env = &fake_env, .arena = &arena};
+    PK_JSON_CLEANUP json_t *request = pk_counter_pass_request(&chosen, round);
+    assert_int_equal(pk_counter_pass_prepare(&c, request, &err), 0);
+    pk_counter_pass_open(&c, COMMAND);
+    pk_counter_pass_end(&c);
+    return pk_counter_pass_slice(&c, 7, 12345);
 }
 
 static int64_t value_of(const struct pk_slice *s, const char *name)
@@ -81,20 +81,20 @@ static const char *said_of(json_t *note, const char *event, const char *key)
 static void groups_count_from_exec_with_what_it_starts(void **state)
 {
     choose("cpu-basic");
-    PK_JSON_CLEANUP json_t *request = pk_counted_request(&chosen, 0);
-    struct pk_counting c = {.env = &fake_env, .arena = &arena};
-    assert_int_equal(pk_counted_rounds(&chosen), 1);
-    assert_int_equal(pk_counting_plan(&c, request, &err), 0);
+    PK_JSON_CLEANUP json_t *request = pk_counter_pass_request(&chosen, 0);
+    struct pk_counter_pass c = {.env = &fake_env, .arena = &arena};
+    assert_int_equal(pk_counter_pass_count(&chosen), 1);
+    assert_int_equal(pk_counter_pass_prepare(&c, request, &err), 0);
     fake.enabled_by_call = 0;
-    pk_counting_open(&c, COMMAND);
+    pk_counter_pass_open(&c, COMMAND);
     assert_int_equal(fake.open_now, 5);
     assert_int_equal(fake.enabled_by_call, 0);
     for (unsigned i = 0; i < 5; i++) {
         assert_int_equal(fake.fd[i].pid, COMMAND);
         assert_true(fake.fd[i].inherits && !fake.fd[i].pinned && fake.fd[i].at_exec == (i == 0));
     }
-    pk_counting_end(&c);
-    struct pk_slice s = pk_counted(&c, 7, 12345);
+    pk_counter_pass_end(&c);
+    struct pk_slice s = pk_counter_pass_slice(&c, 7, 12345);
     assert_true(s.status == PK_ST_OK && s.pass == PK_PASS_COUNTER && s.invocation == 7);
     assert_int_equal(value_of(&s, "cycles"), 100);
     assert_int_equal(value_of(&s, "instructions"), 200);
@@ -147,7 +147,7 @@ static void sources_are_counted_at_once_and_what_competes_is_not(void **state)
     fake.counters = 2;
     choose("sw,cycles,instructions,branches");
     assert_int_equal(chosen.n_plans, 3);
-    assert_int_equal(pk_counted_rounds(&chosen), 2);
+    assert_int_equal(pk_counter_pass_count(&chosen), 2);
     struct pk_slice first = counted(0), second = counted(1);
     assert_int_equal(first.n_series, 6);
     assert_int_equal(second.n_series, 1);
@@ -165,7 +165,7 @@ static void both_kinds_of_cores_are_counted_apart(void **state)
     fake.running = 250; /* a quarter of the time there: nothing to scale */
     choose("cpu-basic");
     assert_int_equal(chosen.n_plans, 2);
-    assert_int_equal(pk_counted_rounds(&chosen), 1);
+    assert_int_equal(pk_counter_pass_count(&chosen), 1);
     assert_string_equal(chosen.plans[0].events[0].note, "of what ran on CPUs 0-15 (cpu_core)");
     assert_string_equal(chosen.plans[1].events[0].name, "cycles@cpu_atom");
     assert_string_equal(chosen.plans[1].events[0].note, "of what ran on CPUs 16-23 (cpu_atom)");
@@ -276,9 +276,9 @@ static void requests_of_another_shape_are_refused(void **state)
     };
     fake.counters = 2;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct pk_counting c = {.env = &fake_env, .arena = &arena};
+        struct pk_counter_pass c = {.env = &fake_env, .arena = &arena};
         PK_JSON_CLEANUP json_t *request = json_loads(rows[i].request, 0, NULL);
-        assert_int_equal(pk_counting_plan(&c, request, &err), PK_E_USAGE);
+        assert_int_equal(pk_counter_pass_prepare(&c, request, &err), PK_E_USAGE);
         assert_string_equal(err.what, rows[i].what);
     }
 }

@@ -2,7 +2,7 @@
 #include "counter/fake_kernel.h"
 #include "counter/perf/codes.h"
 #include "counter/perf/known_work.h"
-#include "counter/perf/planned.h"
+#include "counter/perf/perf_plan.h"
 #include "counter/perf/reader.h"
 #include "counter/select.h"
 

@@ -37,7 +37,7 @@ static void every_preset_encodes(void **state)
     needs_libpfm();
     for (const struct pk_native *p = pk_natives; p->preset; p++)
         for (const char *rest = p->pmus, *pmu; (pmu = pk_next_part(&rest, ' ', &arena));) {
-            struct pk_encoded e;
+            struct pk_perf_encoding e;
             if (!encodable(pmu))
                 continue;
             if (!pk_perf_encode_sum(pmu, p->sum, &arena, &e))
@@ -52,14 +52,14 @@ static void every_preset_encodes(void **state)
 
 static void names_that_are_wrong_do_not(void **state)
 {
-    struct pk_encoded e;
+    struct pk_perf_encoding e;
     needs_libpfm();
     assert_false(pk_perf_encode_sum("skx", "INST_RETIRED:ANY_P + INST_RETIRED:NOBODY", &arena, &e));
 }
 
 static void flops_are_weighted(void **state)
 {
-    struct pk_encoded e;
+    struct pk_perf_encoding e;
     needs_libpfm();
     assert_true(pk_perf_encode_sum("spr", pk_native_of("sp_flops", "spr")->sum, &arena, &e));
     assert_int_equal(e.n, 4);
@@ -125,9 +125,9 @@ static void processors_are_recognised(void **state)
     assert_string_equal(pk_pmu_of(root, &arena, &what)->pmu, "arm_n2");
 }
 
-static struct pk_encoded encoded(const struct pk_processor *cpu, const char *name)
+static struct pk_perf_encoding encoded(const struct pk_processor *cpu, const char *name)
 {
-    struct pk_encoded e;
+    struct pk_perf_encoding e;
     if (pk_perf_encode(cpu, name, &arena, &e, &err))
         fail_msg("%s: %s", err.what, err.why);
     return e;
@@ -139,7 +139,7 @@ static void one_that_is_taken_for_another_says_so(void **state)
     const struct pk_counter_env env = {.root = root};
     pmu_of("GenuineIntel", 6, 207);
     const struct pk_processor cpu = pk_processor_of(&env, &arena);
-    const struct pk_encoded e = encoded(&cpu, "instructions");
+    const struct pk_perf_encoding e = encoded(&cpu, "instructions");
     assert_string_equal(e.event.native, "spr::INST_RETIRED:ANY_P");
     assert_string_equal(e.event.note, "taken for a Sapphire Rapids");
     assert_int_equal(e.event.quality, PK_QUALITY_APPROXIMATE);
@@ -147,7 +147,7 @@ static void one_that_is_taken_for_another_says_so(void **state)
     assert_string_equal(encoded(&cpu, "skx::INST_RETIRED:ANY_P").event.native, "skx::INST_RETIRED:ANY_P");
     pmu_of("AuthenticAMD", 0x1a, 2);
     const struct pk_processor zen5 = pk_processor_of(&env, &arena);
-    const struct pk_encoded flops = encoded(&zen5, "sp_flops");
+    const struct pk_perf_encoding flops = encoded(&zen5, "sp_flops");
     assert_string_equal(flops.event.note, "single and double precision together; taken for a Zen 4");
     assert_int_equal(flops.codes[0].config, 0x1f03); /* counts them on a Zen 5, as its 0x0f03 does */
 }
@@ -155,7 +155,7 @@ static void one_that_is_taken_for_another_says_so(void **state)
 static void unknown_processors_have_the_kernels_events(void **state)
 {
     const struct pk_counter_env env = {.root = root};
-    struct pk_encoded e;
+    struct pk_perf_encoding e;
     pmu_of("AuthenticAMD", 0x1a, 0x50);
     const struct pk_processor cpu = pk_processor_of(&env, &arena);
     e = encoded(&cpu, "cycles");

@@ -1,4 +1,4 @@
-/* The CPU device: its crew runs every task once, threads are bound and let go, memory is aligned, facts name
+/* The CPU device: its thread pool runs every task once, threads are bound and let go, memory is aligned, facts name
  * the BLAS. */
 #include "base/clock.h"
 #include "device/cpu/cpu.h"

@@ -248,7 +248,7 @@ static void gpus_are_taken_by_turns(void **state)
 {
     fake_cuda.devices = 2;
     for (unsigned turn = 0; turn < 4; turn++) {
-        const struct pk_device_options o = {.turn = turn, .no_bind = true};
+        const struct pk_device_options o = {.local_rank = turn, .no_bind = true};
         assert_int_equal(pk_device_open(&dev, "cuda", &o, &err), PK_OK);
         assert_int_equal(fake_cuda.device_set, turn % 2);
         assert_int_equal(dev.ordinal, turn % 2);

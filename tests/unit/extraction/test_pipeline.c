@@ -264,7 +264,7 @@ static void a_wrong_hidden_state_is_found(void **state)
     assert_int_equal(pk_extraction_check(&x, true, &err), PK_E_USAGE);
     x.facts.stored.raw_bytes++;
     for (size_t i = 0; i < x.t.c.seq * 16; i++)
-        x.t.turns[i] = 1; /* a plan that is wrong */
+        x.t.rope_table[i] = 1; /* a plan that is wrong */
     assert_int_equal(pk_extraction_check(&x, true, &err), PK_E_CHECK);
     assert_string_equal(err.what, "the hidden state of layer 1 is wrong");
     close_all();
@@ -279,7 +279,7 @@ static int remove_folder(void **state)
 
 static void a_folder_continues(void **state)
 {
-    struct pk_verified v;
+    struct pk_verify_result v;
     const char *timing;
     uint64_t from;
     struct pk_extraction_options o = options(PK_EXTRACT_PIPELINED);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct pk_comm_link slow = {.latency_ns = 1000, .bytes_per_s = 1e9}; /* a byte a ns */
+static const struct pk_virtual_link slow = {.latency_ns = 1000, .bytes_per_s = 1e9}; /* a byte a ns */
 
 struct trial {
     struct pk_device dev;

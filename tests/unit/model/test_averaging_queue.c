@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct pk_comm_link slow = {.latency_ns = FAKE_NCCL_LATENCY_NS,
-                                         .bytes_per_s = 1e9}; /* as the fake */
+static const struct pk_virtual_link slow = {.latency_ns = FAKE_NCCL_LATENCY_NS,
+                                            .bytes_per_s = 1e9}; /* as the fake */
 static const struct pk_gradient three[] = {{"c", 5000, 0.5}, {"b", 300, 0}, {"a", 20000, 0.5}};
 static const struct pk_gradients model = {3, 25300, three};
 

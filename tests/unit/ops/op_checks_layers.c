@@ -176,13 +176,14 @@ static void check_heads_shape(struct trial *t, enum pk_dtype type, struct pk_hea
 {
     const size_t row = host.batch * host.seq * host.heads * host.dim, n = row * host.parts;
     const size_t part = row * pk_heads_repeat(&host);
-    float *turns = pk_new_n(&t->arena, float, host.seq *host.dim + 1);
-    if (host.turned)
-        pk_rope_turns(turns, host.seq, host.dim, 10000);
+    float *rope_table = pk_new_n(&t->arena, float, host.seq *host.dim + 1);
+    if (host.rotated)
+        pk_rope_table(rope_table, host.seq, host.dim, 10000);
     host.dtype = type;
-    host.turns = host.turned ? turns : NULL;
+    host.rope_table = host.rotated ? rope_table : NULL;
     struct pk_heads split = host, merge = host;
-    split.turns = merge.turns = host.turned ? trial_input(t, turns, host.seq * host.dim) : NULL;
+    split.rope_table = merge.rope_table =
+        host.rotated ? trial_input(t, rope_table, host.seq * host.dim) : NULL;
     float *rows = trial_random(t, n, 10);
     split.rows = trial_stored(t, type, rows, n);
     merge.rows = poisoned(t, type, n);
@@ -205,26 +206,26 @@ static void check_heads_shape(struct trial *t, enum pk_dtype type, struct pk_hea
     trial_end(t);
 }
 
-/* One head of one part turned where it lies, and turned back. */
+/* One head of one part rotated where it lies, and rotated back. */
 static void check_turn_in_place(struct trial *t, enum pk_dtype type)
 {
     enum { B = 3, S = 33, D = 36, N = B * S * D };
-    float *turns = pk_new_n(&t->arena, float, S *D), *x = trial_random(t, N, 20);
-    pk_rope_turns(turns, S, D, 100);
+    float *rope_table = pk_new_n(&t->arena, float, S *D), *x = trial_random(t, N, 20);
+    pk_rope_table(rope_table, S, D, 100);
     void *on = trial_stored(t, type, x, N);
     const struct pk_heads h = {.batch = B,
                                .seq = S,
                                .heads = 1,
                                .dim = D,
                                .parts = 1,
-                               .turned = 1,
+                               .rotated = 1,
                                .dtype = type,
-                               .turns = trial_input(t, turns, S * D),
+                               .rope_table = trial_input(t, rope_table, S * D),
                                .rows = on,
                                .head = {on}};
     struct pk_heads host = h;
     double *want = doubles(t, N), *const head[3] = {want};
-    host.rows = x, host.turns = turns;
+    host.rows = x, host.rope_table = rope_table;
     pk_reference_split_heads(&host, head);
     trial_ran(t, "split_heads", pk_op_split_heads(t->dev, &h, &t->err));
     close_to(t, "turn in place", type, on, want, N, 2);
@@ -243,16 +244,16 @@ void check_heads(struct trial *t, enum pk_dtype type, enum op_size upto)
         struct pk_heads h;
     } of[] = {
         {OPS_TINY, {.batch = 1, .seq = 1, .heads = 1, .dim = 1, .parts = 1}},
-        {OPS_TINY, {.batch = 2, .seq = 7, .heads = 3, .dim = 2, .parts = 3, .turned = 3}},
+        {OPS_TINY, {.batch = 2, .seq = 7, .heads = 3, .dim = 2, .parts = 3, .rotated = 3}},
         {OPS_TINY, {.batch = 3, .seq = 33, .heads = 2, .dim = 5, .parts = 2}},
-        {OPS_TINY, {.batch = 1, .seq = 17, .heads = 5, .dim = 10, .parts = 2, .turned = 2}},
-        {OPS_TINY, {.batch = 2, .seq = 5, .heads = 2, .dim = 6, .parts = 2, .turned = 1, .repeat = 3}},
+        {OPS_TINY, {.batch = 1, .seq = 17, .heads = 5, .dim = 10, .parts = 2, .rotated = 2}},
+        {OPS_TINY, {.batch = 2, .seq = 5, .heads = 2, .dim = 6, .parts = 2, .rotated = 1, .repeat = 3}},
         {OPS_TINY, {.batch = 3, .seq = 1, .heads = 1, .dim = 259, .parts = 1, .repeat = 7}},
-        {OPS_USUAL, {.batch = 1, .seq = 31, .heads = 2, .dim = 136, .parts = 2, .turned = 1, .repeat = 7}},
-        {OPS_USUAL, {.batch = 2, .seq = 130, .heads = 4, .dim = 64, .parts = 3, .turned = 3}},
-        {OPS_USUAL, {.batch = 1, .seq = 31, .heads = 3, .dim = 34, .parts = 1, .turned = 1}},
-        {OPS_LARGE, {.batch = 4, .seq = 256, .heads = 12, .dim = 64, .parts = 3, .turned = 3}},
-        {OPS_LARGE, {.batch = 1, .seq = 1025, .heads = 20, .dim = 64, .parts = 2, .turned = 1}},
+        {OPS_USUAL, {.batch = 1, .seq = 31, .heads = 2, .dim = 136, .parts = 2, .rotated = 1, .repeat = 7}},
+        {OPS_USUAL, {.batch = 2, .seq = 130, .heads = 4, .dim = 64, .parts = 3, .rotated = 3}},
+        {OPS_USUAL, {.batch = 1, .seq = 31, .heads = 3, .dim = 34, .parts = 1, .rotated = 1}},
+        {OPS_LARGE, {.batch = 4, .seq = 256, .heads = 12, .dim = 64, .parts = 3, .rotated = 3}},
+        {OPS_LARGE, {.batch = 1, .seq = 1025, .heads = 20, .dim = 64, .parts = 2, .rotated = 1}},
     };
     for (size_t i = 0; i < COUNT(of); i++)
         if (of[i].size <= upto)

@@ -58,12 +58,12 @@ void pk_reference_norm_backward(const struct pk_norm_backward *n, float eps, dou
         norm_backward_row(n, eps, r * n->cols, d_x, d_w);
 }
 
-/* Element i of what lies at x, turned by the angle of position t, or back. */
-static double turned(const struct pk_heads *h, unsigned part, size_t t, const float *x, size_t i, int back)
+/* Element i of what lies at x, rotated by the angle of position t, or back. */
+static double rotated(const struct pk_heads *h, unsigned part, size_t t, const float *x, size_t i, int back)
 {
-    if (!(h->turned >> part & 1))
+    if (!(h->rotated >> part & 1))
         return x[i];
-    const double c = h->turns[t * h->dim + i / 2 * 2], s = h->turns[t * h->dim + i / 2 * 2 + 1];
+    const double c = h->rope_table[t * h->dim + i / 2 * 2], s = h->rope_table[t * h->dim + i / 2 * 2 + 1];
     return c * x[i] + (i % 2 ? 1 : -1) * (back ? -1 : 1) * s * x[i ^ 1];
 }
 
@@ -85,9 +85,9 @@ static void token_heads(const struct pk_heads *h, size_t b, size_t t, double *ro
             for (size_t i = 0; i < h->dim; i++) {
                 const size_t r = in_rows(h, b, t, p, n / pk_heads_repeat(h)), o = in_head(h, b, t, n);
                 if (rows)
-                    rows[r + i] += turned(h, p, t, (const float *)h->head[p] + o, i, 1);
+                    rows[r + i] += rotated(h, p, t, (const float *)h->head[p] + o, i, 1);
                 else
-                    head[p][o + i] = turned(h, p, t, (const float *)h->rows + r, i, 0);
+                    head[p][o + i] = rotated(h, p, t, (const float *)h->rows + r, i, 0);
             }
 }
 

@@ -21,7 +21,7 @@ static const struct pk_gemm large = {.m = 130, .n = 260, .k = 250, .batch = 1, .
 
 struct told {
     int choices, warnings;
-    char key[PK_CHOICE_KEY_MOST + sizeof PK_CHOICE_PREFIX], value[PK_CHOICE_VALUE_MOST + 1];
+    char key[PK_CHOICE_KEY_MAX + sizeof PK_CHOICE_PREFIX], value[PK_CHOICE_VALUE_MAX + 1];
 };
 
 static void take(void *user, const char *key, const char *value)

@@ -1,4 +1,4 @@
-/* Layers where nothing is computed: turns, declared work, and the rows of the null device. */
+/* Layers where nothing is computed: the rope table, declared work, and the rows of the null device. */
 #include "ops/ops.h"
 
 #include "device/null.h"
@@ -15,11 +15,11 @@ enum { R = 8, C = 16, N = R * C };
 static void turns_are_cosines_and_sines(void **state)
 {
     enum { SEQ = 300, DIM = 6 };
-    float turns[SEQ][DIM / 2][2];
-    pk_rope_turns(&turns[0][0][0], SEQ, DIM, 10000);
-    assert_true(turns[0][2][0] == 1 && turns[0][2][1] == 0);
-    assert_true(turns[299][0][0] == (float)cos(299) && turns[299][0][1] == (float)sin(299));
-    assert_true(fabs(turns[299][1][1] - sin(299 * pow(10000, -1.0 / 3))) < 1e-7);
+    float rope_table[SEQ][DIM / 2][2];
+    pk_rope_table(&rope_table[0][0][0], SEQ, DIM, 10000);
+    assert_true(rope_table[0][2][0] == 1 && rope_table[0][2][1] == 0);
+    assert_true(rope_table[299][0][0] == (float)cos(299) && rope_table[299][0][1] == (float)sin(299));
+    assert_true(fabs(rope_table[299][1][1] - sin(299 * pow(10000, -1.0 / 3))) < 1e-7);
 }
 
 static void norms_count_what_they_are_given(void **state)
@@ -59,7 +59,7 @@ static void elements_are_read_and_written_once(void **state)
     assert_true(pk_work_glu_backward(&g).bytes == 24 * N && pk_work_glu_backward(&g).exps == N);
     struct pk_heads h = {.batch = 2, .seq = 3, .heads = 5, .dim = 4, .parts = 2};
     assert_true(pk_work_heads(&h).bytes == 8 * 2 * 3 * 2 * 5 * 4);
-    h.turned = 1;
+    h.rotated = 1;
     assert_true(pk_work_heads(&h).bytes == 8 * 2 * 3 * 2 * 5 * 4 + 4 * 3 * 4);
 }
 

@@ -193,7 +193,7 @@ static void most_of_what_is_wrong_is_kept(void **state)
     for (int i = 0; i < 50; i++)
         strcat(text, "x\n");
     assert_int_equal(parse(text, &s), PK_E_USAGE);
-    assert_int_equal(s.n_wrong, PK_SUITE_WRONG_MOST);
+    assert_int_equal(s.n_wrong, PK_SUITE_ERRORS_MAX);
 }
 
 static void bytes_that_are_no_text(void **state)

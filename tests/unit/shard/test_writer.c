@@ -111,9 +111,9 @@ static uint64_t write_to(const struct pk_shard_config *c, uint64_t end, unsigned
     return begun;
 }
 
-static struct pk_verified verified(void)
+static struct pk_verify_result verified(void)
 {
-    struct pk_verified v;
+    struct pk_verify_result v;
     assert_int_equal(pk_verify(folder, NULL, &arena, &v, &err), PK_OK);
     return v;
 }
@@ -127,7 +127,7 @@ static void all_that_is_written_is_verified(void **state)
             for (enum pk_dtype type = PK_FP32; type <= PK_BF16; type++) {
                 const struct pk_shard_config c = config_of(codecs[k], filter, type);
                 assert_int_equal(write_to(&c, c.samples, 1 + (unsigned)k % 3, &f), 0);
-                const struct pk_verified v = verified();
+                const struct pk_verify_result v = verified();
                 assert_true(!v.n_broken && v.shards == 3 && v.samples == c.samples && f.shards == 3 &&
                             f.samples == c.samples);
                 assert_int_equal(f.raw_bytes, c.samples * c.n_layers * pk_shard_sample_bytes(&c));
@@ -178,7 +178,7 @@ static void a_writer_continues_after_the_last_whole_shard(void **state)
     assert_int_equal(write_to(&c, 16, 1, &f), 8);
     assert_int_equal(write_to(&c, c.samples, 1, &f), 16);
     assert_int_equal(write_to(&c, c.samples, 1, &f), c.samples); /* nothing is left */
-    struct pk_verified v = verified();
+    struct pk_verify_result v = verified();
     assert_true(!v.n_broken && v.samples == c.samples && v.layers[2].samples == c.samples);
     PK_FOLDER_CLEANUP struct pk_folder d = {.fd = -1};
     struct pk_manifest m;
@@ -295,7 +295,7 @@ static void every_changed_byte_of_a_shard_is_found(void **state)
         const long data = st.st_size - (long)f.stored_bytes;
         for (long at = 0; at < st.st_size; at += at < data ? 3 : 5) {
             damage(file, at);
-            const struct pk_verified v = verified();
+            const struct pk_verify_result v = verified();
             damage(file, at);
             if (!v.n_broken && at >= data && pk_checksum_unavailable())
                 continue;
@@ -317,7 +317,7 @@ static void every_changed_byte_of_a_shard_is_found(void **state)
 
 static void what_is_no_folder_of_shards_is_refused(void **state)
 {
-    struct pk_verified v;
+    struct pk_verify_result v;
     assert_int_equal(pk_verify(folder, NULL, &arena, &v, &err), PK_E_USAGE);
     assert_non_null(strstr(err.why, "no manifest.json"));
     assert_int_equal(mkfifo(path_of("manifest.json"), 0600), 0);

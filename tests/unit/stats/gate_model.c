@@ -43,10 +43,10 @@ static double process(const struct machine *m, struct row *w, int side, struct p
     return x;
 }
 
-static void measure(const struct machine *m, struct row *w, enum pk_stage stage, size_t wanted, double effect,
-                    struct pk_rng *r)
+static void measure(const struct machine *m, struct row *w, enum pk_gate_stage stage, size_t wanted,
+                    double effect, struct pk_rng *r)
 {
-    size_t at = stage == PK_STAGE_CONFIRM;
+    size_t at = stage == PK_GATE_STAGE_CONFIRM;
     struct pk_pairs *p = at ? &w->trial.confirm : &w->trial.screen;
     pk_assert(p->n + wanted <= MOST_PAIRS);
     bool base_first[MOST_PAIRS];

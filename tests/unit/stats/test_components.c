@@ -37,7 +37,7 @@ static void one_sample_a_process_shows_only_the_sum(void **state)
     const struct pk_components c = pk_variance_components(v, 3, pk_factor_of_medians);
     assert_float_equal(c.between, 1, 1e-12);
     assert_true(isnan(c.within));
-    const struct pk_spending s = pk_cheapest_spending(&c, 1e9, 0, 10, 0.95, 10000);
+    const struct pk_sample_sizes s = pk_cheapest_sample_sizes(&c, 1e9, 0, 10, 0.95, 10000);
     assert_int_equal(s.samples, 1);
     assert_int_equal(s.processes, 6);
 }
@@ -84,7 +84,7 @@ static void many_processes_follow_the_formula(void **state)
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 3; k++) {
             const struct pk_components c = {0.01, 0.01 * share[k], 1};
-            const struct pk_spending s = pk_cheapest_spending(&c, cost[i], 1, 0.0005, 0.95, 10000);
+            const struct pk_sample_sizes s = pk_cheapest_sample_sizes(&c, cost[i], 1, 0.0005, 0.95, 10000);
             const double ideal = sqrt(cost[i]) * share[k];
             assert_true(s.processes > 500);
             const double variance = 1 + share[k] * share[k] / round(ideal); /* in units of between */
@@ -101,7 +101,7 @@ static void what_is_suggested_suffices(void **state)
     static const double between[] = {0.01, 0.003, 0}, within[] = {0.02, 0.03, 0.02};
     for (int k = 0; k < 3; k++) {
         const struct pk_components c = {between[k], within[k], pk_factor_of_medians};
-        const struct pk_spending s = pk_cheapest_spending(&c, 50, 1, 0.004, 0.95, 300);
+        const struct pk_sample_sizes s = pk_cheapest_sample_sizes(&c, 50, 1, 0.004, 0.95, 300);
         assert_true(s.processes >= 6 && s.processes <= MOST);
         struct pk_rng r = {k + 1};
         double half = 0;
@@ -120,9 +120,9 @@ static void what_is_suggested_suffices(void **state)
 static void nothing_suffices_for_a_hair(void **state)
 {
     const struct pk_components c = {0.5, 0.1, 1};
-    assert_true(pk_cheapest_spending(&c, 1, 1, 1e-5, 0.95, 100).processes == SIZE_MAX);
+    assert_true(pk_cheapest_sample_sizes(&c, 1, 1, 1e-5, 0.95, 100).processes == SIZE_MAX);
     const struct pk_components none = {0, 0, 1};
-    const struct pk_spending s = pk_cheapest_spending(&none, 1, 1, 0.01, 0.95, 100);
+    const struct pk_sample_sizes s = pk_cheapest_sample_sizes(&none, 1, 1, 0.01, 0.95, 100);
     assert_true(s.processes == 6 && s.samples == 1);
 }
 

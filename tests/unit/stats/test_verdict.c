@@ -340,7 +340,7 @@ static void a_gate_goes_on_with_slow_ones(void **state)
     struct pk_pair_series t = {.screen = slow_new(&m, 6, 1, 2)};
     struct pk_decision d = gate_of(t);
     assert_says(&d, PK_UNDECIDED, PK_REASON_MORE_PAIRS);
-    assert_true(d.stage == PK_STAGE_CONFIRM && d.wanted == 14 && d.modes_suspected && !d.suspected);
+    assert_true(d.stage == PK_GATE_STAGE_CONFIRM && d.wanted == 14 && d.modes_suspected && !d.suspected);
     t.confirm = make(&fresh, 14, 1, 0.001);
     d = gate_of(t);
     assert_says(&d, PK_UNDECIDED, PK_REASON_ONE_SIDED); /* never the same */
@@ -421,18 +421,18 @@ static void a_gate_asks_for_what_it_needs(void **state)
     struct pk_pair_series t = {0};
     struct pk_decision d = gate_of(t);
     assert_says(&d, PK_UNDECIDED, PK_REASON_MORE_PAIRS);
-    assert_true(d.stage == PK_STAGE_SCREEN && d.wanted == 6);
+    assert_true(d.stage == PK_GATE_STAGE_SCREEN && d.wanted == 6);
     t.screen = make(&m, 4, 1, 0.001);
     d = gate_of(t);
-    assert_true(d.stage == PK_STAGE_SCREEN && d.wanted == 2);
+    assert_true(d.stage == PK_GATE_STAGE_SCREEN && d.wanted == 2);
     t.screen = make(&m, 6, 1, 0.001);
     d = gate_of(t);
     assert_says(&d, PK_SAME, PK_REASON_PROVED);
-    assert_true(d.stage == PK_STAGE_DONE && d.wanted == 0 && d.suspected == 0 && isnan(d.p));
+    assert_true(d.stage == PK_GATE_STAGE_DONE && d.wanted == 0 && d.suspected == 0 && isnan(d.p));
     t.screen = make(&m, 6, 1.05, 0.01);
     d = gate_of(t);
     assert_says(&d, PK_UNDECIDED, PK_REASON_MORE_PAIRS);
-    assert_true(d.stage == PK_STAGE_CONFIRM && d.wanted == 14 && d.suspected == 1);
+    assert_true(d.stage == PK_GATE_STAGE_CONFIRM && d.wanted == 14 && d.suspected == 1);
     t.confirm = make(&fresh, 14, 1.05, 0.01);
     d = gate_of(t);
     assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
@@ -471,10 +471,10 @@ static void pairs_with_slow_ones_are_run_again(void **state)
     struct made m;
     struct pk_pair_series t = {.screen = slow_new(&m, 6, 2, 1.4)};
     struct pk_decision d = gate_of(t);
-    assert_true(d.stage == PK_STAGE_SCREEN && d.wanted == 2 && d.disturbed == 2);
+    assert_true(d.stage == PK_GATE_STAGE_SCREEN && d.wanted == 2 && d.disturbed == 2);
     t.screen = slow_new(&m, 8, 3, 1.4);
     d = gate_of(t); /* no more than a quarter is run again */
-    assert_true(d.stage == PK_STAGE_CONFIRM && d.wanted == 14);
+    assert_true(d.stage == PK_GATE_STAGE_CONFIRM && d.wanted == 14);
 }
 
 static void cases_not_confirmed_yet_count(void **state)
@@ -551,7 +551,7 @@ static void cases_share_the_risk_until_clear(void **state)
 
 static struct pk_decision stored(const double *base, size_t nb, const double *new_, size_t nn)
 {
-    const struct pk_stored s = {.base = base, .n_base = nb, .new_ = new_, .n_new = nn};
+    const struct pk_baseline_series s = {.base = base, .n_base = nb, .new_ = new_, .n_new = nn};
     struct pk_decision d;
     pk_decide_stored(&s, 1, &pk_rule_default, &d);
     return d;
@@ -625,13 +625,13 @@ static struct pk_decision stored_processes(struct pk_rng *r, double base_share, 
         mean[i] = exp(mean[i]);
         of[i] = (struct pk_run_processes){figure[i], PROCESSES};
     }
-    const struct pk_stored s = {.base = mean,
-                                .n_base = RUNS,
-                                .new_ = mean + RUNS,
-                                .n_new = 1,
-                                .base_of = of,
-                                .new_of = of + RUNS,
-                                .min_effect = 0.1};
+    const struct pk_baseline_series s = {.base = mean,
+                                         .n_base = RUNS,
+                                         .new_ = mean + RUNS,
+                                         .n_new = 1,
+                                         .base_of = of,
+                                         .new_of = of + RUNS,
+                                         .min_effect = 0.1};
     struct pk_decision d;
     pk_decide_stored(&s, 1, &pk_rule_default, &d);
     return d;
@@ -688,7 +688,7 @@ static void slow_processes_of_a_stored_run_are_never_the_same(void **state)
 static void exact_figures(void **state)
 {
     double hundred[] = {100, 100}, more[] = {101, 101}, mixed[] = {99, 101}, zero[] = {0, 0};
-    struct pk_stored s = {.base = hundred, .n_base = 2, .new_ = more, .n_new = 2};
+    struct pk_baseline_series s = {.base = hundred, .n_base = 2, .new_ = more, .n_new = 2};
     struct pk_decision d = pk_decide_exact(&s, 0);
     assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
     assert_near(d.ratio, 1.01, 1e-15);

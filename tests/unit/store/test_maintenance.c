@@ -106,7 +106,7 @@ static void pruning_beside_a_reader_removes_nothing(void **state)
     OK(pk_store_open(path, PK_STORE_READ, NULL, &reader, &err));
     assert_int_equal(sqlite3_prepare_v2(reader->db, "SELECT * FROM sample", -1, &reading, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_step(reading), SQLITE_ROW);
-    pk_store_patience(s, 1);
+    pk_store_set_timeout(s, 1);
     assert_int_equal(pk_store_prune(s, 1, false, &removed, &err), PK_E_IO);
     assert_int_equal(query_int(s, "SELECT count(*) FROM v_run"), 2);
     sqlite3_finalize(reading);

@@ -119,9 +119,9 @@ static void a_resumed_run_replaces_what_did_not_end_well(void **state)
     OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     int64_t run = begin_run(s, NULL), c = add_case(s, run, "{}");
     status_of(s, c, 1, PK_PASS_TIMING, PK_ST_INTERRUPTED, "Ctrl-C");
-    assert_int_equal(pk_store_run_again(s, run, "{\"cpu\":\"x\"}", &err), PK_E_USAGE); /* it still runs */
+    assert_int_equal(pk_store_resume_run(s, run, "{\"cpu\":\"x\"}", &err), PK_E_USAGE); /* it still runs */
     OK(pk_store_run_end(s, run, "interrupted", &err));
-    OK(pk_store_run_again(s, run, "{\"cpu\":\"x\"}", &err));
+    OK(pk_store_resume_run(s, run, "{\"cpu\":\"x\"}", &err));
     query_text(s, "SELECT status FROM v_run", "running");
     struct pk_slice l = steady_slice(1, 7);
     OK(pk_store_slice(s, c, &l, NULL, 0, NULL, 0, &err));

@@ -58,7 +58,7 @@ static const char *way(const struct pk_nvml *m, pk_nvml_device a, pk_nvml_device
 /* "; GPU 0-1 and 3 more pairs: NVLink, P2P" for every kind of pair. */
 static const char *pairs(const struct pk_nvml *m, const pk_nvml_device *gpu, unsigned n, struct pk_arena *a)
 {
-    struct kind {
+    struct pair_kind {
         const char *text;
         unsigned first[2];
         size_t n;
@@ -73,7 +73,7 @@ static const char *pairs(const struct pk_nvml *m, const pk_nvml_device *gpu, uns
             if (k == KINDS_MAX)
                 continue;
             if (k == n_kinds)
-                kinds[n_kinds++] = (struct kind){text, {i, j}, 0};
+                kinds[n_kinds++] = (struct pair_kind){text, {i, j}, 0};
             kinds[k].n++;
         }
     const char *all = "";

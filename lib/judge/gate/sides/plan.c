@@ -53,7 +53,7 @@ void pk_gate_sides_compare(struct pk_gate_sides *s)
 /* --- criteria ------------------------------------------------------------------------------------------------------ */
 
 /* A row is of both sides, so that it is enough to know one of them: another perfkit may have other metrics. */
-bool pk_gate_sides_known(const struct pk_gate_sides *s)
+bool pk_gate_sides_rows_known(const struct pk_gate_sides *s)
 {
     bool any = false;
     for (int i = 0; s->probe && i < PK_SIDES; i++)
@@ -72,7 +72,7 @@ enum pk_code pk_gate_sides_check_criteria(const struct pk_gate_sides *v, size_t 
     size_t known = 0;
     for (size_t i = 0; i < n; i++) {
         const struct pk_gate_sides *s = &v[i];
-        if (!pk_gate_sides_known(s))
+        if (!pk_gate_sides_rows_known(s))
             continue;
         what[i] = pk_verdict_what(s->what);
         parts[known] = (struct pk_expected_rows){.place = s->place, .criteria = s->criteria};

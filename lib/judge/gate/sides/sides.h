@@ -54,7 +54,7 @@ enum pk_code pk_gate_sides_plan(struct pk_gate_sides *s, size_t part, struct pk_
 void pk_gate_sides_compare(struct pk_gate_sides *s);
 
 /* Whether the cases and metrics of a side are known before it measures: those of a command and of another perfkit are not. */
-bool pk_gate_sides_known(const struct pk_gate_sides *s);
+bool pk_gate_sides_rows_known(const struct pk_gate_sides *s);
 /* The errors of pk_expected_rows_check, of all sides whose rows are known. */
 enum pk_code pk_gate_sides_check_criteria(const struct pk_gate_sides *v, size_t n,
                                           const struct pk_gate_samples *l, struct pk_errs *wrong,

@@ -122,28 +122,30 @@ void PK_ISA(pk_glu_backward)(const struct pk_glu_backward *g, size_t row)
         glu_backward_of(PK_FP32, false, &own, row);
 }
 
-/* (c + is) (a + ib) for each pair; turned back when `sign` is -1. */
-PK_INLINE void turn_at(const enum pk_dtype type, const void *x, void *y, const float *turns, float sign,
-                       size_t i, const size_t lanes)
+/* (c + is) (a + ib) for each pair; rotated back when `sign` is -1. */
+PK_INLINE void rotate_at(const enum pk_dtype type, const void *x, void *y, const float *rope_table,
+                         float sign, size_t i, const size_t lanes)
 {
-    const vf v = get(type, x, i, lanes), turn = get(PK_FP32, turns, i, lanes), sine = vodd(turn) * sign;
-    put(type, y, i, v * veven(turn) + vswap(v) * valternate(sine), lanes);
+    const vf v = get(type, x, i, lanes), rotation = get(PK_FP32, rope_table, i, lanes),
+             sine = vodd(rotation) * sign;
+    put(type, y, i, v * veven(rotation) + vswap(v) * valternate(sine), lanes);
 }
 
-PK_INLINE void turn_of(const enum pk_dtype type, const void *x, void *y, const float *turns, float sign,
-                       size_t n)
+PK_INLINE void rotate_all(const enum pk_dtype type, const void *x, void *y, const float *rope_table,
+                          float sign, size_t n)
 {
     size_t i = 0;
     for (; i + VL <= n; i += VL)
-        turn_at(type, x, y, turns, sign, i, VL);
+        rotate_at(type, x, y, rope_table, sign, i, VL);
     if (i < n)
-        turn_at(type, x, y, turns, sign, i, n - i);
+        rotate_at(type, x, y, rope_table, sign, i, n - i);
 }
 
-void PK_ISA(pk_turn)(enum pk_dtype type, const void *x, void *y, const float *turns, float sign, size_t n)
+void PK_ISA(pk_rotate)(enum pk_dtype type, const void *x, void *y, const float *rope_table, float sign,
+                       size_t n)
 {
     if (type == PK_BF16)
-        turn_of(PK_BF16, x, y, turns, sign, n);
+        rotate_all(PK_BF16, x, y, rope_table, sign, n);
     else
-        turn_of(PK_FP32, x, y, turns, sign, n);
+        rotate_all(PK_FP32, x, y, rope_table, sign, n);
 }

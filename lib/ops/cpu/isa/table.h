@@ -22,7 +22,8 @@ float PK_ISA(pk_dot)(const float *a, const float *b, size_t n);
 void PK_ISA(pk_map)(enum pk_map map, enum pk_dtype type, const void *a, const void *b, void *y, size_t n);
 void PK_ISA(pk_glu)(const struct pk_glu *g, size_t row);
 void PK_ISA(pk_glu_backward)(const struct pk_glu_backward *g, size_t row);
-void PK_ISA(pk_turn)(enum pk_dtype type, const void *x, void *y, const float *turns, float sign, size_t n);
+void PK_ISA(pk_rotate)(enum pk_dtype type, const void *x, void *y, const float *rope_table, float sign,
+                       size_t n);
 void PK_ISA(pk_norm)(const struct pk_norm *n, size_t row);
 void PK_ISA(pk_norm_backward)(const struct pk_norm_backward *n, size_t row, float *d_w);
 void PK_ISA(pk_adamw)(const struct pk_adamw *a, size_t begin, size_t end);

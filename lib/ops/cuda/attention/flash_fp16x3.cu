@@ -134,7 +134,7 @@ template <int DIM_, int GROUPS_> struct tile_fp16x3 {
 /* Tiles of keys, and of values, in shared memory. */
 constexpr unsigned STAGES = 2;
 
-template <typename T> struct forward_memory {
+template <typename T> struct fp16x3_memory {
     operand<LINES, T::DIM> q[T::GROUPS], k[STAGES];
     operand<T::DIM, LINES> v[STAGES];
     uint64_t q_here, k_here[STAGES], v_here[STAGES]; /* bytes of a tile */
@@ -143,7 +143,7 @@ template <typename T> struct forward_memory {
 };
 
 #if PK_HAS_WGMMA
-template <typename T> __device__ void make_barriers(forward_memory<T> *m)
+template <typename T> __device__ void make_barriers(fp16x3_memory<T> *m)
 {
     pk_bar_init(&m->q_here, 1);
     for (unsigned s = 0; s < STAGES; s++) {
@@ -163,7 +163,7 @@ template <typename X> __device__ void copy(X *to, const X *from, unsigned n, uin
 
 /* One thread: tiles in their order, each when the one before it in its place is done with. */
 template <typename T>
-__device__ void copy_tiles(forward_memory<T> *m, const operands<T::DIM> &from, size_t problem,
+__device__ void copy_tiles(fp16x3_memory<T> *m, const operands<T::DIM> &from, size_t problem,
                            unsigned own_tile, unsigned tiles)
 {
     const operand<LINES, T::DIM> *k = from.k + problem * from.seen;
@@ -283,7 +283,7 @@ __device__ void gather(float (&out)[T::ROWS][T::FEATURES], const float (&s)[T::R
 
 /* A warpgroup: its 64 queries, from `own` on, see keys up to `end`. */
 template <typename T>
-__device__ void attend(forward_memory<T> *m, const problem &p, int own, int end, online<T> &row,
+__device__ void attend(fp16x3_memory<T> *m, const problem &p, int own, int end, online<T> &row,
                        const typename T::place &at)
 {
     const operand<LINES, T::DIM> &q = m->q[threadIdx.x / 128];
@@ -314,7 +314,7 @@ PK_KERNEL((T::THREADS, 1), forward, const pk_attention all, const cut parts, con
 {
     pk_wait_for_previous();
 #if PK_HAS_WGMMA
-    PK_SHARED(forward_memory<T>, m);
+    PK_SHARED(fp16x3_memory<T>, m);
     const unsigned blocks = in.own / T::GROUPS, block = blocks - 1 - parts.tile() % blocks;
     const size_t i_problem = parts.tile() / blocks;
     const problem p(all, i_problem);
@@ -361,7 +361,7 @@ template <int DIM> operands<DIM> operands_in(const call &c, float *memory, unsig
 /* True when these tiles were launched: they fit, and their blocks fill the chip or they are the last choice. */
 template <typename T> bool launched(const call &c, float *memory, bool last, int *rc)
 {
-    const size_t bytes = sizeof(forward_memory<T>), blocks = blocks_of<T>(c);
+    const size_t bytes = sizeof(fp16x3_memory<T>), blocks = blocks_of<T>(c);
     if (bytes > c.chip->shared_bytes || (!last && !fills<T>(c)))
         return false;
     const operands<T::DIM> in = operands_in<T::DIM>(c, memory, T::GROUPS);

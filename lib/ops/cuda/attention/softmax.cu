@@ -18,7 +18,7 @@ constexpr int BLOCK = 256, LONGEST = 512;
 template <int GROUP> constexpr int THREADS = GROUP > BLOCK ? GROUP : BLOCK;
 
 /* Rows of softmax: those of problems [causal_seq, cols] where that is not 0. */
-template <typename T> struct rows_of {
+template <typename T> struct softmax_rows {
     const T *x;
     T *y;
     size_t rows;
@@ -26,12 +26,13 @@ template <typename T> struct rows_of {
 };
 
 /* Columns that a row sees. */
-template <typename T> __device__ unsigned visible(const rows_of<T> &r, size_t row)
+template <typename T> __device__ unsigned visible(const softmax_rows<T> &r, size_t row)
 {
     return r.causal_seq ? (unsigned)(row % r.causal_seq) + 1 : r.cols;
 }
 
-template <typename T, int W, int GROUP, int PACKS> PK_KERNEL((THREADS<GROUP>, 1), forward, const rows_of<T> r)
+template <typename T, int W, int GROUP, int PACKS>
+PK_KERNEL((THREADS<GROUP>, 1), forward, const softmax_rows<T> r)
 {
     pk_wait_for_previous();
     const size_t row = row_of_thread<GROUP, THREADS<GROUP>>();
@@ -77,7 +78,7 @@ template <typename T, int W, int GROUP, int PACKS> PK_KERNEL((THREADS<GROUP>, 1)
         }
 }
 
-template <typename T, int W> PK_KERNEL((BLOCK, 1), forward_long, const rows_of<T> r)
+template <typename T, int W> PK_KERNEL((BLOCK, 1), forward_long, const softmax_rows<T> r)
 {
     pk_wait_for_previous();
     const size_t row = blockIdx.x;
@@ -176,7 +177,7 @@ template <typename T, int W> PK_KERNEL((BLOCK), backward_long, const rows_back<T
 
 template <typename T, int W> struct launch_forward {
     pk_stream s;
-    const rows_of<T> &r;
+    const softmax_rows<T> &r;
     template <int GROUP, int PACKS> int rows_held() const
     {
         return PK_LAUNCH((forward<T, W, GROUP, PACKS>), (blocks_for_rows<GROUP, THREADS<GROUP>>(r.rows)),
@@ -202,7 +203,7 @@ template <typename T, int W> struct launch_backward {
     }
 };
 
-template <int W, typename T> int launch(pk_stream s, const rows_of<T> &r)
+template <int W, typename T> int launch(pk_stream s, const softmax_rows<T> &r)
 {
     return launch_by_length<W, LONGEST>(r.cols / W, launch_forward<T, W>{s, r});
 }
@@ -215,8 +216,8 @@ template <int W, typename T> int launch(pk_stream s, const rows_back<T> &r)
 template <typename T>
 int softmax(pk_stream s, const void *x, void *y, size_t rows, size_t cols, size_t causal_seq)
 {
-    const rows_of<T> r = {static_cast<const T *>(x), static_cast<T *>(y), rows, (unsigned)cols,
-                          (unsigned)causal_seq};
+    const softmax_rows<T> r = {static_cast<const T *>(x), static_cast<T *>(y), rows, (unsigned)cols,
+                               (unsigned)causal_seq};
     return pk_can_pack(pk_bits_of(x) | pk_bits_of(y) | cols * sizeof(T)) ? launch<FULL<T>>(s, r)
                                                                          : launch<1>(s, r);
 }

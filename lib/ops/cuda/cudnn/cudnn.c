@@ -37,7 +37,7 @@ static enum pk_code start(struct pk_device *dev, struct pk_cudnn *lib, struct pk
 
 enum pk_code pk_cudnn_of_device(struct pk_device *dev, struct pk_cudnn **out, struct pk_err *err)
 {
-    struct pk_cudnn *lib = *out = pk_cuda_beside(dev, sizeof *lib, end);
+    struct pk_cudnn *lib = *out = pk_cuda_user_state(dev, sizeof *lib, end);
     if (!lib->library.handle && !lib->refused.code)
         lib->refused.code = start(dev, lib, &lib->refused);
     if (lib->refused.code)

@@ -21,7 +21,7 @@ static cudnnBackendDescriptor_t make(struct pk_cudnn_graph *g, cudnnBackendDescr
     cudnnBackendDescriptor_t d = NULL;
     if (g->rc)
         return NULL;
-    pk_assert(g->n_parts < PK_CUDNN_PARTS_MOST);
+    pk_assert(g->n_parts < PK_CUDNN_PARTS_MAX);
     keep(g, g->lib->cudnnBackendCreateDescriptor(type, &d), "describing attention");
     if (!g->rc)
         g->parts[g->n_parts++] = d;
@@ -108,7 +108,7 @@ pk_cudnn_tensor pk_cudnn_virtual(struct pk_cudnn_graph *g, cudnnDataType_t type,
 static pk_cudnn_tensor add(struct pk_cudnn_graph *g, cudnnBackendDescriptor_t op, pk_cudnn_tensor y)
 {
     finish(g, op, "describing an operation of attention");
-    pk_assert(g->n_operations < PK_CUDNN_OPERATIONS_MOST);
+    pk_assert(g->n_operations < PK_CUDNN_OPERATIONS_MAX);
     g->operations[g->n_operations++] = op;
     return y;
 }

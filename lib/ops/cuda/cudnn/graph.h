@@ -6,7 +6,7 @@
 
 #include "ops/cuda/cudnn/cudnn.h"
 
-enum { PK_CUDNN_OPERATIONS_MOST = 24, PK_CUDNN_PARTS_MOST = 120 };
+enum { PK_CUDNN_OPERATIONS_MAX = 24, PK_CUDNN_PARTS_MAX = 120 };
 
 typedef cudnnBackendDescriptor_t pk_cudnn_tensor;
 
@@ -15,10 +15,10 @@ struct pk_cudnn_graph {
     struct pk_err *err;
     enum pk_code rc;
     size_t batch;
-    int64_t next_virtual;                                /* the unique id of the next intermediate result */
-    cudnnBackendDescriptor_t parts[PK_CUDNN_PARTS_MOST]; /* everything that pk_cudnn_graph_drop frees */
+    int64_t next_virtual;                               /* the unique id of the next intermediate result */
+    cudnnBackendDescriptor_t parts[PK_CUDNN_PARTS_MAX]; /* everything that pk_cudnn_graph_drop frees */
     size_t n_parts;
-    cudnnBackendDescriptor_t operations[PK_CUDNN_OPERATIONS_MOST];
+    cudnnBackendDescriptor_t operations[PK_CUDNN_OPERATIONS_MAX];
     size_t n_operations;
     cudnnBackendDescriptor_t finished;
 };
@@ -59,11 +59,11 @@ enum pk_code pk_cudnn_graph_finish(struct pk_cudnn_graph *g) PK_MUST_CHECK;
 void pk_cudnn_graph_drop(struct pk_cudnn_graph *g);
 
 /* A plan: a finished graph compiled to a kernel by an engine of cuDNN. */
-enum { PK_CUDNN_ENGINES_MOST = 16 };
+enum { PK_CUDNN_ENGINES_MAX = 16 };
 
 /* The library's proposals, best first: engines that support the graph on the device, with their settings. */
 struct pk_cudnn_engines {
-    cudnnBackendDescriptor_t v[PK_CUDNN_ENGINES_MOST];
+    cudnnBackendDescriptor_t v[PK_CUDNN_ENGINES_MAX];
     int64_t n;
 };
 

@@ -18,14 +18,14 @@ static cudnnStatus_t read_engines(const struct pk_cudnn *lib, cudnnBackendDescri
                                   struct pk_cudnn_engines *out)
 {
     cudnnStatus_t rc = CUDNN_STATUS_SUCCESS;
-    for (size_t i = 0; !rc && i < PK_CUDNN_ENGINES_MOST; i++)
+    for (size_t i = 0; !rc && i < PK_CUDNN_ENGINES_MAX; i++)
         rc = lib->cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &out->v[i]);
     if (!rc)
         rc = lib->cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                           CUDNN_TYPE_BACKEND_DESCRIPTOR, PK_CUDNN_ENGINES_MOST, &out->n,
+                                           CUDNN_TYPE_BACKEND_DESCRIPTOR, PK_CUDNN_ENGINES_MAX, &out->n,
                                            out->v);
-    if (out->n > PK_CUDNN_ENGINES_MOST) /* it may count those that it had no room for */
-        out->n = PK_CUDNN_ENGINES_MOST;
+    if (out->n > PK_CUDNN_ENGINES_MAX) /* it may count those that it had no room for */
+        out->n = PK_CUDNN_ENGINES_MAX;
     return rc;
 }
 
@@ -67,7 +67,7 @@ enum pk_code pk_cudnn_engines_find(const struct pk_cudnn_graph *g, struct pk_cud
 
 void pk_cudnn_engines_drop(const struct pk_cudnn *lib, struct pk_cudnn_engines *e)
 {
-    for (size_t i = 0; i < PK_CUDNN_ENGINES_MOST; i++)
+    for (size_t i = 0; i < PK_CUDNN_ENGINES_MAX; i++)
         drop(lib, e->v[i]);
 }
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert((int)PK_LT_KEY_TEXT <= (int)PK_CHOICE_KEY_MOST, "a key is the name of a choice");
+_Static_assert((int)PK_LT_KEY_TEXT <= (int)PK_CHOICE_KEY_MAX, "a key is the name of a choice");
 
 enum { ALIGN_MOST = 256 }; /* the largest alignment that the library distinguishes */
 

@@ -256,7 +256,7 @@ static enum pk_code open_library(struct pk_device *dev, struct pk_lt *lt, struct
 static enum pk_code lt_of_device(struct pk_device *dev, struct pk_lt **lt, struct pk_err *err)
 {
     const bool timed = pk_timed_region(false);
-    *lt = pk_cuda_beside(dev, sizeof **lt, end);
+    *lt = pk_cuda_user_state(dev, sizeof **lt, end);
     if (!(*lt)->handle && !(*lt)->refused.code)
         (*lt)->refused.code = open_library(dev, *lt, &(*lt)->refused);
     pk_timed_region(timed);

@@ -1,8 +1,8 @@
-/* Heads: rows of tokens to heads and back, some parts turned by their position (RoPE) on the way: a token a block, a pack of a head a
+/* Heads: rows of tokens to heads and back, some parts rotated by their position (RoPE) on the way: a token a block, a pack of a head a
  * thread and step, two in flight.
  *
  * Blocks are (packs of a head) x (as many heads as make about 256 threads). Packs are 16 bytes; where something is not aligned to that, a
- * pair of elements, or one where nothing is turned. */
+ * pair of elements, or one where nothing is rotated. */
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/pack.h"
 
@@ -12,12 +12,12 @@ namespace
 constexpr unsigned THREADS = 256, EACH = 2;
 
 /* A head of a part of the block's token, in packs: where it is on either side. */
-struct place {
+struct head_position {
     size_t row, head;
     unsigned part;
 };
 
-template <int W> __device__ place place_of(const pk_heads &h, unsigned which, unsigned repeat)
+template <int W> __device__ head_position head_position_of(const pk_heads &h, unsigned which, unsigned repeat)
 {
     const unsigned token = blockIdx.x, seq = (unsigned)h.seq, heads = (unsigned)h.heads;
     const unsigned part = which / heads, head = which % heads;
@@ -26,29 +26,29 @@ template <int W> __device__ place place_of(const pk_heads &h, unsigned which, un
 }
 
 /* Pairs of pack i by the angles of the block's token: forwards, or back. */
-template <int W> __device__ void turn(const pk_heads &h, float (&x)[W], unsigned i, bool back)
+template <int W> __device__ void rotate(const pk_heads &h, float (&x)[W], unsigned i, bool back)
 {
-    float turns[W];
-    load_pack<W>(h.turns + blockIdx.x % (unsigned)h.seq * h.dim, i, turns);
+    float rope_table[W];
+    load_pack<W>(h.rope_table + blockIdx.x % (unsigned)h.seq * h.dim, i, rope_table);
 #pragma unroll
     for (int k = 0; k + 1 < W; k += 2) {
-        const float c = turns[k], s = back ? -turns[k + 1] : turns[k + 1], even = x[k];
+        const float c = rope_table[k], s = back ? -rope_table[k + 1] : rope_table[k + 1], even = x[k];
         x[k] = fmaf(even, c, -x[k + 1] * s);
         x[k + 1] = fmaf(even, s, x[k + 1] * c);
     }
 }
 
-template <typename T, int W> __device__ void turn(const pk_heads &h, pack<T, W> &p, unsigned i, bool back)
+template <typename T, int W> __device__ void rotate(const pk_heads &h, pack<T, W> &p, unsigned i, bool back)
 {
     float x[W];
     widen(p, x);
-    turn<W>(h, x, i, back);
+    rotate<W>(h, x, i, back);
     narrow(x, p);
 }
 
-/* The sum of the heads that are repetitions of one, turned back, rounded once. */
+/* The sum of the heads that are repetitions of one, rotated back, rounded once. */
 template <typename T, int W>
-__device__ pack<T, W> sum_of(const pk_heads &h, const pack<T, W> *head, unsigned i, bool turned)
+__device__ pack<T, W> sum_of(const pk_heads &h, const pack<T, W> *head, unsigned i, bool rotated)
 {
     const size_t step = h.seq * (h.dim / W);
     pack<T, W> p;
@@ -60,8 +60,8 @@ __device__ pack<T, W> sum_of(const pk_heads &h, const pack<T, W> *head, unsigned
         for (int k = 0; k < W; k++)
             sum[k] += x[k];
     }
-    if (turned)
-        turn<W>(h, sum, i, true);
+    if (rotated)
+        rotate<W>(h, sum, i, true);
     narrow(sum, p);
     return p;
 }
@@ -87,23 +87,23 @@ template <typename T, int W, bool MERGE, bool REPEATED> PK_KERNEL((THREADS), mov
     for (unsigned i = threadIdx.x; i < packs; i += blockDim.x)
         for (unsigned first = threadIdx.y; first < all; first += EACH * blockDim.y) {
             pack<T, W> p[EACH];
-            place at[EACH];
+            head_position at[EACH];
 #pragma unroll
             for (unsigned e = 0; e < EACH; e++)
                 if (first + e * blockDim.y < all) {
-                    at[e] = place_of<W>(h, first + e * blockDim.y, (unsigned)repeat);
+                    at[e] = head_position_of<W>(h, first + e * blockDim.y, (unsigned)repeat);
                     const pack<T, W> *from = MERGE ? packs_of<T, W>(head_of(h, at[e].part)) + at[e].head
                                                    : packs_of<T, W>(h.rows) + at[e].row;
                     if constexpr (SUMS)
-                        p[e] = sum_of<T, W>(h, from, i, h.turned >> at[e].part & 1);
+                        p[e] = sum_of<T, W>(h, from, i, h.rotated >> at[e].part & 1);
                     else
                         p[e] = from[i];
                 }
 #pragma unroll
             for (unsigned e = 0; e < EACH; e++)
                 if (first + e * blockDim.y < all) {
-                    if (!SUMS && h.turned >> at[e].part & 1)
-                        turn(h, p[e], i, MERGE);
+                    if (!SUMS && h.rotated >> at[e].part & 1)
+                        rotate(h, p[e], i, MERGE);
                     if (MERGE)
                         packs_of<T, W>(h.rows)[at[e].row + i] = p[e];
                     else
@@ -126,7 +126,7 @@ template <typename T, int W, bool MERGE> int launch(pk_stream s, const pk_heads 
 template <typename T, bool MERGE> int by_alignment(pk_stream s, const pk_heads &h)
 {
     uintptr_t bits = pk_bits_of(h.rows) | h.dim * sizeof(T) | pk_heads_stride(&h) * sizeof(T) |
-                     (h.turned ? pk_bits_of(h.turns) : 0);
+                     (h.rotated ? pk_bits_of(h.rope_table) : 0);
     for (unsigned p = 0; p < h.parts; p++)
         bits |= pk_bits_of(h.head[p]);
     if (pk_can_pack(bits))

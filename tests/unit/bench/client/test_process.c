@@ -57,8 +57,8 @@ static void each_channel_is_heard_as_what_it_is(void **state)
     assert_string_equal(wire, "3 go\n");
     assert_string_equal(reply, "reply\n");
     pk_process_end(&p, 0);
-    assert_string_equal(pk_process_last_words(&p, &arena), "out | err");
-    assert_string_equal(pk_process_fate(&p, &arena), "exit status 0; last output: out | err");
+    assert_string_equal(pk_process_output_tail(&p, &arena), "out | err");
+    assert_string_equal(pk_process_exit_text(&p, &arena), "exit status 0; last output: out | err");
     assert_int_equal(p.in_fd, -1);
 }
 
@@ -72,7 +72,7 @@ static void waiting_ends_at_its_deadline_and_by_the_flag(void **state)
     assert_int_equal(pk_process_wait(&p, in_seconds(60), &stop, some, sizeof some, &n), PK_PROCESS_STOP);
     assert_false(pk_process_ended(&p, pk_clock_ns()));
     pk_process_end(&p, 60 * PK_NS_PER_S);
-    assert_string_equal(pk_process_fate(&p, &arena), "ended by signal 15 (Terminated)");
+    assert_string_equal(pk_process_exit_text(&p, &arena), "ended by signal 15 (Terminated)");
     pk_process_end(&p, 0); /* nothing happens */
 }
 
@@ -169,7 +169,7 @@ static void the_whole_group_ends(void **state)
     const pid_t child = (pid_t)strtol(text, NULL, 10), group = p.program.pid;
     assert_int_equal(getpgid(child), group);
     pk_process_end(&p, 10 * PK_NS_PER_MS);
-    assert_string_equal(pk_process_fate(&p, &arena), "ended by signal 9 (Killed)");
+    assert_string_equal(pk_process_exit_text(&p, &arena), "ended by signal 9 (Killed)");
     for (const uint64_t until = in_seconds(60); kill(-group, 0) == 0 && pk_clock_ns() < until;)
         usleep(1000); /* an orphan is reaped by its new parent */
     assert_int_equal(kill(-group, 0), -1);
@@ -212,7 +212,7 @@ static void the_last_words_fit_a_message(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct pk_process p = start(rows[i].script);
         end(&p);
-        assert_string_equal(pk_process_last_words(&p, &arena), rows[i].words);
+        assert_string_equal(pk_process_output_tail(&p, &arena), rows[i].words);
         assert_true(p.tail_n <= PK_TAIL_BYTES);
     }
 }

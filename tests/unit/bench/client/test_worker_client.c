@@ -128,18 +128,18 @@ static void a_stopped_rank_is_not_waited_for(void **state)
     struct pk_slice *slice;
     struct pk_rank_heartbeats heartbeats;
     open_client(HELLO "kill -STOP $$", NULL);
-    pk_rank_heartbeats_make(&heartbeats, 2, 0, PK_HEARTBEAT_PATIENCE_NS);
+    pk_rank_heartbeats_make(&heartbeats, 2, 0, PK_HEARTBEAT_TIMEOUT_NS);
     client.heartbeats = heartbeats;
-    client.patience_ns = 300 * PK_NS_PER_MS;
+    client.timeout_ns = 300 * PK_NS_PER_MS;
     assert_int_equal(ask(1, 60 * PK_NS_PER_S, NULL, &slice), PK_REPLY_LATE);
     assert_true(client.silent);
     assert_non_null(strstr(client.missing, "(sh) is stopped (SIGSTOP)"));
     close_client(state);
     /* Neither stopped nor in a call: a rank that computes has the time until the deadline. */
     open_client(HELLO "read -r r; sleep 1; " SAMPLE STATUS(7), NULL);
-    pk_rank_heartbeats_make(&heartbeats, 2, 0, PK_HEARTBEAT_PATIENCE_NS);
+    pk_rank_heartbeats_make(&heartbeats, 2, 0, PK_HEARTBEAT_TIMEOUT_NS);
     client.heartbeats = heartbeats;
-    client.patience_ns = 300 * PK_NS_PER_MS;
+    client.timeout_ns = 300 * PK_NS_PER_MS;
     assert_string_equal(reply(7)->message, "");
 }
 

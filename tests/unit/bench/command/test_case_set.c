@@ -133,11 +133,11 @@ static void what_cannot_be_counted_at_once_is_counted_in_turn(void **state)
         {.source = &other, .events = events + 1, .n = 1, .unit = "core 0"},
         {.source = &other, .events = events + 1, .n = 1, .unit = "core 1"}};
     const struct pk_counters c = {.plans = plans, .n_plans = 4};
-    assert_int_equal(pk_counted_rounds(&c), 2);
-    assert_int_equal(pk_counted_round(&c, 0), 0);
-    assert_int_equal(pk_counted_round(&c, 1), 1);
-    assert_int_equal(pk_counted_round(&c, 3), 0); /* another unit counts it */
-    PK_JSON_CLEANUP json_t *first = pk_counted_request(&c, 0), *second = pk_counted_request(&c, 1);
+    assert_int_equal(pk_counter_pass_count(&c), 2);
+    assert_int_equal(pk_counter_pass_of_plan(&c, 0), 0);
+    assert_int_equal(pk_counter_pass_of_plan(&c, 1), 1);
+    assert_int_equal(pk_counter_pass_of_plan(&c, 3), 0); /* another unit counts it */
+    PK_JSON_CLEANUP json_t *first = pk_counter_pass_request(&c, 0), *second = pk_counter_pass_request(&c, 1);
     assert_string_equal(
         pk_json_text(&arena, first, PK_JSON_CANON),
         "[{\"events\":[\"a\",\"b\"],\"source\":\"one\"},{\"events\":[\"b\"],\"source\":\"other\"},"
@@ -152,18 +152,18 @@ static void a_request_to_count_is_checked(void **state)
     static const char *const wrong[] = {"[{\"source\":\"nobody\",\"events\":[\"a\"]}]",
                                         "[{\"source\":\"cpu-events\",\"events\":[]}]",
                                         "[{\"source\":\"cpu-events\",\"events\":[7]}]"};
-    struct pk_counting c = {.env = &pk_counter_host, .arena = &arena};
+    struct pk_counter_pass c = {.env = &pk_counter_host, .arena = &arena};
     struct pk_err err;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         PK_JSON_CLEANUP json_t *request = json_loads(wrong[i], 0, NULL);
-        assert_int_equal(pk_counting_plan(&c, request, &err), PK_E_USAGE);
+        assert_int_equal(pk_counter_pass_prepare(&c, request, &err), PK_E_USAGE);
     }
     PK_JSON_CLEANUP json_t *request =
         json_loads("[{\"source\":\"cpu-events\",\"events\":[\"no_such_event\"]}]", 0, NULL);
-    assert_int_equal(pk_counting_plan(&c, request, &err), PK_OK);
-    pk_counting_open(&c, 0);
-    pk_counting_end(&c);
-    const struct pk_slice s = pk_counted(&c, 1, 5);
+    assert_int_equal(pk_counter_pass_prepare(&c, request, &err), PK_OK);
+    pk_counter_pass_open(&c, 0);
+    pk_counter_pass_end(&c);
+    const struct pk_slice s = pk_counter_pass_slice(&c, 1, 5);
     assert_int_equal(s.status, PK_ST_SKIPPED);
     assert_int_equal(s.n_series, 0);
     assert_true(*s.message);

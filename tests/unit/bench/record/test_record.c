@@ -163,7 +163,7 @@ static void a_locked_store_loses_nothing(void **state)
     struct pk_slice s = steady_slice(1, 10);
     assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-    pk_store_patience(b.s, 50);
+    pk_store_set_timeout(b.s, 50);
     OK(pk_record_setting(b.r, 1, "threads", "2", &err));
     OK(pk_record_slice(b.r, b.c, &demo, &s, &err));
     assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
@@ -200,7 +200,7 @@ static void a_case_that_a_locked_store_cannot_take(void **state)
     named.axes = named.identity = "{\"n\":7}";
     assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
-    pk_store_patience(b.s, 50);
+    pk_store_set_timeout(b.s, 50);
     OK(pk_record_case(b.r, &named, &id, &err));
     assert_int_equal(id, 0);
     OK(pk_record_slice(b.r, id, &named, &s, &err));

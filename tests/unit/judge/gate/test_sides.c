@@ -116,7 +116,7 @@ static void what_a_command_will_report_is_not_known(void **state)
     s.what = &all_rows;
     s.criteria = (struct pk_criteria){.own = &of_nothing, .n_own = 1};
     samples = (struct pk_gate_samples){.arena = &arena};
-    assert_false(pk_gate_sides_known(&s));
+    assert_false(pk_gate_sides_rows_known(&s));
     assert_int_equal(pk_gate_sides_check_criteria(&s, 1, &samples, &wrong, &err), PK_OK);
 }
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 static struct pk_err err;
-static const struct pk_comm_link slow = {.latency_ns = 1000, .bytes_per_s = 1e9};
+static const struct pk_virtual_link slow = {.latency_ns = 1000, .bytes_per_s = 1e9};
 
 struct trial {
     struct pk_arena arena;

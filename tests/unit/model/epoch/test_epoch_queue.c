@@ -41,7 +41,7 @@ static void open_epoch(bool overlapped)
     const struct pk_schedule s = {.samples = 22, .validation = 5, .batch = 2, .ranks = 2};
     const struct pk_epoch_options o = {
         .accum = 4, .overlapped = overlapped, .bucket = 1000, .virtual_ranks = true};
-    const struct pk_comm_link link = {.latency_ns = 7000, .bytes_per_s = 1e12};
+    const struct pk_virtual_link link = {.latency_ns = 7000, .bytes_per_s = 1e12};
     fake_cuda_reset();
     fake_cuda.parallel = true;
     pk_cuda_use(&fake_cuda_api);

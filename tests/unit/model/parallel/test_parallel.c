@@ -127,9 +127,9 @@ static void test_chips_of_the_report(void **state)
     struct pk_parallel_setup s = report();
     s.prefetch = 0, s.sharded_share = 0.5;
     for (size_t i = 0; i < LENGTH(rows); i++)
-        assert_true(pk_parallel_needed(&s, &one, rows[i].tokens).shards == rows[i].shards);
+        assert_true(pk_parallel_chips_needed(&s, &one, rows[i].tokens).shards == rows[i].shards);
     assert_true(pk_parallel_most_tokens(&s, &one) == 10827);
-    const struct pk_needed never = pk_parallel_needed(&s, &one, 16384);
+    const struct pk_chips_needed never = pk_parallel_chips_needed(&s, &one, 16384);
     assert_printed(never.memory_bytes / 1e9, "143.7", 1);
 }
 

@@ -166,13 +166,13 @@ static void places_not_nodes(void **state)
             }
 }
 
-static struct pk_allocated allocated_by(struct bench *b, enum pk_patch_way way)
+static struct pk_allocation_counts allocated_by(struct bench *b, enum pk_patch_way way)
 {
-    const struct pk_allocated before = pk_patcher_allocated(b->patcher);
+    const struct pk_allocation_counts before = pk_patcher_allocated(b->patcher);
     pk_patch_prepare(b->patcher, &b->tree, &b->edits);
     pk_patch(b->patcher, way, &b->tree, &b->edits);
-    const struct pk_allocated after = pk_patcher_allocated(b->patcher);
-    return (struct pk_allocated){after.objects - before.objects, after.bytes - before.bytes};
+    const struct pk_allocation_counts after = pk_patcher_allocated(b->patcher);
+    return (struct pk_allocation_counts){after.objects - before.objects, after.bytes - before.bytes};
 }
 
 /* 100 layers, 600 patches. Above the targets: root, bert, encoder, layer, and six nodes a layer. One traversal rebuilds what is not
@@ -184,7 +184,7 @@ static void what_is_allocated(void **state)
     const struct pk_tree_count *k = &b.s.count;
     assert_int_equal(b.s.n, 600);
     for (int way = PK_PATCH_GROUPED; way <= PK_PATCH_CACHED; way++) {
-        const struct pk_allocated a = allocated_by(&b, (enum pk_patch_way)way);
+        const struct pk_allocation_counts a = allocated_by(&b, (enum pk_patch_way)way);
         assert_int_equal(a.objects, 604);
         assert_int_equal(a.bytes, b.s.least_bytes);
     }

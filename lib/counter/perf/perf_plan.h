@@ -15,23 +15,22 @@ struct pk_perf_plan {
         least_ns; /* counts over a shorter time are unavailable, because the counter moves in steps; 0 = no limit */
 };
 
-enum pk_code pk_perf_planned_open(const struct pk_counter_env *env, const struct pk_source_plan *p,
-                                  struct pk_device *dev, struct pk_arena *a, void **handle,
-                                  struct pk_err *err);
-enum pk_code pk_perf_planned_open_other(const struct pk_counter_env *env, const struct pk_source_plan *p,
-                                        struct pk_other_process other, struct pk_arena *a, void **handle,
-                                        struct pk_err *err);
-enum pk_code pk_perf_planned_start(void *handle, struct pk_err *err);
-enum pk_code pk_perf_planned_stop(void *handle, bool *again, struct pk_err *err);
-void pk_perf_planned_mark(void *handle, unsigned region, bool end);
-enum pk_code pk_perf_planned_read(void *handle, int region, struct pk_reading *out, struct pk_err *err);
-void pk_perf_planned_close(void *handle);
+enum pk_code pk_perf_plan_open(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                               struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err);
+enum pk_code pk_perf_plan_open_other(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                                     struct pk_other_process other, struct pk_arena *a, void **handle,
+                                     struct pk_err *err);
+enum pk_code pk_perf_plan_start(void *handle, struct pk_err *err);
+enum pk_code pk_perf_plan_stop(void *handle, bool *again, struct pk_err *err);
+void pk_perf_plan_mark(void *handle, unsigned region, bool end);
+enum pk_code pk_perf_plan_read(void *handle, int region, struct pk_reading *out, struct pk_err *err);
+void pk_perf_plan_close(void *handle);
 
 /* The hooks of struct pk_source that follow plan. */
-#define PK_PERF_PLANNED                                                                                      \
-    .open = pk_perf_planned_open, .open_other = pk_perf_planned_open_other, .start = pk_perf_planned_start,  \
-    .stop = pk_perf_planned_stop, .mark = pk_perf_planned_mark, .read = pk_perf_planned_read,                \
-    .close = pk_perf_planned_close
+#define PK_PERF_PLAN_HOOKS                                                                                   \
+    .open = pk_perf_plan_open, .open_other = pk_perf_plan_open_other, .start = pk_perf_plan_start,           \
+    .stop = pk_perf_plan_stop, .mark = pk_perf_plan_mark, .read = pk_perf_plan_read,                         \
+    .close = pk_perf_plan_close
 
 /* If threads that are started later are not counted (pk_perf_inherits), adds a remark to the event or the source's state. */
 void pk_perf_note_threads(struct pk_event *e, struct pk_arena *a);

@@ -1,5 +1,5 @@
 /* Planned: from counts of codes to readings of events. */
-#include "counter/perf/planned.h"
+#include "counter/perf/perf_plan.h"
 
 #include <string.h>
 
@@ -11,9 +11,9 @@ struct open_plan {
     struct pk_perf_reader *reader;
 };
 
-enum pk_code pk_perf_planned_open_other(const struct pk_counter_env *env, const struct pk_source_plan *p,
-                                        struct pk_other_process other, struct pk_arena *a, void **handle,
-                                        struct pk_err *err)
+enum pk_code pk_perf_plan_open_other(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                                     struct pk_other_process other, struct pk_arena *a, void **handle,
+                                     struct pk_err *err)
 {
     struct open_plan *h = *handle = pk_new(a, struct open_plan);
     size_t which, e = 0;
@@ -26,21 +26,20 @@ enum pk_code pk_perf_planned_open_other(const struct pk_counter_env *env, const 
     return pk_perf_refuse(env, p->events[e].name, error, h->perf->scope, a, err);
 }
 
-enum pk_code pk_perf_planned_open(const struct pk_counter_env *env, const struct pk_source_plan *p,
-                                  struct pk_device *dev, struct pk_arena *a, void **handle,
-                                  struct pk_err *err)
+enum pk_code pk_perf_plan_open(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                               struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
 {
-    return pk_perf_planned_open_other(env, p, (struct pk_other_process){0}, a, handle, err);
+    return pk_perf_plan_open_other(env, p, (struct pk_other_process){0}, a, handle, err);
 }
 
-enum pk_code pk_perf_planned_start(void *handle, struct pk_err *err)
+enum pk_code pk_perf_plan_start(void *handle, struct pk_err *err)
 {
     struct open_plan *h = handle;
     pk_perf_reader_start(h->reader);
     return PK_OK;
 }
 
-enum pk_code pk_perf_planned_stop(void *handle, bool *again, struct pk_err *err)
+enum pk_code pk_perf_plan_stop(void *handle, bool *again, struct pk_err *err)
 {
     struct open_plan *h = handle;
     pk_perf_reader_stop(h->reader);
@@ -48,7 +47,7 @@ enum pk_code pk_perf_planned_stop(void *handle, bool *again, struct pk_err *err)
     return PK_OK;
 }
 
-void pk_perf_planned_mark(void *handle, unsigned region, bool end)
+void pk_perf_plan_mark(void *handle, unsigned region, bool end)
 {
     struct open_plan *h = handle;
     pk_perf_reader_mark(h->reader, region, end);
@@ -89,7 +88,7 @@ static struct pk_reading event_of(const struct open_plan *h, int region, size_t 
     return sum;
 }
 
-enum pk_code pk_perf_planned_read(void *handle, int region, struct pk_reading *out, struct pk_err *err)
+enum pk_code pk_perf_plan_read(void *handle, int region, struct pk_reading *out, struct pk_err *err)
 {
     const struct open_plan *h = handle;
     int error = 0;
@@ -108,7 +107,7 @@ enum pk_code pk_perf_planned_read(void *handle, int region, struct pk_reading *o
     return r.advice ? pk_fix(err, "%s", r.advice) : pk_fix(err, "omit %s", h->plan->events[0].name);
 }
 
-void pk_perf_planned_close(void *handle)
+void pk_perf_plan_close(void *handle)
 {
     struct open_plan *h = handle;
     pk_perf_reader_close(h->reader);
