@@ -3,7 +3,7 @@
 
 -- view: extraction_case
 SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.status, c.message,
-       printf('%s, layers %s to %s of %s, batch %d x %d, %s %s, %s', c.axes ->> 'dtype', c.axes ->> 'extract_from', c.axes ->> 'extract_to',
+       printf('%s, layers %s to %s of %s, batch %d x %d, %s, %s, %s', c.axes ->> 'dtype', c.axes ->> 'extract_from', c.axes ->> 'extract_to',
               c.axes ->> 'layers', c.axes ->> 'batch', c.axes ->> 'seq_len', plural(c.axes ->> 'samples', 'sample'), c.axes ->> 'codec' ||
               CASE c.axes ->> 'byte_filter' WHEN 'none' THEN '' ELSE ' after ' || (c.axes ->> 'byte_filter') END,
               CASE WHEN c.axes ->> 'sink' = 'null' THEN 'no folder' ELSE 'a folder' END)
@@ -155,7 +155,7 @@ FROM extraction_all WHERE run_id = :run AND setting = :each AND status = 'ok' AN
 -- column: parallel | At once
 -- column: batch_ns | Batch (ms) | ms | 3
 -- column: bytes_per_s | GB/s | GB/s | 2
--- column: share | Share of a batch | % | 1
+-- column: share | Share of a batch (%) | % | 1
 -- column: binds | Bottleneck | text
 -- column: setting | Setting | text | machine
 -- note: SELECT printf('%s: the bottleneck is %s, %.3f ms a batch. Table overlap shows how well the pipeline hides the other stages.', variant, slowest, bound_ns / 1e6)
@@ -172,7 +172,7 @@ WHERE s.run_id = :run AND s.setting = :each AND a.status = 'ok' AND s.total_ns I
 -- column: extract_ns | Pass (ms) | ms | 3
 -- column: fill_ns | Fill (ms) | ms | 3
 -- column: drain_ns | Drain (ms) | ms | 3
--- column: efficiency | Overlap efficiency | % | 1
+-- column: efficiency | Overlap efficiency (%) | % | 1
 -- column: efficiency_low | 95 % interval | % | 1 interval
 -- column: setting | Setting | text
 -- note: SELECT 'Overlap efficiency: how much of the time from its first piece to its last one the slowest stage of a pass is at work. Fill comes before that, drain after it. Its time is that in the pipeline, where stages share CPUs, and not that of the stage alone.'
@@ -223,7 +223,7 @@ FROM extraction_all WHERE run_id = :run AND status = 'ok' AND plans IS NOT NULL 
 -- column: speedup | Speed-up | x | 2
 -- column: speedup_low | 95 % interval | x | 2 interval
 -- column: verdict | In words | state
--- column: saved | Time saved | % | 1
+-- column: saved | Time saved (%) | % | 1
 -- column: status | Status | state
 -- column: setting | Setting | text | machine
 -- note: SELECT speedup_note('sequential', count(speedup_low) < count(speedup), 'variant') FROM (SELECT base_ns / extract_ns AS speedup, base_low_ns / extract_high_ns AS speedup_low FROM extraction_all
@@ -301,7 +301,7 @@ FROM v_slice l, json_each(l.notes, '$.extraction.layers') b WHERE l.pass = 'timi
 -- column: raw_per_stored | Ratio | x | 3
 -- column: exponent_bits | Exponent (bits) | | 3
 -- column: bound | Bound | x | 3
--- column: of_bound | Of bound | % | 1
+-- column: of_bound | Of bound (%) | % | 1
 -- column: setting | Setting | text | machine
 -- note: SELECT printf('All layers: %.3f MB raw, %.3f MB stored. Ratio: of all layers together. Bound: what the entropy of the exponents allows when sign and mantissa cannot be compressed, of the last batch.', raw_bytes / 1e6, stored_bytes / 1e6)
 --   FROM extraction_all WHERE run_id = :run AND setting = :each AND stored_bytes > 0 ORDER BY variant <> 'pipelined' LIMIT 1

@@ -60,15 +60,25 @@ static enum pk_code list_counters(struct pk_app *app, const char *name, struct p
     return pk_list_counters(app, name, o->all, err);
 }
 
-static enum pk_code list_runs(struct pk_app *app, const char *name, struct pk_err *err)
+static enum pk_code print_stored(struct pk_app *app, const char *table, struct pk_err *err)
 {
     PK_STORE_CLEANUP struct pk_store *s = NULL;
     if (pk_open_store(app, NULL, PK_STORE_READ, &s, err))
         return err->code;
     const struct pk_param file = pk_param_text(":path", pk_store_file(s));
-    const enum pk_code rc = pk_table_print(s, NULL, "runs", &file, 1, app->out, err);
+    const enum pk_code rc = pk_table_print(s, NULL, table, &file, 1, app->out, err);
     pk_out_fit(app->out);
     return rc;
+}
+
+static enum pk_code list_runs(struct pk_app *app, const char *name, struct pk_err *err)
+{
+    return print_stored(app, "runs", err);
+}
+
+static enum pk_code list_baselines(struct pk_app *app, const char *name, struct pk_err *err)
+{
+    return print_stored(app, "baselines", err);
 }
 
 static const struct subject {
@@ -76,10 +86,9 @@ static const struct subject {
     bool named; /* takes the name of one, or a pattern */
     enum pk_code (*list)(struct pk_app *app, const char *name, struct pk_err *err);
 } subjects[] = {
-    {"experiments", true, list_experiments},
-    {"devices", false, list_devices},
-    {"counters", true, list_counters},
-    {"runs", false, list_runs},
+    {"experiments", true, list_experiments}, {"devices", false, list_devices},
+    {"counters", true, list_counters},       {"runs", false, list_runs},
+    {"baselines", false, list_baselines},
 };
 
 static enum pk_code find_subject(const char *name, const struct subject **s, struct pk_err *err)
@@ -92,7 +101,7 @@ static enum pk_code find_subject(const char *name, const struct subject **s, str
             return PK_OK;
     }
     pk_fail(err, PK_E_USAGE, "'%.100s' cannot be listed", name);
-    pk_why(err, "experiments, devices, counters and runs can");
+    pk_why(err, "choose experiments, devices, counters, runs or baselines");
     const char *near = pk_suggest(name, names, COUNT(names));
     return near ? pk_fix(err, "did you mean '%s'?", near)
                 : pk_fix(err, "`perfkit list runs` lists the recorded runs");
@@ -114,8 +123,8 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_list = {
     .name = "list",
-    .summary = "list experiments, devices, counters and recorded runs",
-    .usage = "list [experiments [EXPERIMENT]|devices|counters [COUNTER]|runs] [options]",
+    .summary = "list experiments, devices, counters, recorded runs and baselines",
+    .usage = "list [experiments [EXPERIMENT]|devices|counters [COUNTER]|runs|baselines] [options]",
     .examples = "perfkit list experiments\n"
                 "perfkit list experiments attention-scaling\n"
                 "perfkit list counters 'cpu-*'\n"

@@ -39,7 +39,7 @@ static enum pk_code unknown_device(const char *name, struct pk_err *err)
     for (size_t i = 0; i < PK_DEVICE_KINDS; i++)
         names[i] = pk_device_kinds[i]->kind;
     pk_fail(err, PK_E_USAGE, "device '%s' is not known", name);
-    pk_why(err, "%s", pk_suggest_text(&a, name, names, PK_DEVICE_KINDS));
+    pk_why(err, "devices are %s", pk_list(names, PK_DEVICE_KINDS, ", ", &a));
     return pk_fix(err, "perfkit list devices shows which devices work here");
 }
 

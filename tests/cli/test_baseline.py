@@ -181,7 +181,7 @@ def test_a_branch_is_followed_through_real_runs(perfkit):
     assert perfkit(*null).status == 0  # 7: of another branch
     assert runs_of(perfkit, "main") == [5, 4, 3, 2, 1]
     assert perfkit("gate", "--against", "main").status == 0
-    row, = perfkit("baseline", "list", "--format", "json").rows("baselines")
+    row, = perfkit("list", "baselines", "--format", "json").rows("baselines")
     assert (row["kind"], row["follows"], row["pattern"]) == ("moving", "branch", "main")
     git(perfkit, "checkout", "-q", "--detach")
     perfkit(*null, env={"GITHUB_REF_TYPE": "branch", "GITHUB_REF_NAME": "main"})  # 8

@@ -47,7 +47,7 @@ def test_commands_and_options(perfkit):
 
 
 def test_arguments_of_the_usage(perfkit):
-    assert offered(perfkit, "list", "") == ["experiments", "devices", "counters", "runs"]
+    assert offered(perfkit, "list", "") == ["experiments", "devices", "counters", "runs", "baselines"]
     assert offered(perfkit, "list", "experiments", "att") == ["attention-scaling"]
     assert offered(perfkit, "list", "runs", "") == []
     assert offered(perfkit, "list", "counters", "cpu-b") == ["cpu-basic"]

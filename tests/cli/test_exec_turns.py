@@ -98,7 +98,7 @@ def test_names_make_equal_commands_two(perfkit):
     (("true", "ls 'x"), ("is not a command", "a quote is not closed")),
     (("true", "X=1 ls"), ("needs a shell", "'env X=1 ls'")),
     (("true", "--", "ls"), ("before and after --",)),
-    (("--name", "x", "true", "ls"), ("--name is given 1 times for 2 commands", "one --name for each")),
+    (("--name", "x", "true", "ls"), ("--name is given 1 time for 2 commands", "one --name for each")),
     (("--name", "x", "--name", "x", "true", "ls"), ("'x' is given twice",)),
     (("--name", "x", "--name", "y", "--", "true"), ("--name is given 2 times for 1 command",)),
     (("--name", "x", "--name", "", "true", "ls"), ("--name '' is empty",)),

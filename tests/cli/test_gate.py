@@ -724,7 +724,7 @@ def test_cases_in_reports_are_named_as_tables_name_them(perfkit):
     (("--a", "true", "--b", "true", "--threshold", "wall_ns=fast"), 2, ("--threshold 'wall_ns=fast'",)),
     (("--a", "true", "--b", "true", "--threshold", "wall_ns=20us,fast"), 2, ("--threshold 'wall_ns=20us,fast'", "a positive number")),
     (("--a", "true", "--b", "true", "--threshold", "[n=1]=5%"), 2, ("--threshold '[n=1]=5%'", "is required before the brackets")),
-    (("--a", "true", "--b", "true", "--threshold", "wal_ns=5%"), 2, ("--threshold 'wal_ns=5%'", "no compared metric and case")),
+    (("--a", "true", "--b", "true", "--threshold", "wal_ns=5%"), 2, ("--threshold 'wal_ns=5%'", "no compared metric is wal_ns")),
     (("--a", "true", "--b", "true", "--metric", "wal_ns"), 2, ("'wal_ns'", "'wall_ns'")),
     (("selftest", "--device", "null", "--a", "variant=ok", "--b", "variant=nokk"), 2, ("nokk",)),
 ])

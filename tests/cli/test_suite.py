@@ -200,7 +200,7 @@ def test_stored_runs_are_one_family(perfkit):
     assert (perfkit.cwd / "out").read_text().startswith("verdict=ok\nrows=2\n")
     assert suite(perfkit, text, "--against", "main").status == 0  # the newest of each entry
     assert suite(perfkit, text, "--against", "main", "@~1").status == 4  # it is one of the five
-    suite(perfkit, text, "--against", "feature").refused(5, "perf.ini:", "[one]: ", "run feature would be compared with itself")
+    suite(perfkit, text, "--against", "feature").refused(5, "perf.ini:", "[one]: ", "both sides are the same: run feature")
     r = suite(perfkit, text, "--against", "feature", "@~1", "--format", "json")
     assert r.status == 4 and {t["verdict"] for t in r.rows("compare_ns") if t["row"] == "case"} == {"unreplicated"}
 

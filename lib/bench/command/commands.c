@@ -25,7 +25,8 @@ static enum pk_code check_names(const struct pk_texts *names, size_t n, struct p
     }
     if (!names->n || names->n == n)
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "--name is given %zu times for %s", names->n, pk_plural(n, "command", a));
+    pk_fail(err, PK_E_USAGE, "--name is given %s for %s", pk_plural(names->n, "time", a),
+            pk_plural(n, "command", a));
     pk_why(err, "the first name is of the first command, the second of the second");
     return pk_fix(err, "give one --name for each command, or none");
 }

@@ -73,7 +73,7 @@ FROM doubted d JOIN total t GROUP BY d.doubt ORDER BY d.doubt;
 -- column: variant | Variant | text
 -- column: axes | Case | json | hide
 -- column: doubt | Doubt | text
--- column: meaning | The case | text
+-- column: meaning | Meaning | text
 -- column: slices | Slices
 -- column: of_slices | of
 SELECT c.variant, nullif(c.axes, '{}') AS axes, d.doubt, d.meaning, count(*) AS slices,

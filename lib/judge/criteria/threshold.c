@@ -154,7 +154,7 @@ static enum pk_code fits_none(const struct pk_threshold *t, const struct pk_comp
     if (measured && !other && pk_tail_of_metric(t->metric, &tail, &length))
         comparable = pk_figures_of_metric(measured, pk_strndup(&a, t->metric, length)) != NULL;
     pk_fail(err, PK_E_USAGE, "--threshold '%s' matches no metric", t->text);
-    pk_why(err, "no compared metric and case is %s", t->metric);
+    pk_why(err, "no compared metric is %s", t->metric);
     return comparable && (!other || !pk_suggest(t->metric, metrics.v, metrics.n))
                ? pk_fix(err, "add --metric %s to compare it, or %s", t->metric, others)
                : pk_fix(err, "%s", others);
