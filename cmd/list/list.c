@@ -92,7 +92,7 @@ static enum pk_code find_subject(const char *name, const struct subject **s, str
             return PK_OK;
     }
     pk_fail(err, PK_E_USAGE, "'%.100s' cannot be listed", name);
-    pk_why(err, "experiments, devices, counters and runs can");
+    pk_why(err, "choose experiments, devices, counters or runs");
     const char *near = pk_suggest(name, names, COUNT(names));
     return near ? pk_fix(err, "did you mean '%s'?", near)
                 : pk_fix(err, "`perfkit list runs` lists the recorded runs");

@@ -43,8 +43,8 @@ def test_unknown_experiment(perfkit):
 
 @pytest.mark.parametrize("args, words", [
     (("experimnets",), ("did you mean 'experiments'?",)),
-    (("weather",), ("'weather' cannot be listed", "experiments, devices, counters and runs can")),
-    (("baselines/foo",), ("cannot be listed", "experiments, devices, counters and runs can", "perfkit list runs")),
+    (("weather",), ("'weather' cannot be listed", "choose experiments, devices, counters or runs")),
+    (("baselines/foo",), ("cannot be listed", "choose experiments, devices, counters or runs", "perfkit list runs")),
     (("devices", "cpu"), ("too many arguments",)),
 ])
 def test_unknown_subject(perfkit, args, words):
