@@ -23,7 +23,7 @@ static const struct pk_opt options[] = {
     {"min-time", .type = PK_OPT_DURATION, .offset = AT(command.min_time_ns), .arg = "TIME", .max = 3.6e12,
      .def = "3s", .help = "minimum measuring time (of several commands: average for each)"},
     {"warmup", .letter = 'w', .type = PK_OPT_INT, .offset = AT(command.warmup), .arg = "N", .max = 1000000,
-     .def = "0", .help = "number of runs before, which are not recorded"},
+     .def = "0", .help = "number of warm-up runs, not recorded"},
     {"timeout", .type = PK_OPT_DURATION, .offset = AT(command.timeout_ns), .arg = "TIME", .min = 1e6,
      .max = 3.1536e16, .def = "10m",
      .help = "time limit for one run; then the command and its child processes are killed"},
@@ -40,9 +40,7 @@ static const struct pk_opt options[] = {
     {"bind", .type = PK_OPT_TEXT, .offset = AT(bind), .arg = "CPUS", .def = "none",
      .help = "CPUs for the command: socket:N, numa:N, a list such as 0-3,8, or none"},
     {"seed", .type = PK_OPT_INT, .offset = AT(seed), .arg = "N", .max = 0x1p53, .def = "1",
-     .help =
-         "of several commands: seed of the order of their turns; without it every run has an order of its "
-         "own, whose seed `show` prints"},
+     .help = "several commands: seed of their order; not given: new in every run, printed by `show`"},
     {"name", .type = PK_OPT_LIST, .offset = AT(names), .arg = "NAME",
      .help = "name of the case, one for each command; runs with the same name can be compared (default: the "
              "command line)"},

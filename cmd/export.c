@@ -41,8 +41,7 @@ static const struct pk_opt options[] = {
      .arg = "ROWS", .choices = whats, .def = "samples", .group = "Exporting",
      .help = "the rows to write: every raw sample, or data derived from them"},
     {"phases", .type = PK_OPT_FLAG, .offset = offsetof(struct export_options, phases),
-     .help = "trace: also every slice and sample of the run, with warm-up and disturbed ones apart; all by "
-             "the wall clock"},
+     .help = "trace: also every slice and sample of the run, by phase, at wall-clock times"},
     {0},
 };
 
@@ -70,7 +69,7 @@ static enum pk_code add_run(struct pk_app *app, const char *ref, struct pk_store
     if (!other || strcmp(pk_store_file(other), pk_store_file(*s)) == 0)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "'%.100s' is in another file than '%.100s'", ref, app->args.v[1]);
-    pk_why(err, "an export is of runs of one store");
+    pk_why(err, "export reads one store");
     return pk_fix(err, "perfkit db merge FILE brings the runs of both into one");
 }
 
@@ -92,8 +91,8 @@ static enum pk_code write_trace(struct pk_app *app, const struct export_options 
     const struct pk_timeline_options how = {.phases = o->phases, .file = app->globals->output};
     int64_t run;
     if (app->args.n > 2) {
-        pk_fail(err, PK_E_USAGE, "a trace is of one run, and %zu were named", app->args.n - 1);
-        pk_why(err, "the iterations of two runs have no common time");
+        pk_fail(err, PK_E_USAGE, "a trace has one run; %zu are given", app->args.n - 1);
+        pk_why(err, "two runs have no common clock");
         return pk_fix(err, "perfkit export trace %s -o FILE; and a file for each other run", app->args.v[1]);
     }
     const enum pk_code rc = pk_open_run(app, app->args.n > 1 ? app->args.v[1] : "@", &s, &run, err);
@@ -142,7 +141,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     const bool what = is_text && strcmp(o->what, options[0].def) != 0;
     if (what || (o->phases && !is_trace)) {
         pk_fail(err, PK_E_USAGE, "export %s has no %s", format, what ? "--what" : "--phases");
-        pk_why(err, "--what chooses the rows of tables, and --phases is of the format trace");
+        pk_why(err, "--what applies to tables, --phases to trace");
         return pk_fix(err, "leave it out");
     }
     if (is_trace)

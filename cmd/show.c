@@ -12,9 +12,8 @@ struct show_options {
 static const struct pk_opt options[] = {
     {"tables", .letter = 't', .type = PK_OPT_LIST, .offset = offsetof(struct show_options, tables),
      .arg = "TABLE", .group = "Tables", .cli_only = true, .commas = true,
-     .help = "print these tables, or all; without it a screen gets findings and the main table; of several, "
-             "CSV needs one, or -o DIR/ for a "
-             "file of each"},
+     .help = "print these tables, or all; default on a screen: findings, headline table; CSV: one, or -o "
+             "DIR/ for a file of each"},
     {"table", .type = PK_OPT_LIST, .offset = offsetof(struct show_options, tables), .arg = "TABLE",
      .cli_only = true, .help = "the same as --tables"},
     {0},

@@ -100,10 +100,10 @@ static const struct pk_preset presets[] = {
      .blocks =
          (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024", "d_model=64 seq_len=2048", NULL},
      .settings = (const char *const[]){"min-samples=2", "min-time=50ms", "max-time=100ms", NULL}},
-    {"seed", .summary = "the grid of the report: 20 shapes up to 16384 tokens",
+    {"seed", .summary = "20 shapes up to 16384 tokens",
      .blocks = (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024,4096,8192,16384", NULL},
      .settings = few_samples},
-    {"full", .summary = "the report's grid and 32768 and 65536 tokens",
+    {"full", .summary = "the grid of preset seed, and 32768 and 65536 tokens",
      .blocks =
          (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024,4096,8192,16384,32768,65536", NULL},
      .settings = few_samples},

@@ -82,7 +82,7 @@ ORDER BY min(ordinal);
 -- column: backward_of_floor | Bwd % floor | % | 0 optional5 over
 -- column: backward_above_floor | | json | machine
 -- column: predicted_bytes | Predicted (GB) | GB | 3 optional1
--- column: lives_in | Lives in | text | optional1
+-- column: lives_in | Level | text | optional1
 -- column: forward_ci_low_ns | Fwd from (ms) | ms | 3 machine
 -- column: forward_ci_high_ns | Fwd to (ms) | ms | 3 machine
 -- column: backward_ci_low_ns | Bwd from (ms) | ms | 3 machine
@@ -92,7 +92,7 @@ ORDER BY min(ordinal);
 --   GROUP BY message ORDER BY min(ordinal)
 -- note: SELECT 'Peak / S²: the peak in score matrices, batch × heads × seq_len² elements of ' || min(width) || iif(max(width) > min(width), ' or ' || max(width), '') || ' bytes.'
 --   FROM (SELECT iif(axes ->> 'dtype' = 'bf16', 2, 4) AS width FROM attention_case WHERE run_id = :run AND variant = :each AND peak_bytes > 0) HAVING count(*) > 0
--- note: SELECT 'Noisy: the median of ' || sum(noisy) || ' of ' || count(*) || ' cases is uncertain by more than 10 %. Use more --invocations '
+-- note: SELECT 'Uncertain: the median of ' || sum(noisy) || ' of ' || count(*) || ' cases by more than 10 %. Use more --invocations '
 --   || 'or a quieter machine.'
 --   FROM (SELECT max(forward_uncertainty, backward_uncertainty) > 0.1 AS noisy FROM attention_case
 --         WHERE run_id = :run AND variant = :each AND forward_ns IS NOT NULL) HAVING sum(noisy) > 0

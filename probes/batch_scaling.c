@@ -80,7 +80,7 @@ static const struct pk_axis axes[] = {
                                          "layers=36 d_model=1280 heads=20 d_ff=5120 vocab=10000 seq_len=256",
                                          NULL},
                .def = "tiny", .born = "tiny",
-               .help = "tiny, or a model of the reports; sets layers, d_model, heads, d_ff, vocab, seq_len"},
+               .help = "tiny, small or large; sets layers, d_model, heads, d_ff, vocab, seq_len"},
     [LAYERS] = PK_AXIS_LAYERS("2", "blocks"),
     [D_MODEL] = PK_AXIS_D_MODEL("64", "width of the residual stream, a multiple of 8"),
     [HEADS] = PK_AXIS_HEADS("4"),
@@ -261,7 +261,7 @@ static const struct pk_preset presets[] = {
      .blocks = (const char *const[]){"model=tiny samples=20 batch=1,4 global_batch=16", NULL},
      .settings =
          (const char *const[]){"invocations=1", "min-samples=2", "min-time=1ms", "max-time=50ms", NULL}},
-    {"seed", .summary = "16 x 64 to 1024 x 1 on four ranks, as in the report; a tenth of its samples",
+    {"seed", .summary = "model small, 16 x 64 to 1024 x 1 on four ranks",
      .blocks = (const char *const[]){"model=small batch=16:1024:*2 global_batch=1024 batch_of=all ranks=4 "
                                      "transport=link samples=5683",
                                      NULL},

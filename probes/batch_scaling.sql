@@ -186,8 +186,8 @@ FROM batch_rule WHERE by_ns IS NOT NULL;
 -- column: tied | Tied with | text
 -- note: SELECT 'Tied: other batch sizes whose interval overlaps that of the best. The total is that of one epoch and one start; the choice for many epochs is that by epoch.'
 --   FROM batch_case WHERE run_id = :run LIMIT 1
--- note: SELECT 'Without an interval (fewer than three processes) nothing is known of ties.' FROM batch_place WHERE run_id = :run AND rank = 1 AND low_ns IS NULL LIMIT 1
--- note: SELECT printf('%s: by total %d is best, with typical init %d: an initialisation that is no property of the batch size decides.', t.setting, t.batch, m.batch)
+-- note: SELECT 'No interval (fewer than three processes): ties cannot be determined.' FROM batch_place WHERE run_id = :run AND rank = 1 AND low_ns IS NULL LIMIT 1
+-- note: SELECT printf('%s: by total %d is best, with typical init %d: initialisation decides, not the batch size.', t.setting, t.batch, m.batch)
 --   FROM batch_place t JOIN batch_place m USING (run_id, setting) WHERE t.run_id = :run AND t.rank = 1 AND m.rank = 1 AND t.rule = 'total'
 --   AND m.rule = 'total with typical init' AND t.batch <> m.batch
 --   AND NOT EXISTS (SELECT * FROM batch_place o WHERE o.run_id = t.run_id AND o.setting = t.setting

@@ -85,7 +85,7 @@ static const struct pk_axis axes[] = {
     [MODEL] = {"model", .type = PK_AXIS_ENUM,
                .choices = (const char *const[]){"tiny", "small", "large", NULL}, .def = "tiny",
                .born = "small", .applies = is_named,
-               .help = "transformers of the reports: small 128,625,408 parameters in 111 tensors, large "
+               .help = "transformers: small 128,625,408 parameters in 111 tensors, large "
                        "969,411,840 in 327; tiny has 39"},
     [BATCH] = {"batch", .type = PK_AXIS_INT, .unit = "sequences", .min = 1, .max = 65536,
                .also = "batch_size micro_batch bs", .def = "1", .born = "1", .applies = is_computed,
@@ -241,13 +241,13 @@ static const struct pk_preset presets[] = {
          (const char *const[]){
              "transport=link compute_ms=4,20 bucket_bytes=64KiB,256KiB,1MiB,4MiB,16MiB,64MiB", NULL},
      .settings = (const char *const[]){"min-samples=3", "min-time=50ms", "max-time=100ms", NULL}},
-    {"seed", .summary = "the models of the reports, with the bucket sizes of their tables",
+    {"seed", .summary = "models small and large, bucket sizes from 1 to 400 MB",
      .blocks =
          (const char *const[]){"transport=link model=small compute_ms=30,300 " SEED_SIZES,
                                "transport=link model=large compute_ms=200,2000 " SEED_SIZES,
                                "transport=link model=large compute_ms=200,2000 split=on " SEED_SIZES, NULL},
      .settings = (const char *const[]){"min-samples=5", NULL}},
-    {"copies", .summary = "the small model of the reports, with gradients copied into buckets and back",
+    {"copies", .summary = "model small, with gradients copied into buckets and back",
      .blocks =
          (const char *const[]){"transport=link model=small compute_ms=300 gradients=views,copy " SEED_SIZES,
                                NULL},

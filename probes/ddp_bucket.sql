@@ -212,7 +212,7 @@ JOIN (SELECT DISTINCT run_id, setting, gradients, first_bytes FROM ddp_measured)
 SELECT run_id, setting, gradients, first_bytes, 0 AS place, 'model, these tensors' AS choice, bucket_bytes AS chosen_bytes FROM ddp_measured
 WHERE predicted_place = 1 AND predicted_exposed_ns IS NOT NULL
 UNION ALL SELECT run_id, setting, gradients, first_bytes, 1, 'model, equal buckets', general_bytes FROM ddp_modelled
-UNION ALL SELECT run_id, setting, gradients, first_bytes, 2, 'formula of reports', report_bytes FROM ddp_modelled
+UNION ALL SELECT run_id, setting, gradients, first_bytes, 2, 'sqrt(s o w)', report_bytes FROM ddp_modelled
 UNION ALL SELECT run_id, setting, gradients, first_bytes, 3, 'best measured', bucket_bytes FROM ddp_measured WHERE place = 1;
 
 -- view: ddp_nearest
@@ -238,7 +238,7 @@ FROM ddp_choice h JOIN ddp_measured m USING (run_id, setting, gradients, first_b
 -- column: regret_low | 95 % interval | % | 1 interval
 -- note: SELECT 'These tensors: the measured size whose buckets, simulated with o, w and the times at which gradients were ready, end '
 --   || 'first (Predicted: the exposed time of that simulation). Equal buckets: the smaller of sqrt(s o g) and, where gradients are produced slower than they are sent, '
---   || 'o / (1/g - 1/w). Formula of reports: sqrt(s o w), correct only for g = w.' FROM ddp_model WHERE run_id = :run LIMIT 1
+--   || 'o / (1/g - 1/w). sqrt(s o w): correct only for g = w.' FROM ddp_model WHERE run_id = :run LIMIT 1
 -- note: SELECT 'Not told apart from the best measured size: every choice whose interval of Loses contains 0.' FROM ddp_nearest
 --   WHERE run_id = :run AND distance = 1 AND regret_low <= 0 LIMIT 1
 -- note: SELECT 'Where the rows of the model are missing' || CASE WHEN max(tensors, all_reduces) > 4096 THEN ', there are more than 4096 tensors or buckets: their timelines are not kept.'
@@ -305,7 +305,7 @@ SELECT run_id, setting, differing(setting, group_concat(setting, char(10)) OVER 
 -- column: gradients | Gradients | text
 -- column: setting | Setting | text
 -- column: choice | Choice | text
--- note: SELECT 'Dashed: the time without averaging and what the model predicts to be exposed. Upright: the best size as measured, by the model of these tensors, by that of equal buckets, and by the reports'' formula; lines close together share a text, from left to right.' FROM ddp_measured
+-- note: SELECT 'Dashed: the time without averaging and what the model predicts to be exposed. Vertical: the best size as measured, by the model of these tensors, by that of equal buckets, and by sqrt(s o w); lines close together share a text, from left to right.' FROM ddp_measured
 --   WHERE run_id = :run AND predicted_exposed_ns IS NOT NULL LIMIT 1
 WITH drawn AS (SELECT m.setting, m.setting_ordinal, m.first_bytes, m.bucket_bytes, m.step_ns, m.step_low_ns AS low_ns, m.step_high_ns AS high_ns,
                       coalesce((SELECT n.step_ns FROM ddp_case n WHERE n.run_id = m.run_id AND n.setting = m.setting AND n.variant = 'none'), c.compute_ns) + m.predicted_exposed_ns AS modelled_ns,
@@ -384,7 +384,7 @@ FROM ddp_speedup c JOIN ddp_named w USING (run_id, setting) WHERE run_id = :run 
 
 -- The size that the formula, then the model, chooses: what it loses against the best measured size.
 -- finding: choice
-SELECT CASE place WHEN 2 THEN 'The formula of the reports' ELSE 'The model of these tensors' END || printf(' chooses %.3g MB', chosen_bytes / 1e6)
+SELECT CASE place WHEN 2 THEN 'The formula sqrt(s o w)' ELSE 'The model of these tensors' END || printf(' chooses %.3g MB', chosen_bytes / 1e6)
        || CASE WHEN step_ns <= best_ns AND chosen_bytes = bucket_bytes THEN ', which is the best measured size'
                WHEN step_ns <= best_ns THEN printf('; the nearest size, %.3g MB, is the best', bucket_bytes / 1e6)
                WHEN regret_low > 0 THEN printf(', which loses %.1f %% (%.1f to %.1f) against the best size', 100 * (step_ns / best_ns - 1), 100 * regret_low, 100 * regret_high)

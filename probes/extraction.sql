@@ -141,7 +141,7 @@ FROM extraction_all WHERE run_id = :run AND setting = :each AND status = 'ok' OR
 -- column: first_extra_ns | First batch (ms) | ms | 3
 -- column: warm_up_ns | Sum (ms) | ms | 3
 -- column: setting | Setting | text | machine
--- note: SELECT 'Modules: the first use of libraries and kernels, one block of one sequence. Plan, warm: the same plan once more, from the cache; not in the sum. First batch: what it takes longer than a steady one. One process checked small shapes before: its modules were there.'
+-- note: SELECT 'Modules: the first use of libraries and kernels, one block of one sequence. Plan, warm: the same plan once more, from the cache; not in the sum. First batch: its time above a steady one. The process that ran the check had loaded its modules.'
 --   FROM extraction_all WHERE run_id = :run AND setting = :each AND allocation_ns IS NOT NULL LIMIT 1
 SELECT variant, module_ns, allocation_ns, weights_ns, first_plan_ns AS plan_ns, plan_warm_ns, max(first_ns - steady_ns, 0) AS first_extra_ns,
        coalesce(module_ns, 0) + coalesce(allocation_ns, 0) + coalesce(weights_ns, 0) + coalesce(first_plan_ns, 0) + max(first_ns - steady_ns, 0) AS warm_up_ns, setting

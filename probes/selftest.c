@@ -77,7 +77,7 @@ static const struct pk_variant variants[] = {
     [UNMARKED] = {"unmarked", .summary = "never marks its region"},
     [UNENDED] = {"unended", .summary = "begins its region and does not end it"},
     [DEVICE_ERROR] = {"device-error", .summary = "the tenth iteration fails"},
-    [HANG] = {"hang", .summary = "never comes back"},
+    [HANG] = {"hang", .summary = "hangs"},
     [CRASH] = {"crash", .summary = "is killed by SIGSEGV"},
     [EXIT] = {"exit", .summary = "ends its process with status 7"},
     {0},

@@ -68,7 +68,7 @@ static const struct pk_axis axes[] = {
                                              "layers=12 hidden=768 intermediate=3072",
                                              "layers=100 hidden=5120 intermediate=20480", NULL},
                .def = "4L-768H", .born = "4L-768H", .applies = is_bert,
-               .help = "a BERT of the reports: sets layers, hidden, intermediate"},
+               .help = "a BERT: sets layers, hidden, intermediate"},
     [LAYERS] = {"layers", .type = PK_AXIS_INT, .unit = "layers", .min = 1, .max = 100000,
                 .also = "depth n_layer n_layers num_layers num_hidden_layers", .def = "4", .born = "4",
                 .applies = is_bert, .help = "transformer layers: 16 leaves and 6 patched modules each"},
@@ -232,7 +232,7 @@ static const struct pk_metric metrics[] = {
 #define ALL_MODELS    REPORT_MODELS ",100L-5120H"
 
 static const struct pk_preset presets[] = {
-    {"quick", .summary = "the models of the reports, structure only; under a minute on two cores",
+    {"quick", .summary = "all BERT models, structure only; under a minute on two cores",
      .blocks = (const char *const[]){ALL_MODELS, REPORT_MODELS " patches=1",
                                      "model=4L-768H,12L-768H,100L-5120H matcher=fnmatch",
                                      "model=12L-768H,100L-5120H op=combine,flatten", NULL},
@@ -242,17 +242,15 @@ static const struct pk_preset presets[] = {
                                      "model=12L-768H weights=real tp=2 dtype=bf16 staging=model,layer", NULL},
      .settings = (const char *const[]){"min-samples=5", "min-time=100ms", "max-time=300ms", NULL}},
     {"seed",
-     .summary =
-         "all tables of the reports: every model, one patch and all patches, both matchers, weights up to "
-         "12L-768H",
+     .summary = "all tables: every model, one patch and all patches, both matchers, weights up to "
+                "12L-768H",
      .blocks = (const char *const[]){ALL_MODELS " matcher=fnmatch,compiled", ALL_MODELS " patches=1",
                                      ALL_MODELS " op=combine,flatten",
                                      REPORT_MODELS " weights=real tp=2,4,8 slicing=per-leaf,batched", NULL},
      .settings = (const char *const[]){"min-samples=5", NULL}},
     {"large",
-     .summary =
-         "the reports' 31.6 billion parameters in bf16, made and sliced layer by layer: 32.5 GB of device "
-         "memory for two devices",
+     .summary = "31.6 billion parameters in bf16, made and sliced layer by layer: 32.5 GB of device "
+                "memory for two devices",
      .blocks = (const char *const[]){"model=100L-5120H weights=real dtype=bf16 staging=layer tp=2,8", NULL},
      .settings = (const char *const[]){"min-samples=3", NULL},
      .variants = (const char *const[]){"naive", "batched", "grouped", "built-in", NULL}},

@@ -82,7 +82,7 @@ WHERE place = 1;
 -- column: narrow_bytes | bf16 (GB) | GB | 4 optional3
 -- column: targets | Max. patched modules | | 0
 -- note: SELECT 'Params ×: relative to ' || config || '.' FROM tree_smallest WHERE run_id = :run
--- note: SELECT 'Heads: those of the reports'' models; the tree does not depend on them.' FROM tree_model WHERE run_id = :run AND heads > 0 LIMIT 1
+-- note: SELECT 'Heads: those of the models of preset seed; the tree does not depend on them.' FROM tree_model WHERE run_id = :run AND heads > 0 LIMIT 1
 -- note: SELECT 'Not measured: ' || config || ' ' || variant || coalesce(', tp ' || tp, '') || ': ' || message FROM tree_case
 --   WHERE run_id = :run AND status NOT IN ('ok', 'skipped') AND message <> '' GROUP BY message ORDER BY min(ordinal)
 SELECT m.config, m.leaves, m.nodes, m.layers, m.hidden, m.intermediate, m.heads, m.parameters, m.parameters * 1.0 / s.parameters AS parameters_ratio,
@@ -504,7 +504,7 @@ ORDER BY min(f.ordinal) OVER (PARTITION BY f.other_axes), f.parameters;
 -- column: rate_bytes_per_s | GB/s | GB/s | 1
 -- column: of_ceiling | % of copy ceiling | % | 0 over
 -- column: above_ceiling | | json | machine
--- column: lives_in | Lives in | text | hide optional1
+-- column: lives_in | Level | text | hide optional1
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Moved: bytes read and written. Ceiling: the rate of a dense copy in the level of memory that has room for what is moved (`perfkit doctor --ceilings`); ! is above it. Values are medians over the variants, whose slicing is the same.'
 -- note: SELECT 'Measured on a busy host: the highest copy ceiling was not confirmed by a second one within 5 %, so that % of it may be '

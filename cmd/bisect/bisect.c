@@ -79,8 +79,8 @@ static enum pk_code tell_git(const struct search *s, bool *done, struct pk_err *
         pk_bisect_print(s);
         remove_trees(s);
         pk_fail(err, PK_E_UNDECIDED, "the first slower commit is among commits that could not be judged");
-        pk_why(err, "those that are left were skipped: the table says why");
-        return pk_fix(err, "make them build, or search a range that begins or ends elsewhere");
+        pk_why(err, "the remaining commits were skipped (see Why)");
+        return pk_fix(err, "make them build, or search another range");
     }
     return status ? pk_bisect_git_failed(s, pk_printf(s->a, "git bisect %s", decision), err) : PK_OK;
 }
@@ -152,7 +152,7 @@ static enum pk_code compare_ends(struct search *s, struct pk_err *err)
             pk_fail(err, PK_E_UNDECIDED, "the gate could not judge whether %s is slower than %s", new_, base);
         else
             pk_fail(err, PK_E_NOTHING, "%s is not slower than %s", new_, base);
-        pk_why(err, "the gate of both ended with %d%s", status,
+        pk_why(err, "the gate ended with status %d%s", status,
                isnan(ratio) ? "" : pk_printf(s->a, "; new / base is %.3f", ratio));
         pk_fix(
             err,
@@ -213,7 +213,7 @@ static enum pk_code begin(struct search *s, const struct bisect_options *o, stru
             "bisect needs a range of commits, a command that is measured, and one that builds it",
             !args->n   ? "no range is given"
             : !o->side ? "--side is missing"
-                       : "nothing builds it",
+                       : "no BUILD is given",
             err);
     if (pk_words_split("side", o->side, s->a, &words, err) ||
         (o->gate && pk_words_split("gate", o->gate, s->a, &words, err)))
@@ -242,7 +242,7 @@ static enum pk_code begin(struct search *s, const struct bisect_options *o, stru
     const char *commit;
     pk_machine_repository(".", s->a, &commit, &dirty);
     if (dirty > 0)
-        pk_print_note(s->app, "uncommitted changes are in no commit: they are not measured");
+        pk_print_note(s->app, "uncommitted changes are not measured");
     return pk_bisect_save(s, err) || compare_ends(s, err) ? err->code : search(s, err);
 }
 
@@ -267,13 +267,13 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     struct search s = {.app = app, .a = app->arena};
     pk_must_finish = 1;
     if (o->resume + o->reset > 0 && (o->resume + o->reset > 1 || app->args.n || o->side || o->gate)) {
-        pk_fail(err, PK_E_USAGE, "--resume and --reset stand alone");
+        pk_fail(err, PK_E_USAGE, "--resume and --reset take no other options or arguments");
         pk_why(err, "the range and the commands are those of the search that was interrupted");
         return pk_fix(err, "perfkit bisect --resume, or perfkit bisect --reset");
     }
     const char *directory = pk_machine_git_directory(s.a);
     if (!directory) {
-        pk_fail(err, PK_E_USAGE, "this folder is in no git repository");
+        pk_fail(err, PK_E_USAGE, "not in a git repository");
         pk_why(err, "git rev-parse --absolute-git-dir failed");
         return pk_fix(err, "change to the repository whose commits are searched");
     }

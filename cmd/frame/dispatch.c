@@ -115,7 +115,7 @@ static enum pk_code check_plot(const struct pk_cmd *c, const struct pk_app *app,
         return PK_OK;
     if (!c->plots || format != PK_FMT_TABLE) {
         pk_fail(err, PK_E_USAGE, "--plot: nothing can be drawn");
-        pk_why(err, "%s", c->plots ? "a drawing is a part of the format table" : "this command has no chart");
+        pk_why(err, "%s", c->plots ? "charts need --format table" : "this command has no chart");
         return pk_fix(err, "compare, history, run and show draw, with --format table");
     }
     if (strcmp(*drawing, "terminal") == 0 || pk_gnuplot_is_there())

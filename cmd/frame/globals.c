@@ -33,8 +33,7 @@ const struct pk_opt pk_global_rows[] = {
     {"color", .type = PK_OPT_CHOICE, .offset = O(color), .arg = "WHEN", .choices = when, .def = "auto",
      .help = "colour on a terminal (auto), always or never; NO_COLOR and FORCE_COLOR are respected"},
     {"details", .type = PK_OPT_FLAG, .offset = O(details),
-     .help = "print what a short output leaves out: what does not fit the lines of a terminal, and the cases "
-             "behind the line that says how many were disturbed"},
+     .help = "print everything: all tables and rows, and the doubtful cases by name"},
     {"plot", .type = PK_OPT_CHOICE, .offset = O(plot), .arg = "HOW", .choices = plot, .bare = "terminal",
      .cli_only = true,
      .help = "compare, history, run and show: draw the first chart with characters, or by gnuplot; with -o "
@@ -43,7 +42,7 @@ const struct pk_opt pk_global_rows[] = {
      .help = "maximum width of tables in characters; 0: no limit; -1: the width of the terminal, no limit "
              "elsewhere"},
     {"height", .type = PK_OPT_INT, .offset = O(height), .arg = "N", .min = -1, .max = 10000, .def = "-1",
-     .help = "maximum number of lines that compare, doctor, gate, history and list print; 0: no limit; -1: "
+     .help = "maximum lines of commands that fit the screen; 0: no limit; -1: "
              "the lines of the terminal, no limit elsewhere"},
     {"progress", .type = PK_OPT_CHOICE, .offset = O(progress), .arg = "HOW", .choices = progress,
      .def = "auto",

@@ -67,7 +67,7 @@ static enum pk_code read_sides(struct gate_entry *e, struct pk_err *err)
         return pk_program_find(args->v, err);
     }
     if (args->n > 1) {
-        pk_fail(err, PK_E_USAGE, "'%s' is one argument too many", args->v[1]);
+        pk_fail(err, PK_E_USAGE, "too many arguments: '%s'", args->v[1]);
         pk_why(err, "one experiment is calibrated at a time, and a command comes after --");
         return pk_fix(err, "perfkit calibrate -- %s %s ...", args->v[0], args->v[1]);
     }
@@ -100,7 +100,7 @@ static enum pk_code outcome(struct gate *g, struct pk_err *err)
     if (!g->sides[0].n_calibration_rows) {
         pk_fail(err, PK_E_UNDECIDED, "the noise could not be estimated from %s",
                 pk_plural(g->result.pairs, "pair", a));
-        pk_why(err, "no row has four undisturbed pairs of positive figures that may differ");
+        pk_why(err, "no row has four pairs without outliers; figures must be above 0 and not exact");
         return pk_fix(err, "use a longer --budget or more --pairs, or choose another --metric");
     }
     pk_format_ns((double)(pk_clock_ns() - g->began_ns), took, sizeof took);

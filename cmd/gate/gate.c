@@ -101,8 +101,7 @@ static enum pk_code check_options(struct gate *g, struct pk_err *err)
     static const char *const of_one[] = {"axis", "preset", "variant", "filter", "name", "prepare", NULL};
     static const char *const undecided[] = {"fail-on-undecided", NULL};
     const struct pk_opt_table *table = &g->app->tables[1];
-    if (pk_opt_exclusive(table, "no-fail", undecided, "one makes a gate fail where the other does not",
-                         err) ||
+    if (pk_opt_exclusive(table, "no-fail", undecided, "they contradict each other", err) ||
         pk_opt_exclusive(table, "against", of_measuring, "nothing is measured", err) ||
         pk_opt_exclusive(table, "no-save", of_record, "nothing is recorded", err) ||
         pk_opt_exclusive(table, "suite", of_one, "the suite file defines what is measured", err) ||

@@ -47,11 +47,10 @@ void pk_gate_note_unknown(const struct gate *g, struct pk_out *out)
         const struct gate_entry *e = &g->entries[i];
         if (pk_gate_sides_rows_known(e->sides) || !(e->o->verdict.thresholds.n + e->o->verdict.metrics.n))
             continue;
-        pk_out_note(out,
-                    pk_printf(g->app->arena,
-                              "%s%s%sWhat %s is not known in advance: --threshold and --metric are "
-                              "validated after the first two pairs.",
-                              e->of->name ? "[" : "", e->of->name ? e->of->name : "", e->of->name ? "] " : "",
-                              e->sides->probe ? "other builds of perfkit report" : "a command reports"));
+        pk_out_note(out, pk_printf(g->app->arena,
+                                   "%s%s%s--threshold and --metric are validated after the first two pairs, "
+                                   "when metrics are known.",
+                                   e->of->name ? "[" : "", e->of->name ? e->of->name : "",
+                                   e->of->name ? "] " : ""));
     }
 }

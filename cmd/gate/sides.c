@@ -45,7 +45,7 @@ static enum pk_code read_program(struct gate_entry *e, struct pk_gate_side *s, s
         pk_fail(err, PK_E_NOT_COMPARABLE, "--%s %s describes %s", s->option, s->text, p->name);
         pk_why(err, "%s describes %s, and only results of one experiment are compared",
                pk_probe_call(e->sides->probe), e->sides->probe->name);
-        return pk_fix(err, "give another state of the same program");
+        return pk_fix(err, "give another version of this program");
     }
     const struct pk_probe *base = s == &e->sides->side[PK_BASE] ? p : e->sides->side[PK_BASE].run.probe;
     if (p != base &&

@@ -60,7 +60,7 @@ static enum pk_code check_options(const struct pk_app *app, const struct plan_co
     for (size_t i = 0; i < PLANS; i++)
         for (const struct pk_opt *row = plans[i].rows; &plans[i] != p && row->name; row++)
             if (pk_opt_source_of(&app->tables[1], row->name) == PK_OPT_COMMAND_LINE) {
-                pk_fail(err, PK_E_USAGE, "--%s is no option of plan %s", row->name, p->name);
+                pk_fail(err, PK_E_USAGE, "plan %s has no option --%s", p->name, row->name);
                 pk_why(err, "it is an option of plan %s", plans[i].name);
                 return pk_fix(err, "perfkit plan %s --%s", plans[i].name, row->name);
             }

@@ -50,17 +50,15 @@ const struct pk_opt pk_run_device_rows[] = {
      .group = "The device",
      .help = "threads on the CPU; 0 is one for each CPU that perfkit may use, which is also the maximum"},
     {"bind", .type = PK_OPT_TEXT, .offset = AT(bind), .arg = "CPUS", .def = "cores",
-     .help =
-         "threads to CPUs: cores, one thread each; socket:N; numa:N, with its memory; a list, 0-3,8; none"},
+     .help = "binding of threads to CPUs: cores, one thread each; socket:N; numa:N, with its memory; a list, "
+             "0-3,8; none"},
     {"cold", .type = PK_OPT_FLAG, .offset = AT(cold),
      .help = "empty the caches before every sample and repeat nothing within a sample (default: caches stay "
              "warm)"},
     {"memory-limit", .type = PK_OPT_SIZE, .offset = AT(limit_bytes), .arg = "SIZE", .min = 1, .max = 0x1p60,
      .help = "device memory that a case may use; default 90 % of the free memory"},
     {"seed", .type = PK_OPT_INT, .offset = AT(seed), .arg = "N", .max = 0x1p53, .def = "1",
-     .help =
-         "seed of inputs and orders; without it inputs have 1, and every run has an order of its own, whose "
-         "seed `show` prints"},
+     .help = "seed of inputs and orders; not given: inputs 1, order new in every run, printed by `show`"},
     {"no-check", .type = PK_OPT_FLAG, .offset = AT(no_check),
      .help = "do not check results against the reference first"},
     {0},

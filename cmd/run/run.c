@@ -63,7 +63,7 @@ static const struct pk_opt options[] = {
              "interrupted, or if its --budget left out cases, counters, kernels or allocations"},
     {"no-save", .type = PK_OPT_FLAG, .offset = AT(no_save), .help = "print the tables; store nothing"},
     {"tables", .type = PK_OPT_LIST, .offset = AT(tables), .arg = "TABLE", .cli_only = true, .commas = true,
-     .help = "print these tables, or all, in place of findings and the main table"},
+     .help = "print these tables, or all, instead of findings and headline table"},
     {0},
 };
 

@@ -151,7 +151,7 @@ PERFKIT_FN void perfkit_axis(perfkit_experiment *e, const char *name, enum perfk
         "variants ";
     for (const char *p = reserved; *p && (p = strstr(p, name)) != NULL; p++)
         if (*name && p > reserved && p[-1] == ' ' && p[strlen(name)] == ' ')
-            perfkit_mistake("an axis has another name: this one stands for something else", name);
+            perfkit_mistake("this axis name is reserved: choose another", name);
     if (e->n_axes == PERFKIT_AXES_MAX)
         perfkit_mistake("too many axes", name);
     e->axes[e->n_axes].name = name;
@@ -1089,7 +1089,7 @@ PERFKIT_FN int perfkit_serve(const perfkit_experiment *e, const char *wire_fd)
     const long fd = strtol(wire_fd, &end, 10);
     FILE *f = *wire_fd && !*end && fd >= 0 && fd < INT32_MAX ? fdopen((int)fd, "w") : NULL;
     if (!f || fcntl((int)fd, F_SETFD, FD_CLOEXEC))
-        perfkit_mistake("PERFKIT_WIRE_FD is no file descriptor: perfkit starts this program", wire_fd);
+        perfkit_mistake("PERFKIT_WIRE_FD is not a file descriptor: perfkit starts this program", wire_fd);
     perfkit_requests = fdopen(fcntl(0, F_DUPFD_CLOEXEC, 3), "r");
     if (!perfkit_requests || !freopen("/dev/null", "r", stdin))
         perfkit_mistake("stdin is not open: perfkit starts this program", "docs/protocol.md");

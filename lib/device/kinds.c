@@ -40,7 +40,9 @@ static enum pk_code unknown_device(const char *name, struct pk_err *err)
         names[i] = pk_device_kinds[i]->kind;
     pk_fail(err, PK_E_USAGE, "device '%s' is not known", name);
     pk_why(err, "devices are %s", pk_list(names, PK_DEVICE_KINDS, ", ", &a));
-    return pk_fix(err, "perfkit list devices shows which devices work here");
+    const char *near = pk_suggest(name, names, PK_DEVICE_KINDS);
+    return near ? pk_fix(err, "did you mean '%s'?", near)
+                : pk_fix(err, "perfkit list devices shows which devices work here");
 }
 
 /* "GPU-8f3a10c2-...", of which CUDA takes the beginning, "MIG-..." and, of old drivers, "MIG-GPU-.../1/0". */

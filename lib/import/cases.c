@@ -101,7 +101,7 @@ void pk_import_sample(struct pk_import_reader *r, struct pk_imported_metric *m, 
     if (!r->failed && !r->values_left)
         pk_import_problem(r, "more than %d values in all files", PK_IMPORT_VALUES_MAX);
     if (!r->failed && !(fabs(value) <= PK_IMPORT_LARGEST))
-        pk_import_problem(r, "a value is too large, or no number");
+        pk_import_problem(r, "a value is too large, or not a number");
     if (r->failed)
         return;
     r->values_left--;
@@ -120,7 +120,7 @@ void pk_import_samples(struct pk_import_reader *r, struct pk_imported_metric *m,
     json_array_foreach((json_t *)array, i, v)
     {
         if (!json_is_number(v))
-            pk_import_problem(r, "value %zu is no number", i);
+            pk_import_problem(r, "value %zu is not a number", i);
         else if (json_number_value(v) < 0)
             pk_import_problem(r, "value %zu is below zero", i);
         if (r->failed)

@@ -66,7 +66,7 @@ static const json_t *member(struct pk_import_reader *r, const json_t *obj, const
 {
     const json_t *v = json_object_get(obj, key);
     if (!json_is_object(obj))
-        pk_import_problem(r, "it is no object");
+        pk_import_problem(r, "not an object");
     else if (required && (!v || json_is_null(v)))
         pk_import_problem(r, "there is no '%s'", key);
     return r->failed || json_is_null(v) ? NULL : v;
@@ -79,7 +79,7 @@ const char *pk_field_text_or(struct pk_import_reader *r, const json_t *obj, cons
     if (!v)
         return otherwise;
     if (!json_is_string(v))
-        pk_import_problem(r, "'%s' is no text", key);
+        pk_import_problem(r, "'%s' is not a string", key);
     else if (json_string_length(v) > PK_IMPORT_TEXT_MAX)
         pk_import_problem(r, "'%s' has more than %d bytes", key, PK_IMPORT_TEXT_MAX);
     return r->failed ? NULL : pk_strdup(r->a, json_string_value(v));
@@ -94,7 +94,7 @@ double pk_field_number_or_nan(struct pk_import_reader *r, const json_t *obj, con
 {
     const json_t *v = member(r, obj, key, false);
     if (v && !json_is_number(v))
-        pk_import_problem(r, "'%s' is no number", key);
+        pk_import_problem(r, "'%s' is not a number", key);
     return v && !r->failed ? json_number_value(v) : NAN;
 }
 
@@ -117,7 +117,7 @@ int64_t pk_field_count(struct pk_import_reader *r, const json_t *obj, const char
 {
     const json_t *v = member(r, obj, key, true);
     if (v && (!json_is_integer(v) || json_integer_value(v) < least))
-        pk_import_problem(r, "'%s' is no integer of at least %lld", key, (long long)least);
+        pk_import_problem(r, "'%s' is not an integer of at least %lld", key, (long long)least);
     return v && !r->failed ? json_integer_value(v) : least;
 }
 
@@ -125,7 +125,7 @@ const json_t *pk_field_array(struct pk_import_reader *r, const json_t *obj, cons
 {
     const json_t *v = member(r, obj, key, required);
     if (v && !json_is_array(v))
-        pk_import_problem(r, "'%s' is no list", key);
+        pk_import_problem(r, "'%s' is not a list", key);
     return r->failed ? NULL : v;
 }
 
@@ -133,7 +133,7 @@ const json_t *pk_field_object(struct pk_import_reader *r, const json_t *obj, con
 {
     const json_t *v = member(r, obj, key, required);
     if (v && !json_is_object(v))
-        pk_import_problem(r, "'%s' is no object", key);
+        pk_import_problem(r, "'%s' is not an object", key);
     return r->failed ? NULL : v;
 }
 

@@ -18,7 +18,7 @@ static void no_read(struct pk_import_reader *r)
 /* In this order. */
 static const struct pk_import_source spool = {
     .name = "spool",
-    .files = "what perfkit wrote beside a store that it could not write",
+    .files = "slices kept beside a store that could not be written",
     .begins = {"{\"type\":\"spool\""},
     .read = no_read,
 };

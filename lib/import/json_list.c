@@ -87,7 +87,7 @@ static bool end_string(struct pk_import_reader *r, struct pk_buf *b)
     for (bool escaped = false; more;) {
         const int c = next(r);
         if (c == EOF)
-            return pk_import_problem(r, "the file ends within a text"), false;
+            return pk_import_problem(r, "the file ends in a string"), false;
         more = add(r, b, c);
         if (c == '"' && !escaped)
             return more;
@@ -132,7 +132,7 @@ static int next_token(struct pk_import_reader *r, struct pk_buf *b)
 static bool too_deep(struct pk_import_reader *r, size_t depth)
 {
     if (depth > DEEPEST)
-        pk_import_problem(r, "lists and objects within each other, more than %d deep", DEEPEST);
+        pk_import_problem(r, "lists and objects nested over %d deep", DEEPEST);
     return depth > DEEPEST;
 }
 
@@ -166,7 +166,7 @@ static json_t *parse(struct pk_import_reader *r, const struct pk_buf *b, size_t 
     if (j || r->failed)
         return j;
     r->line = line + (size_t)(why.line > 0 ? why.line - 1 : 0);
-    pk_import_problem(r, "it is no JSON: %s", why.text);
+    pk_import_problem(r, "not JSON: %s", why.text);
     return NULL;
 }
 
@@ -243,7 +243,7 @@ static bool take_member(struct pk_import_reader *r, const struct pk_buf *name, v
     if (!key)
         return false;
     if (json_object_get(m->rest, text))
-        return pk_import_problem(r, "'%.100s' is there twice", text), false;
+        return pk_import_problem(r, "'%.100s' is given twice", text), false;
     if (m->list && strcmp(text, m->list) == 0 && after_blanks(r) == '[') {
         read_list(r, m->list, m->element);
         return json_object_set_new(m->rest, text, json_array()), !r->failed;
@@ -262,7 +262,7 @@ void pk_import_json(struct pk_import_reader *r, const char *list, pk_import_json
     PK_JSON_CLEANUP json_t *object = json_object();
     struct members m = {.list = list, .element = element, .rest = object, .text = {.arena = &own}};
     if (read_object(r, take_member, &m) && after_blanks(r) != EOF)
-        pk_import_problem(r, "there is something behind the end of the object");
+        pk_import_problem(r, "text after the end of the object");
     if (!r->failed && rest)
         rest(r, object);
     pk_arena_free(&own);
@@ -275,7 +275,7 @@ void pk_import_json_rows(struct pk_import_reader *r, const char *name, pk_import
     if (after_blanks(r) == '[') {
         read_list(r, name, element);
         if (after_blanks(r) != EOF)
-            pk_import_problem(r, "there is something behind the end of the list");
+            pk_import_problem(r, "text after the end of the list");
     } else
         for (; after_blanks(r) != EOF && !pk_import_stopped(r);) {
             PK_JSON_CLEANUP json_t *j = read_value(r, &b);

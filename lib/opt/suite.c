@@ -109,7 +109,8 @@ static const char *next_line(struct suite_reader *r, size_t room)
     r->line++;
     r->rest += n;
     if (strlen(line) < n || n > room - 1) {
-        wrong(r, "the line is too long, or no text", "lines of this file have at most 198 bytes, and no NUL",
+        wrong(r, "the line is too long, or contains a NUL byte",
+              "lines of this file have at most 198 bytes, and no NUL",
               "shorten it: a command can be a script, and a list can have several lines");
         return "\n";
     }

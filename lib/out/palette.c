@@ -50,7 +50,7 @@ static const struct {
 
 /* How a note begins that is a warning. */
 static const char *const warnings[] = {
-    "!", "noisy:", "Noisy:", "Not measured:", "The setups differ:", "Measured on a busy host:"};
+    "!", "noisy:", "Uncertain:", "Not measured:", "The setups differ:", "Measured on a busy host:"};
 
 const char *pk_style_escape(enum pk_style style)
 {

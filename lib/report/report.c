@@ -35,7 +35,7 @@ static void put_head(struct pk_page *p, const char *title)
     p->pictures = charts->unavailable && pk_gnuplot_is_there();
     if (charts->unavailable)
         pk_html(p->f,
-                "<p class=\"missing\">%: %. To get charts that answer to the pointer: <code>%</code>.% The "
+                "<p class=\"missing\">%: %. For interactive charts: <code>%</code>.% The "
                 "rows of "
                 "each chart are in the table below it.</p>\n",
                 p->pictures ? "The charts of this page are pictures by gnuplot" : "This page has no charts",

@@ -48,10 +48,9 @@ enum pk_code pk_db_one_select(struct pk_store *s, const char *sql, sqlite3_stmt 
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "the SQL is refused");
     if (first && !reads)
-        pk_why(err, "it is no SELECT");
+        pk_why(err, "not a SELECT");
     else if (first)
-        pk_why(err, "a section has one statement, and there is more behind it: %.*s",
-               (int)strcspn(rest, "\n"), rest);
+        pk_why(err, "a section has one statement, not more: %.*s", (int)strcspn(rest, "\n"), rest);
     else if (rc == SQLITE_AUTH)
         pk_why(err, "it may read the views of docs/store.md (v_case, v_summary ...) and nothing else: %s",
                sqlite3_errmsg(s->db));

@@ -159,8 +159,7 @@ static enum pk_code refuse_older(const struct pk_store *s, bool writable, struct
     pk_fail(err, PK_E_IO, "store %s: cannot %s it", s->path, writes(s->mode) ? "write" : "read");
     pk_why(err, "its schema is version %d, this perfkit %s version %d, and %s", s->found_version,
            writes(s->mode) ? "writes" : "reads", pk_db_newest_version(),
-           writable ? "only the store at the default place is migrated unasked"
-                    : "the file cannot be changed");
+           writable ? "only the default store is migrated automatically" : "the file cannot be changed");
     return writable ? pk_fix(err, "`perfkit db migrate --db %s`", s->path)
                     : pk_fix(err, "copy it and run `perfkit db migrate --db COPY`");
 }

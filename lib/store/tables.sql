@@ -302,7 +302,7 @@ FROM held JOIN breakdown_place p USING (case_id, region) ORDER BY ordinal, place
 -- column: time_ns | Time (ms) | ms | 3
 -- column: share | Of the iteration (%) | % | 1
 -- note: SELECT 'Time of threads of the host during the traced iteration, as the profiler (CUPTI) reports it; no timing pass has it. The first three kinds'
---   || ' are its own. What they delayed is in "Off by" of the table above.' FROM trace_overhead WHERE run_id = :run AND experiment = :experiment LIMIT 1
+--   || ' are its own. The delay is in "Off by" of the table above.' FROM trace_overhead WHERE run_id = :run AND experiment = :experiment LIMIT 1
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1)
 SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis), '') AS "case",
@@ -522,13 +522,13 @@ ORDER BY place, flops DESC, ordinal, intensity;
 -- column: bound | Bound by | text
 -- column: share_of_roof | % of roof | % | 1 over
 -- column: above_roof | | json | machine
--- column: lives_in | Lives in | text | optional3
+-- column: lives_in | Level | text | optional3
 -- note: SELECT 'Attainable: the lower of the fp32 rate and intensity × bandwidth, as measured on this device (perfkit doctor --ceilings): of memory for bytes that were counted there, '
---   || 'for declared ones of the level in which the case lives. Bound by: the lower of the two. Without FLOPs, % of roof is relative to the bandwidth.'
+--   || 'for declared ones of the case''s memory level. Bound by: the lower of the two. Without FLOPs, % of roof is relative to the bandwidth.'
 --   WHERE EXISTS (SELECT 1 FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting)
 -- note: SELECT DISTINCT 'The roof of some cases is ' || CASE WHEN share_of_roof IS NULL THEN 'not known: ' ELSE 'approximate: ' END || note
 --   FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting AND note <> ''
--- note: SELECT '! above 100 % of the roof, which is that of ' || group_concat(DISTINCT iif(bound = 'compute', 'compute', iif(bytes_from = 'declared', lives_in, 'memory')))
+-- note: SELECT '! above 100 % of the roof of ' || group_concat(DISTINCT iif(bound = 'compute', 'compute', iif(bytes_from = 'declared', lives_in, 'memory')))
 --   || ': the ceilings are too low (`perfkit doctor --ceilings` on an idle machine)' || iif(max(coalesce(bound, '') <> 'compute'),
 --   ', or most of the bytes stayed in a faster level than that of the whole case, or were updated in place.', '.')
 --   FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting AND share_of_roof > 1.000000001 HAVING count(*)
@@ -785,6 +785,6 @@ FROM v_baseline_run b JOIN v_run r ON r.run_id = b.run_id WHERE b.name = :name O
 -- column: changed_at | When (UTC) | text
 -- column: who | Who | text
 -- column: action | What | text
--- column: meaning | Stood for | text
+-- column: meaning | Runs | text
 -- column: reason | Reason | text | hide
 SELECT changed_at, who, action, meaning, reason FROM v_baseline_change WHERE name = :name ORDER BY change_id;

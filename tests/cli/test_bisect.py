@@ -177,14 +177,14 @@ def test_uncommitted_changes_are_left_alone(perfkit):
     changed = (repository.folder / "solve.in").read_text() + "# changed\n"
     (repository.folder / "solve.in").write_text(changed)
     r = repository.search("c1..c3")
-    assert r.status == 0 and "is the first slower commit: change 3" in r.stdout and "they are not measured" in r.stderr, r
+    assert r.status == 0 and "is the first slower commit: change 3" in r.stdout and "uncommitted changes are not measured" in r.stderr, r
     assert (repository.folder / "solve.in").read_text() == changed
 
 
 WRONG = [
     ((), ("no range is given",)),
     (("c1..c2", "--", "./build.sh"), ("--side is missing",)),
-    (("c1..c2", "--side", "./solve"), ("nothing builds it",)),
+    (("c1..c2", "--side", "./solve"), ("no BUILD is given",)),
     (("c1", *OPTIONS, "--", "./build.sh"), ("'c1' is not a range",)),
     (("c1...c2", *OPTIONS, "--", "./build.sh"), ("'c1...c2' is not a range",)),
     (("c1..c9", *OPTIONS, "--", "./build.sh"), ("there is no commit 'c9'",)),
@@ -192,8 +192,8 @@ WRONG = [
     (("c2..c1", *OPTIONS, "--", "./build.sh"), ("c2 is not an ancestor of c1",)),
     (("c1..c1", *OPTIONS, "--", "./build.sh"), ("c1 is not an ancestor of c1",)),
     (("c1..c2", "--side", "./solve | cat", "--", "./build.sh"), ("--side",)),
-    (("--resume", "c1..c2"), ("--resume and --reset stand alone",)),
-    (("--resume", "--reset"), ("--resume and --reset stand alone",)),
+    (("--resume", "c1..c2"), ("--resume and --reset take no other options or arguments",)),
+    (("--resume", "--reset"), ("--resume and --reset take no other options or arguments",)),
     (("--resume",), ("there is no search to resume",)),
 ]
 
@@ -206,7 +206,7 @@ def test_bad_input(perfkit):
 
 
 def test_outside_a_repository(perfkit):
-    perfkit("bisect", "a..b", *OPTIONS, "--", "true", env={"GIT_CEILING_DIRECTORIES": perfkit.root}).refused(2, "no git repository")
+    perfkit("bisect", "a..b", *OPTIONS, "--", "true", env={"GIT_CEILING_DIRECTORIES": perfkit.root}).refused(2, "not in a git repository")
 
 
 def test_options_that_a_gate_does_not_have(perfkit):

@@ -79,7 +79,7 @@ def test_github(checkout, tmp_path):
             assert re.search(r"^::error title=perfkit gate perf%3A slower::\[solve\] solve_ns of solve .*: slower, \+6.0 %25", done.stderr, re.M)
         else:
             assert done.returncode == 0, done
-    assert said == "the gate says slower, 2 of 2 rows are slower\n"
+    assert said == "verdict: slower, 2 of 2 rows are slower\n"
     assert "| Verdict |" in files["GITHUB_STEP_SUMMARY"].read_text() and "slower" in files["GITHUB_STEP_SUMMARY"].read_text()
     uploaded = steps[-1]["with"]["path"].split()
     assert uploaded == ["gate.xml", "gate.md"] and all((checkout / path).exists() for path in uploaded)

@@ -141,7 +141,7 @@ def test_two_single_runs_say_first_what_they_say_and_what_settles_it(perfkit, st
     store.run([case("vanilla", 256, SLOW), case("vanilla", 512, FAST), case("flash", 256, FAST)], label="after", settings=PLAN)
     r = perfkit("compare", "before", "after")
     first = r.stdout.splitlines()[0]
-    assert first == ("Stored runs, 3 rows: 1 slower, 1 faster, 1 not told apart. Whether the code is the cause cannot be "
+    assert first == ("Stored runs, 3 rows: 1 slower, 1 faster, 1 not told apart. The cause cannot be "
                      "determined: that needs 5 separate runs of the base (it has 1). To decide: perfkit gate demo --a OLD/build --b NEW/build "
                      "--preset quick -a d_model=64 -a seq_len=256,512 --variant vanilla,flash"), r
     rows = [row for row in perfkit("compare", "before", "after", "--format", "json").rows("compare_ns") if row["row"] == "case"]
@@ -526,7 +526,7 @@ def test_times_that_all_change_alike_are_pointed_out(perfkit, store):
         store.run(cases([1] * 7), label="base")
         store.run(cases(factors), label="new")
         return perfkit("compare", "@~1", "@").stdout
-    assert "All times changed alike (median +5.0 %)" in notes([1, 1.05, 1.051, 1.049, 1.05, 1.05, 1.05])
+    assert "All times changed equally (median +5.0 %)" in notes([1, 1.05, 1.051, 1.049, 1.05, 1.05, 1.05])
     assert "alike" not in notes([1, 1.05, 0.98, 1.049, 0.97, 1.2, 1.0])  # in both directions
     assert "alike" not in notes([1, 1.02, 1.4, 1.1, 1.9, 1.25, 1.05])  # each by its own factor
     assert "alike" not in notes([1] * 7)

@@ -104,12 +104,12 @@ def test_the_models_choice(perfkit, compute_ms, regime):
     general = min(math.sqrt(s * o * g), o / (1 / g - 1 / w) if g < w else math.inf, s)
     assert link["regime"] == regime
     assert choice["model, equal buckets"]["chosen_bytes"] == pytest.approx(general, rel=0.01)
-    assert choice["formula of reports"]["chosen_bytes"] == pytest.approx(math.sqrt(s * o * w), rel=0.01)
+    assert choice["sqrt(s o w)"]["chosen_bytes"] == pytest.approx(math.sqrt(s * o * w), rel=0.01)
     assert choice["best measured"]["regret_ns"] == 0
     assert choice["model, equal buckets"]["regret"] <= 0.05
     assert choice["model, these tensors"]["regret_ns"] == pytest.approx(0, abs=10)  # whole ns each
     if regime == "compute-bound":
-        assert choice["formula of reports"]["regret_ns"] > choice["model, equal buckets"]["regret_ns"]
+        assert choice["sqrt(s o w)"]["regret_ns"] > choice["model, equal buckets"]["regret_ns"]
 
 
 def test_real_tensors_played_through(perfkit):
@@ -119,7 +119,7 @@ def test_real_tensors_played_through(perfkit):
         assert b["predicted_exposed_ns"] == pytest.approx(b["exposed_ns"], abs=2 * b["buckets"])
     choice = {row["choice"]: row for row in r.rows("choice")}
     assert choice["model, these tensors"]["regret"] < 1e-6
-    assert choice["formula of reports"]["regret_ns"] > 0
+    assert choice["sqrt(s o w)"]["regret_ns"] > 0
 
 
 def test_choice_on_a_link_with_jitter(perfkit):

@@ -169,7 +169,7 @@ def test_timeout_ends_the_children_too(perfkit):
     token = uuid.uuid4().hex
     r = perfkit("exec", "--timeout", "300ms", "--", "sh", "-c", "sleep 100 & sleep 100", env={"TOKEN": token})
     assert r.status == 6
-    assert r.error()["why"] == "no end after 300ms; the command and all that it started were ended"
+    assert r.error()["why"] == "no end after 300ms; the command and its processes were ended"
     assert query(perfkit, "SELECT status FROM v_case") == [("timeout",)]
     assert gone(token)
 

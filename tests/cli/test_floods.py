@@ -37,7 +37,7 @@ def measured_call(perfkit, *args, env=None):
 
 
 # Ended at the limit or, where a reply has one, at the limit of the reply; what the largest memory may be, in MiB.
-LATE = ("timeout", f"no result after {SHOWN}; the worker and all that it started were ended")
+LATE = ("timeout", f"no result after {SHOWN}; the worker and its processes were ended")
 PEERS = [
     ("flood-unknown", *LATE, 100),
     ("flood-blank", *LATE, 100),
@@ -45,7 +45,7 @@ PEERS = [
     ("loud", *LATE, 100),
     ("flood-stdin", *LATE, 100),
     ("closes-all", *LATE, 100),
-    ("stopped", "failed", "(python3) is stopped (SIGSTOP); the time limit was reached, and the worker and all that it started were ended", 100),
+    ("stopped", "failed", "(python3) is stopped (SIGSTOP); the time limit was reached; the worker and its processes were ended", 100),
     ("endless-line", "failed", "a line longer than 8 MiB", 100),
     ("nested", "failed", "a line with more than 262144 lists and objects", 150),
     ("flood-settings", "failed", "more than 4096 settings in one reply", 100),
@@ -83,7 +83,7 @@ def test_a_peer_that_reads_no_request(perfkit):
                                   BAD, "--python", sys.executable, "--timeout", "3s", "--peer-startup", "0s", env={"BAD_WORKER": "deaf"})
     rows = query(perfkit, "SELECT status, message FROM v_case WHERE variant <> 'ok' ORDER BY status")
     assert r.status == 0, r
-    assert rows == [("ok", ""), ("timeout", "no result after 3s; the worker and all that it started were ended")]
+    assert rows == [("ok", ""), ("timeout", "no result after 3s; the worker and its processes were ended")]
     in_time(seconds, 3 * 2 + MORE)
 
 
@@ -104,12 +104,12 @@ VIOLATED = "the command violated the protocol: "
 ENDLESS = [
     ("repeat(b'garbage\\n')", f"and {VIOLATED}no JSON: garbage"),
     ("repeat(b'x')", f"and {VIOLATED}a line longer than 8 MiB"),
-    ("repeat(b'loud\\n', 2)", f"no end after {SHOWN}; the command and all that it started were ended"),
-    ("repeat(line(type='from-the-future', value=[{}] * 1000))", f"no end after {SHOWN}; the command and all that it started were ended"),
+    ("repeat(b'loud\\n', 2)", f"no end after {SHOWN}; the command and its processes were ended"),
+    ("repeat(line(type='from-the-future', value=[{}] * 1000))", f"no end after {SHOWN}; the command and its processes were ended"),
     # Each of these takes long to find, so that the pipe is never empty.
     ("cases = [line(type='case', axes={'n': i}) for i in range(4000)]\nos.write(wire, b''.join(cases))\nrepeat(b''.join(cases[-80:]))",
-     f"no end after {SHOWN}; the command and all that it started were ended"),
-    ("os.kill(os.getpid(), 19)", "is stopped (SIGSTOP); the command and all that it started were ended"),
+     f"no end after {SHOWN}; the command and its processes were ended"),
+    ("os.kill(os.getpid(), 19)", "is stopped (SIGSTOP); the command and its processes were ended"),
 ]
 
 

@@ -612,7 +612,7 @@ def test_reports(perfkit):
     figures = json.loads((perfkit.cwd / "g.json").read_text())
     assert {f["name"] for f in figures} == {"work_ns ok", "work_ns instances", "part_ns instances"}
     assert all(f["unit"] == "ns" and f["value"] > 0 for f in figures) and not (perfkit.cwd / "none.json").exists()
-    assert "--gab-bigger: no compared row belongs in it: 'none.json' is not written" in r.stderr
+    assert "--gab-bigger: no metric has its direction: 'none.json' is not written" in r.stderr
     annotations = [line for line in r.stderr.splitlines() if line.startswith("::")]
     assert annotations[0] == "::error title=perfkit gate selftest%3A slower::3 rows slower" and len(annotations) == 6
     assert "+5.0 %25" in annotations[1]
@@ -813,7 +813,7 @@ def test_a_gate_is_read_in_80_columns(perfkit):
 
 def test_what_a_command_will_report_is_not_known(perfkit):
     sides = ("--a", "true", "--b", "sh -c true")
-    said = "What a command reports is not known in advance"
+    said = "--threshold and --metric are validated after the first two pairs"
     r = perfkit("gate", *sides, "--threshold", "wal_ns=5%", "--dry-run")
     assert r.status == 0 and said in r.stdout, r
     assert said not in perfkit("gate", *sides, "--dry-run").stdout

@@ -133,7 +133,7 @@ def test_google_benchmark_aggregates_stay_summaries(perfkit):
 
 def test_google_benchmark_of_another_version(perfkit, tmp_path):
     whole = json.loads((FILES / "google-repetitions.json").read_text())
-    for change, words in (({"json_schema_version": 2}, "json_schema_version"), ({"host_name": 3}, "'host_name' is no text")):
+    for change, words in (({"json_schema_version": 2}, "json_schema_version"), ({"host_name": 3}, "'host_name' is not a string")):
         (tmp_path / "g.json").write_text(json.dumps({**whole, "context": {**whole["context"], **change}}))
         perfkit("import", tmp_path / "g.json").refused(1, words)
     whole["benchmarks"][2]["time_unit"] = "min"
@@ -197,7 +197,7 @@ def test_pytest_benchmark_of_another_version(perfkit, tmp_path):
     (tmp_path / "p.json").write_text(text.replace('"version": "5.3.1"', '"version": "9.0.0"'))
     perfkit("import", tmp_path / "p.json").refused(1, "version 9.0.0 of pytest-benchmark", "versions 3 to 5")
     (tmp_path / "p.json").write_text(re.sub(r'"data": \[\s*\d', '"data": ["fast", 1', text, count=1))
-    perfkit("import", tmp_path / "p.json").refused(1, "benchmarks[0]: value 0 is no number")
+    perfkit("import", tmp_path / "p.json").refused(1, "benchmarks[0]: value 0 is not a number")
     assert not perfkit.db.exists() or not query(perfkit.db, "SELECT * FROM v_run")
 
 
@@ -325,30 +325,30 @@ def test_the_place_of_a_problem(perfkit, tmp_path):
     perfkit("import", tmp_path / "g.json").refused(1, "line %d, benchmarks[3]" % (at + 1))
     lines[at] = '      "real_time": "fast",'
     (tmp_path / "g.json").write_text("\n".join(lines))
-    perfkit("import", tmp_path / "g.json").refused(1, "benchmarks[3]: 'real_time' is no number")
+    perfkit("import", tmp_path / "g.json").refused(1, "benchmarks[3]: 'real_time' is not a number")
 
 
 HOSTILE = {
-    "deep": ('{"results":[' + '{"command":' * 100000, "more than 200 deep"),
+    "deep": ('{"results":[' + '{"command":' * 100000, "nested over 200 deep"),
     "deep-lists": ('{"x":' + "[" * 5000000, "none of these"),
     "digits": ('{"results":[{"command":"a","times":[1' + "0" * 500 + "]}]}", "398 digits"),
     "exponent": ('{"results":[{"command":"a","times":[1e999]}]}', "results[0]"),
     "large": ('{"results":[{"command":"a","times":[1e300]}]}', "too large"),
     "integer": ('{"results":[{"command":"a","times":[99999999999999999999999]}]}', "results[0]"),
     "negative": ('{"results":[{"command":"a","times":[-1]}]}', "below zero"),
-    "nan": ('{"results":[{"command":"a","times":[NaN]}]}', "value 0 is no number"),
-    "infinity": ('{"results":[{"command":"a","times":[1, -Infinity]}]}', "value 1 is no number"),
+    "nan": ('{"results":[{"command":"a","times":[NaN]}]}', "value 0 is not a number"),
+    "infinity": ('{"results":[{"command":"a","times":[1, -Infinity]}]}', "value 1 is not a number"),
     "nul": ('{"results":[{"command":"a\\u0000b","times":[1]}]}', "results[0]"),
     "long-name": ('{"results":[{"command":"' + "a" * 5000 + '","times":[1]}]}', "4096 bytes"),
     "parameters": ('{"results":[{"command":"a","times":[1],"parameters":{' + ",".join('"p%d":"1"' % i for i in range(70)) + "}}]}", "64 parameters"),
     "twice": ('{"results":[{"command":"a","command":"b","times":[1]}]}', "results[0]"),
-    "lists-twice": ('{"results":[],"results":[{"command":"a","times":[1]}]}', "there twice"),
+    "lists-twice": ('{"results":[],"results":[{"command":"a","times":[1]}]}', "given twice"),
     "no-list": ('{"results":7}', "no result"),
     "no-object": ('{"results":[7]}', "results[0]"),
     "empty": ('{"results":[]}', "no result"),
-    "behind": ('{"results":[{"command":"a","times":[1]}]} x', "behind the end"),
+    "behind": ('{"results":[{"command":"a","times":[1]}]} x', "text after the end"),
     "bytes": ('{"results":[{"command":"\xff\xfe","times":[1]}]}', "results[0]"),
-    "string": ('{"results":[{"command":"a', "within a text"),
+    "string": ('{"results":[{"command":"a', "the file ends in a string"),
     "comma": ('{"results":[{"command":"a","times":[1]},]}', "results[1]"),
     "processes": ('{"results":[{"command":"a","times":[' + "1," * 200000 + '1]}]}', "200000 values of processes"),
     "another": ('{"version":3,"things":[]}', "none of these"),

@@ -108,15 +108,15 @@ def of_samples(filename=None, size=None):
     (of_samples(size="13"), "it ends after 12 of 13 samples"),
     (of_samples(size="11"), "more than 11 samples"),
     (of_samples("nvbench.json-bin/9.bin"), "No such file"),
-    (of_samples("nvbench.json-bin/../x"), "no file of samples"),
+    (of_samples("nvbench.json-bin/../x"), "not a file of samples"),
     (of_samples("../../etc/passwd"), "/etc: No such file"),
-    (of_samples("x/../0.bin"), "no file of samples"),
-    (of_samples("/0.bin"), "no file of samples"),
+    (of_samples("x/../0.bin"), "not a file of samples"),
+    (of_samples("/0.bin"), "not a file of samples"),
     (of_samples("nvbench.json-bin/link"), "benchmarks[0]"),
-    (of_samples("nvbench.json-bin/negative", "1"), "sample 0 is no time"),
-    (of_samples(size="-1"), "no file of samples"),
+    (of_samples("nvbench.json-bin/negative", "1"), "sample 0 is not a time"),
+    (of_samples(size="-1"), "not a file of samples"),
     (lambda root: root["meta"]["version"]["json"].update(major=2, string="2.0.0"), "version 2.0.0 of nvbench's JSON"),
-    (lambda root: summary(root, "nv/cold/sample_size")["data"][0].update(value="none"), "'none' is no number"),
+    (lambda root: summary(root, "nv/cold/sample_size")["data"][0].update(value="none"), "'none' is not a number"),
     (lambda root: summary(root, "nv/cold/time/cpu/mean")["data"][0].update(value="-1"), "nv/cold/time/cpu/mean is below zero"),
     (lambda root: root["benchmarks"][0]["states"][0].update(summaries=[]), "has no summary"),
 ])
@@ -190,8 +190,8 @@ def test_nccl_tests_per_iteration_with_timestamps(perfkit, tmp_path):
 @pytest.mark.parametrize("change, words", [
     (lambda t: t[:t.index("# Out of")], "the end is missing"),
     (lambda t: t[:t.index("   134217728") + 52] + "\n" + t[t.index("# Out of"):], "the row has no time"),
-    (lambda t: t.replace("  13.98 ", "  fast  "), "line 15: 'fast' is no number"),
-    (lambda t: t.replace("  13.98 ", "  -1.00 "), "'-1.00' is no number of at least zero"),
+    (lambda t: t.replace("  13.98 ", "  fast  "), "line 15: 'fast' is not a number"),
+    (lambda t: t.replace("  13.98 ", "  -1.00 "), "'-1.00' is not a number of at least zero"),
     (lambda t: t.replace("#wrong     time", " error     time"), "a table with 'error'"),
     (lambda t: t.replace("count", "elems", 1), "a table with 'elems' in column 2"),
     (lambda t: t.replace("       0\n", "       0  1 2\n", 1), "15 values below 13 headings"),
@@ -230,8 +230,8 @@ def test_the_json_of_nccl_tests(perfkit):
 @pytest.mark.parametrize("change, words", [
     (lambda root: root.update(version=9), "versions 1 to 3"),
     (lambda root: root.pop("end_time"), "no 'end_time'"),
-    (lambda root: root["results"][1]["in_place"].update(time="nan"), "results[1]: 'time' is no number"),
-    (lambda root: root["results"][1]["in_place_per_iter"].update(times_us=[1, -1]), "results[1]: times_us[1] is no time"),
+    (lambda root: root["results"][1]["in_place"].update(time="nan"), "results[1]: 'time' is not a number"),
+    (lambda root: root["results"][1]["in_place_per_iter"].update(times_us=[1, -1]), "results[1]: times_us[1] is not a time"),
     (lambda root: root["results"][0].pop("size"), "results[0]: there is no 'size'"),
     (lambda root: root["results"][0].update(in_place={}), "results[0]: there is no time in it"),
 ])
@@ -298,16 +298,16 @@ def test_superbench_results_have_samples_of_models(perfkit):
 
 
 @pytest.mark.parametrize("name, change, words", [
-    ("superbench-summary.jsonl", lambda t: t.replace("193.71", '"fast"'), "line 1: 'model-benchmarks:gpt/pytorch-gpt2-large/fp16_train_step_time' is no number"),
-    ("superbench-summary.jsonl", lambda t: t.replace('"node-02"', '"node-02",,'), "line 2: it is no JSON"),
+    ("superbench-summary.jsonl", lambda t: t.replace("193.71", '"fast"'), "line 1: 'model-benchmarks:gpt/pytorch-gpt2-large/fp16_train_step_time' is not a number"),
+    ("superbench-summary.jsonl", lambda t: t.replace('"node-02"', '"node-02",,'), "line 2: not JSON"),
     ("superbench-summary.jsonl", lambda t: t.replace("mem-bw/h2d_bw:0", "bandwidth", 1), "'bandwidth' is not BENCHMARK/METRIC"),
     ("superbench-summary.jsonl", lambda t: t.replace('"node": "node-02"', '"host": "node-02"'), "line 2: there is no 'node'"),
     ("superbench-summary.jsonl", lambda t: t[:-60], "line "),
     ("superbench-summary.jsonl", lambda t: t.replace("275123.0", "1e300"), "too large"),
     ("superbench-results.json", lambda t: t.replace('"result"', '"results"'), "results[0]: there is no 'result'"),
-    ("superbench-results.json", lambda t: t.replace('"return_code": 31', '"return_code": "bad"'), "results[2]: 'return_code' is no integer"),
+    ("superbench-results.json", lambda t: t.replace('"return_code": 31', '"return_code": "bad"'), "results[2]: 'return_code' is not an integer"),
     ("superbench-results.json", lambda t: t[:-5], "results[2]"),
-    ("superbench-results.json", lambda t: t + "x", "behind the end"),
+    ("superbench-results.json", lambda t: t + "x", "text after the end"),
 ])
 def test_broken_superbench(perfkit, tmp_path, name, change, words):
     (tmp_path / name).write_text(change((FILES / name).read_text()))

@@ -166,11 +166,11 @@ REFUSED_ALIKE = [  # by the same lines of the library
     (dict(sql="-- table: t\nDELETE FROM run;"), ("table t", "nothing else")),
     (dict(sql="-- table: t\nSELECT * FROM run;"), ("table t", "nothing else")),
     (dict(sql="-- table: t\nATTACH '/tmp/x' AS x;"), ("table t", "nothing else")),
-    (dict(sql="-- table: t\nSELECT 1; DROP TABLE run;"), ("table t", "more behind it")),
+    (dict(sql="-- table: t\nSELECT 1; DROP TABLE run;"), ("table t", "one statement, not more: DROP TABLE run")),
     (dict(sql="-- view: v_case\nSELECT 1 AS run_id;"), ("view v_case", "cannot be called")),
     (dict(sql="-- view: sample\nSELECT 1 AS run_id;"), ("view sample", "has a table or a view")),
     (dict(sql="-- view: x\nSELECT * FROM sample;\n-- table: t\nSELECT * FROM x;"), ("view x", "nothing else")),
-    (dict(axes=[dict(AXIS, name="device")]), ("axis device", "stands for something else")),
+    (dict(axes=[dict(AXIS, name="device")]), ("axis device", "the name is reserved (docs/protocol.md)")),
     (dict(axes=[dict(AXIS, default=10**30)]), ("the number 1%s is out of range" % ("0" * 30),)),
 ]
 

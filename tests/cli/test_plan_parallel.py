@@ -409,8 +409,8 @@ def test_bad_questions(perfkit):
         refused(2, f"--compute {compute}", "compute is from 1 to 1e+30 FLOP/s")
     refused(2, "--bandwidth 1e300GB", "without a sign or an exponent")
     refused(2, "--chip h100", "there is no data sheet of chip 'h100'", "h100-sxm", "--compute, --bandwidth, --network and --memory")
-    refused(2, "--ranks 4", "--ranks is no option of plan parallel", "plan bucket")
-    perfkit("plan", "bucket", "--tp", "4").refused(2, "--tp is no option of plan bucket", "plan parallel")
+    refused(2, "--ranks 4", "plan parallel has no option --ranks", "plan bucket")
+    perfkit("plan", "bucket", "--tp", "4").refused(2, "plan bucket has no option --tp", "plan parallel")
 
 
 @not_sanitized

@@ -128,7 +128,7 @@ def test_a_rank_that_is_stopped_fails_its_case(perfkit, model):
     assert status == 1 and "1 of 2 cases failed" in err, err
     rows = query(perfkit, "SELECT status, message FROM v_case ORDER BY status")
     assert [status for status, _ in rows] == ["failed", "ok"]
-    assert re.fullmatch(r"rank 1 \(process \d+\) is stopped \(SIGSTOP\); the time limit was reached, and all of them were ended", rows[0][1])
+    assert re.fullmatch(r"rank 1 \(process \d+\) is stopped \(SIGSTOP\); the time limit was reached; all ranks were ended", rows[0][1])
     assert rows[0][1] in err
     assert gone(token)
 
@@ -185,7 +185,7 @@ def test_a_stopped_rank_under_mpirun(perfkit, model):
     assert p.returncode == 1, err
     rows = query(perfkit, "SELECT status, message FROM v_case ORDER BY message")
     assert rows[0][0] == "failed" and re.match(r"rank 1 \(process \d+\) is stopped \(SIGSTOP\)", rows[0][1])
-    assert rows[1] == ("failed", "the worker (2 ranks) ended with an earlier case: mpirun starts ranks once")
+    assert rows[1] == ("failed", "the worker (2 ranks) ended in an earlier case: mpirun starts ranks once; try: run the remaining cases again")
     assert gone(token)
 
 

@@ -553,7 +553,7 @@ def scaling_lines(text):
 
 def test_a_pipe_gets_every_column(perfkit, shown):
     heading = scaling_lines(shown.stdout)[0]
-    for column in ("Fwd ± %", "Bwd ± %", "Fwd % floor", "Bwd % floor", "Predicted (GB)", "Lives in"):
+    for column in ("Fwd ± %", "Bwd ± %", "Fwd % floor", "Bwd % floor", "Predicted (GB)", "Level"):
         assert column in heading
     assert scaling_lines(perfkit("show", "--tables", "all", "--width", "0").stdout)[0] == heading
 
@@ -568,7 +568,7 @@ def test_tables_fit_the_width(perfkit, shown, width):
         assert word in headings
     assert ("Left out at 80 columns: " in r.stdout) == (width == 80)
     if width == 80:
-        assert "Lives in" in " ".join(r.stdout.split()).split("Left out at 80 columns: ")[1].split(".")[0] and "All columns: perfkit show 1 --width 0" in r.stdout
+        assert "Level" in " ".join(r.stdout.split()).split("Left out at 80 columns: ")[1].split(".")[0] and "All columns: perfkit show 1 --width 0" in r.stdout
 
 
 @not_sanitized
@@ -580,7 +580,7 @@ def test_an_interval_is_printed_as_percent_and_as_bounds(perfkit):
     assert row["forward_ci_low_ns"] == row["forward_ns"] / 4 and row["forward_ci_high_ns"] == 4 * row["forward_ns"]
     assert row["forward_uncertainty"] == 3  # the farther end, relative to the median
     r = perfkit("show", "--tables", "all")
-    assert scaling_lines(r.stdout)[2].count(">100") == 2 and "Noisy: the median of 3 of 3 cases" in r.stdout
+    assert scaling_lines(r.stdout)[2].count(">100") == 2 and "Uncertain: the median of 3 of 3 cases" in r.stdout
     assert "forward_ci_low_ns" in perfkit("show", "--format", "csv", "--table", "scaling").stdout.splitlines()[0]
 
 

@@ -111,7 +111,7 @@ def doctor(tmp_path_factory):
 
 
 @pytest.mark.parametrize("size", SCREENS)
-def test_doctor_shows_what_is_ready_and_what_mends_the_rest(doctor, size):
+def test_doctor_shows_what_is_ready_and_what_fixes_the_rest(doctor, size):
     status, lines = on_screen(doctor[0], "doctor", size=size)
     text = "\n".join(lines)
     assert status == 0 and re.fullmatch("What can be measured here: [0-9]+ ok, [0-9]+ warn, [0-9]+ no", lines[0]), text

@@ -91,7 +91,7 @@ def test_what_a_bad_peer_gets(perfkit):
 
 def test_a_peer_that_hangs(perfkit):
     status, cases = bad_peer(perfkit, ["hang"], "--timeout", "1s")
-    assert (status, cases) == (0, [("timeout", "no result after 1s; the worker and all that it started were ended")])
+    assert (status, cases) == (0, [("timeout", "no result after 1s; the worker and its processes were ended")])
 
 
 @pytest.mark.parametrize("startup, seconds, state", [([], 300, "ok"), (["--peer-startup", "0s"], 0, "timeout")])
@@ -148,7 +148,7 @@ def test_a_list_of_peers(perfkit):
 def test_an_interpreter_that_is_not_there(perfkit):
     r = perfkit("run", "selftest", "--device", "null", "--variant", "ok", "--peer", str(BAD), "--python", "/no/python")
     assert r.status == 1
-    assert peer_case(perfkit) == ("failed", "cannot start '/no/python': No such file or directory")
+    assert peer_case(perfkit) == ("failed", "cannot start '/no/python': No such file or directory; try: install it, or give its path")
 
 
 # --- the NumPy peer ----------------------------------------------------------------------------------------------------

@@ -41,8 +41,9 @@ static enum pk_code need_worker(struct pk_worker_client *l, struct pk_err *err)
     if (l->process.program.pid)
         return PK_OK;
     if (l->started && l->provider->once) {
-        pk_fail(err, PK_E_UNAVAILABLE, "the worker (%s) ended with an earlier case", l->provider->name);
-        return pk_why(err, "%s", l->provider->once);
+        pk_fail(err, PK_E_UNAVAILABLE, "the worker (%s) ended in an earlier case", l->provider->name);
+        pk_why(err, "%s", l->provider->once);
+        return pk_fix(err, "run the remaining cases again");
     }
     pk_rank_heartbeats_clear(&l->heartbeats);
     if (pk_process_start(&l->process, l->provider->argv, err))
@@ -281,7 +282,9 @@ enum pk_reply pk_worker_client_request(struct pk_worker_client *l, const struct 
     l->silent = false;
     l->n_facts = l->facts_cap = 0;
     if (need_worker(l, &err))
-        return failed(l, pk_printf(&l->arena, "%s: %s", err.what, err.why), slice);
+        return failed(
+            l, pk_printf(&l->arena, "%s: %s%s%s", err.what, err.why, *err.fix ? "; try: " : "", err.fix),
+            slice);
     struct pk_request with_choices = *r;
     with_choices.choices = l->choices;
     const enum pk_process_event event =

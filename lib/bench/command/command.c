@@ -53,7 +53,8 @@ static enum pk_code need_spawner(struct pk_command *r, struct pk_err *err)
         return err->code;
     if (r->o->cpus && !pk_bind_process(r->spawner.program.pid, &r->cpus)) {
         pk_fail(err, PK_E_IO, "the command cannot be bound to CPUs %s", r->o->cpus);
-        return pk_why(err, "the kernel refused it");
+        pk_why(err, "the kernel refused it");
+        return pk_fix(err, "choose other CPUs with --bind");
     }
     r->spawner_reader = pk_wire_reader_new();
     return PK_OK;
@@ -197,7 +198,7 @@ static enum run_end run_command(struct pk_command *r, const char **message)
     char buf[32 << 10];
     size_t n = 0;
     if (need_spawner(r, &err)) {
-        *message = pk_printf(r->a, "%s: %s", err.what, err.why);
+        *message = pk_printf(r->a, "%s: %s%s%s", err.what, err.why, *err.fix ? "; try: " : "", err.fix);
         return BROKEN;
     }
     const uint64_t deadline = pk_clock_ns() + (uint64_t)r->o->timeout_ns;
@@ -331,7 +332,7 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
         fail_slice(own, PK_ST_FAILED, reason);
     if (how == LATE)
         fail_slice(own, PK_ST_TIMEOUT,
-                   pk_printf(r->a, "no end after %s%s; the command and all that it started were ended",
+                   pk_printf(r->a, "no end after %s%s; the command and its processes were ended",
                              pk_format_duration_exact(r->o->timeout_ns, limit, sizeof limit), reason));
     if (own->status == PK_ST_OK)
         pk_environment_note(&span, &around, own);

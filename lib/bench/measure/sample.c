@@ -85,7 +85,7 @@ static enum pk_code check_marks(const struct pk_ctx *ctx, struct pk_err *err)
     if (m->overflow)
         return marks_wrong(err, "one sample marks too many regions");
     if (m->unbalanced)
-        return marks_wrong(err, "a region ends that has not begun");
+        return marks_wrong(err, "a region ends before it begins");
     if (m->n_open)
         return marks_wrong(err, "a region begins and does not end");
     return PK_OK;

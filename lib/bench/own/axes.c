@@ -44,7 +44,7 @@ static enum pk_code read_choices(const struct reading *r, const char *where, con
         if (pk_descriptor_name(r, where, json_array_get(list, i), PK_NAME_WORD, &words[i]))
             return r->err->code;
         if (pk_descriptor_has(words, i, words[i]))
-            return pk_descriptor_refuse(r, where, "the choice '%s' is there twice", words[i]);
+            return pk_descriptor_refuse(r, where, "the choice '%s' is given twice", words[i]);
     }
     if (!n)
         return pk_descriptor_refuse(r, where, "an axis of the type choice needs `choices`");
@@ -73,7 +73,7 @@ static enum pk_code read_range(const struct reading *r, const char *where, const
         x->max = json_number_value(max);
     if ((min && !json_is_number(min)) || (max && !json_is_number(max)) || !(x->min <= x->max) ||
         !(fabs(x->min) <= most && fabs(x->max) <= most))
-        return pk_descriptor_refuse(r, where, "`min` and `max` are no range of numbers");
+        return pk_descriptor_refuse(r, where, "`min` and `max` are not a range of numbers");
     return PK_OK;
 }
 
@@ -148,9 +148,9 @@ static enum pk_code read_axis(const struct reading *r, const json_t *j, const st
         return r->err->code;
     const char *const named = pk_printf(r->a, "axis %s", made.name);
     if (pk_axis_index(axes, made.name) >= 0)
-        return pk_descriptor_refuse(r, named, "it is there twice");
+        return pk_descriptor_refuse(r, named, "given twice");
     if (pk_descriptor_is_reserved(made.name))
-        return pk_descriptor_refuse(r, named, "the name stands for something else in filters and tables");
+        return pk_descriptor_refuse(r, named, "the name is reserved (docs/protocol.md)");
     if (pk_descriptor_word(r, j, named, "type", types, 0, &type) ||
         pk_descriptor_text(r, j, named, "unit", NULL, &made.unit) ||
         pk_descriptor_text(r, j, named, "help", spelled(r->a, made.name), &made.help))

@@ -49,7 +49,7 @@ static enum pk_code read_variants(struct reading *r, const json_t *j)
         if (pk_descriptor_name(r, where, json_object_get(of, "name"), PK_NAME_WORD, &name))
             return r->err->code;
         if (variant_index(v, name) >= 0)
-            return pk_descriptor_refuse(r, where, "the variant '%s' is there twice", name);
+            return pk_descriptor_refuse(r, where, "the variant '%s' is given twice", name);
         if (pk_descriptor_text(r, of, where, "summary", "", &v[i].summary) ||
             read_ignores(r, where, of, &v[i].ignores))
             return r->err->code;
@@ -127,11 +127,11 @@ static enum pk_code add_metric(struct reading *r, const struct pk_metric *m, con
     if (strcmp(m->name, pk_peak_metric.name) == 0)
         return strcmp(m->unit, "bytes") ? pk_descriptor_refuse(r, where, "peak_bytes is in bytes") : PK_OK;
     if (pk_descriptor_is_reserved(m->name) || pk_axis_index(r->own->probe.axes, m->name) >= 0)
-        return pk_descriptor_refuse(r, where, "the name '%s' stands for something else in tables", m->name);
+        return pk_descriptor_refuse(r, where, "the name '%s' is reserved, or that of an axis", m->name);
     if (whole && m->class == PK_CLASS_TIME && is_known(&r->own->probe, whole, r->a))
         return PK_OK; /* it comes with its region */
     if (is_known(&r->own->probe, m->name, r->a))
-        return pk_descriptor_refuse(r, where, "the metric '%s' is there twice", m->name);
+        return pk_descriptor_refuse(r, where, "the metric '%s' is given twice", m->name);
     if (m->class == PK_CLASS_TIME) {
         regions[(*n_regions)++] =
             (struct pk_region){.name = pk_strndup(r->a, m->name, n - strlen("_ns")), .summary = m->summary};

@@ -9,8 +9,7 @@ static enum pk_code refuse_change(const struct pk_own *own, const char *where, c
                                   const char *was, const char *now, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOT_COMPARABLE, "%s: %s changed", own->probe.name, what);
-    pk_why(err, "it was %s in %s, and is %s now: results would be compared that are not of the same thing",
-           was, where, now);
+    pk_why(err, "it was %s in %s, and is %s now: different things would be compared", was, where, now);
     return pk_fix(err, "undo the change, or describe the experiment with a higher `revision`, which starts a "
                        "new series of results");
 }
@@ -42,7 +41,7 @@ static enum pk_code follow_axis(struct pk_own *own, size_t i, const struct pk_ow
                              x->born, err);
     if (pk_axis_value(x, was->born, a, &v, &ignored))
         return refuse_change(own, where, pk_printf(a, "axis %s", x->name),
-                             pk_printf(a, "able to have the value %s", was->born), pk_axis_takes(x, a), err);
+                             pk_printf(a, "able to be %s", was->born), pk_axis_takes(x, a), err);
     x->born = was->born;
     return PK_OK;
 }

@@ -86,7 +86,7 @@ static enum pk_code no_reply(const struct pk_own *own, enum pk_process_event how
         return err->code;
     }
     return refuse(
-        own, pk_printf(&a, "no %s came within 5 s%s%s", expected, *words ? "; its last words: " : "", words),
+        own, pk_printf(&a, "no %s came within 5 s%s%s", expected, *words ? "; last output: " : "", words),
         err);
 }
 
@@ -169,7 +169,7 @@ static enum pk_code await_hello(struct pk_own *own, struct pk_err *err)
     if (m.type == PK_WIRE_GARBAGE)
         return violated(own, m.problem, err);
     if (m.type != PK_WIRE_HELLO)
-        return violated(own, "its first message is no hello", err);
+        return violated(own, "its first message is not hello", err);
     if (pk_json_int(m.json, "version", 0) != PK_WIRE_VERSION)
         return violated(own, "its hello has another version than 1", err);
     if (pk_json_bool(m.json, "describes", false))
@@ -301,7 +301,7 @@ static const char *take_work(struct pk_own *own, const struct pk_wire_msg *m, st
     const int r = region_index(&own->probe, pk_json_str(m->json, "metric", ""));
     const double flops = pk_json_num(m->json, "flops", NAN), bytes = pk_json_num(m->json, "bytes", NAN);
     if (r < 0)
-        return "a work message whose \"metric\" is no time of the experiment";
+        return "a work message whose \"metric\" is not a time of the experiment";
     if (flops < 0 || bytes < 0 || isinf(flops) || isinf(bytes))
         return "a work message with a negative or endless number";
     plan->work[r] = (struct pk_work){.flops = flops, .bytes = bytes};
@@ -324,7 +324,7 @@ static const char *take_prediction(struct pk_own *own, const struct pk_wire_msg 
             plan->predicted[of->gauge] = (int64_t)value;
             return NULL;
         }
-    return "a predict message whose \"metric\" is no count and no memory of the experiment";
+    return "a predict message whose \"metric\" is neither a count nor a size of the experiment";
 }
 
 static const char *take_plan(struct pk_own *own, const struct pk_wire_msg *m, void *user)

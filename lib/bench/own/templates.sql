@@ -61,7 +61,7 @@ FROM own_case WHERE run_id = :run AND status <> 'skipped' GROUP BY variant HAVIN
 -- column: rate_bytes_per_s | {unit} | MB/s GB/s | 1 hide
 -- column: of_floor | % floor | % | 0 hide over
 -- column: above_floor | Above the floor | | machine
--- column: lives_in | Lives in | text | hide optional1
+-- column: lives_in | Level | text | hide optional1
 -- column: status | Status | state
 -- column: message | Message | text | hide clip
 -- note: SELECT 'x {yardstick} is the time of {yardstick} divided by this time, of medians; csv and JSON have its interval.' FROM own_pair

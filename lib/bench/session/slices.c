@@ -160,11 +160,10 @@ static enum pk_code record_late(struct session *s, size_t i, const struct pk_req
                              limit, sizeof limit);
     const char *message =
         l->missing
-            ? pk_printf(&s->arena, "%s; %s, and %s", l->missing,
-                        l->silent ? "this lasted for 30 s" : "the time limit was reached",
-                        ranks ? "all of them were ended" : "the worker and all that it started were ended")
-            : pk_printf(&s->arena, "no result after %s; the worker and all that it started were ended",
-                        limit);
+            ? pk_printf(&s->arena, "%s; %s; %s", l->missing,
+                        l->silent ? "no progress for 30 s" : "the time limit was reached",
+                        ranks ? "all ranks were ended" : "the worker and its processes were ended")
+            : pk_printf(&s->arena, "no result after %s; the worker and its processes were ended", limit);
     const enum pk_status status = l->missing ? PK_ST_FAILED : PK_ST_TIMEOUT;
     const enum pk_code rc = pk_session_record_unmeasured(s, i, r->pass, r->invocation, status, message, err);
     return rc || r->pass == PK_PASS_TIMING ? rc : record_missing_counters(s, r->pass, message);

@@ -91,7 +91,7 @@ SELECT line FROM (
   FROM (SELECT status, message, count(*) AS n, row_number() OVER (ORDER BY count(*) DESC, min(ordinal)) AS place
         FROM v_case WHERE run_id = :run AND status NOT IN ('ok', 'skipped') GROUP BY status, message) HAVING count(*) > 0
   UNION ALL SELECT 2, note FROM v_interval_note WHERE run_id = :run AND note GLOB 'No *'
-  UNION ALL SELECT 3, printf('Uncertain: a time of %d of %s is known to no better than 10 %%; more --invocations help.', sum(wide), plural(count(*), 'case'))
+  UNION ALL SELECT 3, printf('Uncertain: the interval of a time of %d of %s is wider than ± 10 %%; more --invocations help.', sum(wide), plural(count(*), 'case'))
   FROM (SELECT max(uncertainty) > 0.1 AS wide FROM v_summary WHERE run_id = :run AND unit = 'ns' AND source = 'region' AND uncertainty IS NOT NULL GROUP BY case_id)
   HAVING sum(wide) > 0)
 ORDER BY at;

@@ -50,7 +50,7 @@ static void take_samples(struct pk_import_reader *r, const json_t *j)
     for (size_t i = 0; i < n && !r->failed; i++) {
         const json_t *k = json_array_get(iterations, i), *t = json_array_get(times, i);
         if (!json_is_number(k) || !json_is_number(t) || json_number_value(k) < 1 || json_number_value(t) < 0)
-            pk_import_problem(r, "sample %zu is no time of at least one iteration", i);
+            pk_import_problem(r, "sample %zu is not a time of at least one iteration", i);
         else
             pk_import_sample(r, m, (int64_t)i, json_number_value(t) / json_number_value(k));
     }

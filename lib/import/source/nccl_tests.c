@@ -182,7 +182,7 @@ static double number(struct nccl_output *n, const struct line_token *t)
     char *end = NULL;
     const double x = strtod(t->text, &end);
     if (end != t->text + t->n || !(x >= 0) || x > PK_IMPORT_LARGEST)
-        pk_import_problem(n->r, "'%.*s' is no number of at least zero", (int)t->n, t->text);
+        pk_import_problem(n->r, "'%.*s' is not a number of at least zero", (int)t->n, t->text);
     return n->r->failed ? 0 : x;
 }
 

@@ -71,7 +71,7 @@ static void take_times(const struct nccl_json *n, struct pk_imported_case *c, co
         const json_t *v = json_array_get(times, i);
         struct pk_imported_metric *m = pk_import_metric(r, c, &iteration);
         if (!json_is_number(v) || json_number_value(v) < 0)
-            pk_import_problem(r, "times_us[%zu] is no time", i);
+            pk_import_problem(r, "times_us[%zu] is not a time", i);
         else if (m)
             pk_import_sample(r, m, (int64_t)m->n, json_number_value(v) * US_TO_NS);
     }

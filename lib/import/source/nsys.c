@@ -106,7 +106,7 @@ static enum pk_code take_row(void *reading, const struct pk_cell *c, struct pk_e
     if (pk_import_stopped(r))
         return PK_E_IO;
     if (c[0].type != PK_CELL_INT || c[1].type != PK_CELL_INT)
-        pk_import_problem(r, "its times are no integers");
+        pk_import_problem(r, "its times are not integers");
     else if (kind == PK_IMPORT_TRACE_PIECE)
         take_piece(n, c, &s);
     else if (kind == PK_IMPORT_TRACE_RANGE)

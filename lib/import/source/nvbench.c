@@ -88,7 +88,7 @@ static double number_of(struct pk_import_reader *r, const json_t *value)
         return NAN;
     const double x = strtod(text, &end);
     if (!*text || *end)
-        pk_import_problem(r, "'%.40s' is no number", text);
+        pk_import_problem(r, "'%.40s' is not a number", text);
     return isfinite(x) ? x : NAN;
 }
 
@@ -137,7 +137,7 @@ static void read_floats(struct pk_import_reader *r, FILE *f, size_t n, struct pk
         const uint32_t bits = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
         memcpy(&seconds, &bits, sizeof seconds);
         if (!(seconds >= 0))
-            pk_import_problem(r, "sample %zu is no time", i);
+            pk_import_problem(r, "sample %zu is not a time", i);
         pk_import_sample(r, m, (int64_t)i, S_TO_NS * (double)seconds);
     }
     if (!r->failed && getc(f) != EOF)
@@ -158,7 +158,7 @@ static void take_samples(struct pk_import_reader *r, const json_t *summary, stru
     while (part && part > file && part[-1] != '/')
         part--;
     if (!name || part == name || !name[1] || *part == '.' || name[1] == '.' || !(n >= 1 && n <= 1e9)) {
-        pk_import_problem(r, "'%.100s' with %g samples is no file of samples", file, n);
+        pk_import_problem(r, "'%.100s' with %g samples is not a file of samples", file, n);
         return;
     }
     const char *beside = slash ? pk_strndup(r->a, json, (size_t)(slash - json) + 1) : "./";

@@ -56,7 +56,7 @@ static void event(struct pk_import_reader *r, const json_t *j)
     struct pk_import_trace *t = r->user ? r->user : pk_import_trace_new(r);
     r->user = t;
     if (!json_is_object(j))
-        pk_import_problem(r, "it is no object");
+        pk_import_problem(r, "not an object");
     if (!c || r->failed)
         return;
     const json_t *args = pk_field_object(r, j, "args", false), *text = json_object_get(j, "name");

@@ -85,7 +85,7 @@ static void take_value(struct pk_import_reader *r, struct pk_imported_case *c, c
     if (!c || json_is_null(v))
         return;
     if (!json_is_number(v)) {
-        pk_import_problem(r, "'%.200s' is no number", name);
+        pk_import_problem(r, "'%.200s' is not a number", name);
         return;
     }
     while (fnmatch(rules[i].pattern, name, 0) != 0)
@@ -209,7 +209,7 @@ static void take_benchmark(struct pk_import_reader *r, const json_t *j)
         if (r->failed || strcmp(metric, "return_code") == 0)
             continue;
         if (!json_is_array(v) || strlen(metric) + strlen(name) >= PK_IMPORT_TEXT_MAX)
-            pk_import_problem(r, "'%.200s' is no list", metric);
+            pk_import_problem(r, "'%.200s' is not a list", metric);
         else if (has_samples(samples))
             take_list(r, name, metric, samples, true);
         else

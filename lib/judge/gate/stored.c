@@ -123,7 +123,7 @@ static enum pk_code refuse_itself(const struct pk_stored_side *except, const str
         if (!has(except, &side->facts[i]))
             return PK_OK;
     pk_fail(err, PK_E_NOT_COMPARABLE, "both sides are the same: %s", side->name);
-    pk_why(err, "base has no run that is not among the judged side, %s", except->name);
+    pk_why(err, "every run of the base is also in the judged side, %s", except->name);
     return pk_fix(err, "give another base (`perfkit list runs`), or measure once more; for cases of one run: "
                        "perfkit compare --by AXIS RUN");
 }

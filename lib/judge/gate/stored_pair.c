@@ -258,8 +258,7 @@ const char *pk_stored_advice(const struct pk_stored_pair *p, struct pk_arena *a)
         unknown ? pk_printf(a, ", %zu without an interval (it needs three processes)", unknown) : "";
     return pk_printf(a,
                      "Stored runs, %s: %zu slower, %zu faster, %zu not told apart%s. "
-                     "Whether the code is "
-                     "the cause cannot be determined: that needs %zu separate runs of the base (it has %zu). "
+                     "The cause cannot be determined: that needs %zu separate runs of the base (it has %zu). "
                      "To decide: %s",
                      pk_plural(rows, "row", a), of[0], of[2], of[1], without, needed, least,
                      settling_command(p, a));
@@ -320,8 +319,7 @@ enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_v
         return nothing_in_common(p, err);
     if (!p->refused)
         return pk_outcome(&p->comparison, &q, a, err);
-    pk_fail(err, PK_E_NOT_COMPARABLE, "%s and %s were not measured under the same conditions", p->base.name,
-            p->new_.name);
+    pk_fail(err, PK_E_NOT_COMPARABLE, "the setups of %s and %s differ", p->base.name, p->new_.name);
     pk_why(err, "%s%s", p->differences[0], p->n_differences > 1 ? ", and more" : "");
     return pk_fix(
         err, "measure both here: perfkit gate --a ... --b ...; --allow-host-mismatch judges them anyway");

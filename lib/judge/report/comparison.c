@@ -289,7 +289,7 @@ static void tail_notes(struct pk_out *out, const struct pk_comparison *c, struct
             pk_out_note(out, pk_printf(a, "The slow samples changed and the median did not: %s.", moved));
     }
     if (found > MOST_PRINTED)
-        pk_out_note(out, pk_printf(a, "So did those of %s more.", pk_plural(found - MOST_PRINTED, "row", a)));
+        pk_out_note(out, pk_printf(a, "The same for %s more.", pk_plural(found - MOST_PRINTED, "row", a)));
 }
 
 /* Of a short output: a table of three failures. */
@@ -298,7 +298,7 @@ enum { FAILURE_LINES = 8 };
 /* What the interval is of. */
 static const char *const interval_notes[] = {
     [PK_DESIGN_GATE] =
-        "New / base is the geometric mean over pairs of processes that ran in turns, disturbed pairs left "
+        "New / base is the geometric mean over pairs of processes that ran in turns, outlier pairs left "
         "out; MDE (minimum detectable effect) is the smallest regression that would have been found 19 times "
         "in 20.",
     [PK_DESIGN_PAIRS] = "New / base is the geometric mean over rounds, in which each command ran once.",
@@ -344,10 +344,11 @@ void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const c
     pk_out_detail(out, false);
     if (shift != 1)
         pk_out_note(
-            out, pk_printf(a,
-                           "All times changed alike (median %+.1f %%): the cause may be the machine, not the "
-                           "code. `perfkit gate` measures both sides in turns.",
-                           100 * (shift - 1)));
+            out,
+            pk_printf(a,
+                      "All times changed equally (median %+.1f %%): the cause may be the machine, not the "
+                      "code. `perfkit gate` measures both sides in turns.",
+                      100 * (shift - 1)));
     pk_out_detail(out, true);
     row_notes(out, c, a, difference);
     row_notes(out, c, a, slow_processes);

@@ -15,13 +15,13 @@ static const struct pk_column columns[] = {
     {.key = "axes", .heading = "axes", .left = true, .json = true, .machine = true},
     {.key = "case", .heading = "Case", .left = true},
     {.key = "metric", .heading = "Metric", .left = true},
-    {.key = "between", .heading = "A process adds ± %", .scale = 0.01, .decimals = 2},
-    {.key = "within", .heading = "A sample adds ± %", .scale = 0.01, .decimals = 2},
+    {.key = "between", .heading = "Between ± %", .scale = 0.01, .decimals = 2},
+    {.key = "within", .heading = "Within ± %", .scale = 0.01, .decimals = 2},
     {.key = "process_ns", .heading = "Start (ms)", .scale = 1e6, .decimals = 2, .optional = 2},
     {.key = "sample_ns", .heading = "Sample (ms)", .scale = 1e6, .decimals = 3, .optional = 2},
     {.key = "processes", .heading = "Processes", .decimals = -1},
-    {.key = "samples", .heading = "Samples of each", .decimals = -1},
-    {.key = "spend_ns", .heading = "Takes (s)", .scale = 1e9, .decimals = 1, .optional = 1},
+    {.key = "samples", .heading = "Samples", .decimals = -1},
+    {.key = "spend_ns", .heading = "Time (s)", .scale = 1e9, .decimals = 1, .optional = 1},
 };
 
 /* The rows of `processes` from `first` on that are of the same case and metric. */
@@ -101,8 +101,8 @@ enum pk_code pk_compare_print_components(struct pk_store *store, int64_t base_ru
         n = count_processes(&r, i);
         print_row(&r, i, n, interval, a, out);
     }
-    pk_out_note(out, "A process adds what all its samples share, a sample what differs within one process. "
-                     "With these numbers "
-                     "of both the interval costs least; more samples reduce only what samples add.");
+    pk_out_note(out,
+                "Between: what the samples of a process share. Within: their spread. Processes and Samples "
+                "reach the interval in the least time; more samples reduce only the part of Within.");
     return PK_OK;
 }

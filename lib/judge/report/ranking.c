@@ -150,7 +150,7 @@ enum pk_code pk_ranking_print(struct pk_store *s, int64_t run_id, struct pk_out 
         pk_printf(
             &a,
             "Wall times of rounds in which each command ran once, in random order: geometric means of the "
-            "ratios, disturbed rounds left out, with intervals that hold%s with 95 %%.",
+            "ratios, outlier rounds left out, with intervals that hold%s with 95 %%.",
             n > 1 ? " together" : ""));
     pk_out_detail(out, false);
     return PK_OK;

@@ -51,8 +51,8 @@ static void print_choices(struct pk_out *out, const struct pk_bucket_inputs *q,
 {
     static const char *const names[PK_BUCKET_CHOICES] = {
         [PK_CHOOSE_PLAYED] = "model, these tensors", [PK_CHOOSE_EQUAL] = "model, equal buckets",
-        [PK_CHOOSE_REPORT] = "formula of reports",   [PK_CHOOSE_FLAT] = "one bucket",
-        [PK_CHOOSE_OVERLAP] = "one a tensor",
+        [PK_CHOOSE_REPORT] = "sqrt(s o w)",          [PK_CHOOSE_FLAT] = "one bucket",
+        [PK_CHOOSE_OVERLAP] = "per tensor",
     };
     for (int i = 0; i < PK_BUCKET_CHOICES; i++) {
         const struct pk_bucket_choice *c = &v->choice[i];
@@ -118,8 +118,7 @@ static void explained_rows(const struct pk_bucket_inputs *q, const struct pk_buc
         {"hidden", "bytes", "g < w ? o / 1e9 / (1 / g - 1 / w) : 1 / 0",
          "least bucket that hides all but the last; needs g < w", b->hidden_bytes},
         {"best", "bytes", "fmin(fmin(balance, hidden), s)", "best size of equal buckets", b->bytes},
-        {"report", "bytes", "fmin(sqrt(s * o * w / 1e9), s)", "formula of the reports: balance if g were w",
-         b->report_bytes},
+        {"report", "bytes", "fmin(sqrt(s * o * w / 1e9), s)", "balance if g were w", b->report_bytes},
     };
     memcpy(rows, all, sizeof all);
 }

@@ -134,7 +134,8 @@ enum pk_code pk_tokens_write(const char *text, size_t width, FILE *out, size_t *
         *n += (size_t)got;
         if (fwrite(wide, width, (size_t)got, out) != (size_t)got) {
             pk_fail(err, PK_E_IO, "cannot write the tokens");
-            return pk_why_errno(err, errno);
+            pk_why_errno(err, errno);
+            return pk_fix(err, "free space there, or use another -o");
         }
     }
     return got < 0 ? unreadable(text, err) : PK_OK;

@@ -20,8 +20,8 @@ const char *const pk_recompute_names[] = {"none", "selective", "block", NULL};
 const struct pk_axis pk_mesh_axes[PK_MESH_AXES_N + 1] = {PK_MESH_AXES(AXIS_ROW){0}};
 
 const struct pk_precision pk_precisions[] = {
-    {"mixed", "states in fp32, values and transfers in bf16 (as FSDP2 does with bf16 parameters)", 4, 4, 8, 2,
-     2},
+    {"mixed", "states in fp32, activations and transfers in bf16 (as FSDP2 does with bf16 parameters)", 4, 4,
+     8, 2, 2},
     {"bf16", "weights and gradients in bf16, optimizer with fp32 weights (as the ZeRO paper counts)", 2, 2,
      12, 2, 2},
     {"bf16-fp32-grads", "the same with gradients in fp32 (as Megatron-LM and mixed-precision)", 2, 4, 12, 2,

@@ -24,9 +24,9 @@ enum { PK_PARALLEL_CHIPS_MAX = 16384 };
                     row(zero, INT, 0, 3,                                                                     \
                         "ZeRO stage: 0 no states, 1 optimizer, 2 and gradients, 3 and weights are sharded")  \
                         row(sp, BOOL, 0, 1,                                                                  \
-                            "on or off; sequence parallelism: tp also divides the values between matrices")  \
-                            row(recompute, ENUM, 0, 2,                                                       \
-                                "in backward: none, selective (norms and scores) or block")
+                            "on or off; sequence parallelism: tp also divides the activations between "      \
+                            "matrices") row(recompute, ENUM, 0, 2,                                           \
+                                            "in backward: none, selective (norms and scores) or block")
 
 struct pk_mesh {
 #define PK_MESH_FIELD(name, ...) int32_t name;

@@ -47,15 +47,16 @@ const struct pk_opt pk_parallel_option_rows[] = {
      .help = "tokens of a sequence"},
     {"precision", .type = PK_OPT_CHOICE, .offset = O(precision), .arg = "NAME", .choices = precisions,
      .def = "mixed",
-     .help = "bytes of weights, gradients, optimizer and values: 4+4+8 and 2, 2+2+12 and 2, 2+4+12 and 2, "
-             "4+4+8 and 4"},
+     .help =
+         "bytes of weights, gradients, optimizer and activations: 4+4+8 and 2, 2+2+12 and 2, 2+4+12 and 2, "
+         "4+4+8 and 4"},
     {"attention", .type = PK_OPT_CHOICE, .offset = O(attention), .arg = "KIND", .choices = attentions,
      .def = "flash", .help = "matrix: the scores of every pair of tokens are kept for backward"},
     {"prefetch", .type = PK_OPT_INT, .offset = O(prefetch), .arg = "N", .max = 1024, .def = "2",
      .help = "gathered units (blocks) of ZeRO-3 at once"},
     {"sharded-activations", .type = PK_OPT_RATIO, .offset = O(sharded_share), .arg = "SHARE", .max = 1,
      .def = "0",
-     .help = "share of activations that fsdp divides; no system does, an exercise of the reports has 50%"},
+     .help = "share of activations that fsdp divides; no system does: for exercises that assume it"},
     {"form", .type = PK_OPT_CHOICE, .offset = O(form), .arg = "FORM", .choices = forms, .def = "ring",
      .help = "what a chip sends of an array in a collective of n chips: (n-1)/n of it, or all"},
     {"overlap", .type = PK_OPT_CHOICE, .offset = O(overlap), .arg = "HOW", .choices = overlaps, .def = "sum",

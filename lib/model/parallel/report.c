@@ -96,7 +96,7 @@ static void print_rates(const struct mesh_view *w)
                                                {.key = "high", .heading = "High", .decimals = -1},
                                                TEXT("unit", "Unit"),
                                                TEXT("source", "Source")};
-    pk_out_table(w->out, "rates", "What a chip can do", PK_COLUMNS(columns));
+    pk_out_table(w->out, "rates", "Rates of a chip", PK_COLUMNS(columns));
     for (unsigned i = 0; i < PK_PARALLEL_RATES; i++) {
         const struct pk_parallel_rate *rate = &w->s->rate[i];
         struct pk_row *row = pk_row_begin(w->out);
@@ -151,7 +151,7 @@ static void print_memory_terms(const struct mesh_view *w)
     static const struct pk_column columns[] = {TEXT("term", "Term"),
                                                GB("bytes", "Value"),
                                                {.key = "gib", .heading = "GiB", .decimals = 3},
-                                               TEXT("sharded", "Who is sharded, and what is assumed"),
+                                               TEXT("sharded", "Sharded by; assumptions"),
                                                TEXT("formula", "Formula")};
     pk_out_table(w->out, "memory_terms", "Terms of memory", PK_COLUMNS(columns));
     for (const struct pk_parallel_row *t = pk_parallel_rows; t->name; t++) {
@@ -320,7 +320,7 @@ static void print_devices(const struct mesh_view *w)
         put_finite(row, "fsdp", n.shards ? n.shards : NAN);
         put_finite(row, "chips", n.shards ? n.chips : NAN);
         pk_put_real(row, "memory_bytes", n.memory_bytes);
-        pk_put_text(row, "note", n.shards ? NULL : "impossible: more data shards divide none of this");
+        pk_put_text(row, "note", n.shards ? NULL : "impossible: more shards do not reduce it");
         pk_row_end(row);
     }
     pk_out_note(

@@ -48,7 +48,7 @@
     row(micro, "micro-batches", "of a step")                                                                 \
     row(interleave, "parts", "of a stage, which are not adjacent blocks; 1: plain 1F1B")                     \
     row(zero, "stage", "ZeRO: 0 none, 1 optimizer, 2 and gradients, 3 and weights are sharded")              \
-    row(sp, "0 or 1", "sequence parallelism: tp divides the values between matrices")                        \
+    row(sp, "0 or 1", "sequence parallelism: tp divides the activations between matrices")                   \
     row(selective, "0 or 1", "recompute norms and attention scores in backward")                             \
     row(whole_block, "0 or 1", "keep only the input of a block and recompute the rest in backward")          \
     row(scores, "0 or 1", "attention keeps its matrix of scores (not flash)")                                \
@@ -98,7 +98,7 @@
     row(weight_shards, "chips", "that divide the weights", zero >= 3 ? shards : 1)                           \
     row(gradient_shards, "chips", "that divide the gradients", zero >= 2 ? shards : 1)                       \
     row(optimizer_shards, "chips", "that divide the optimizer's state", zero >= 1 ? shards : 1)              \
-    row(seq_shards, "chips", "that divide the values between matrices", sp ? tp : 1)                         \
+    row(seq_shards, "chips", "that divide the activations between matrices", sp ? tp : 1)                    \
     row(in_flight, "micro-batches", "whose activations a stage keeps",                                       \
         fmin(micro, first_stage ? pp + (interleave > 1) * (pp - 1) / interleave                              \
                                 : (interleave > 1) * pp + (1 - (interleave > 1) * pp) / interleave))         \
@@ -162,7 +162,7 @@
         (weight_shards > 1) * prefetch * value_bytes * unit_parameters)                                      \
     row(math_forward, MATH, FORWARD, "every stage is as full as the fullest",                                \
         1e9 * micro * tokens * stage_layers * block_flops / (tp * flops_per_s))                              \
-    row(math_backward, MATH, BACKWARD, "gradients of values and of weights: twice forward",                  \
+    row(math_backward, MATH, BACKWARD, "gradients of activations and of weights: twice forward",             \
         2 * math_forward)                                                                                    \
     row(math_recompute, MATH, BACKWARD, "blocks again, or their scores; norms cost no arithmetic",           \
         whole_block ? math_forward                                                                           \

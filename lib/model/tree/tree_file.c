@@ -134,7 +134,7 @@ static const char *path_of(const struct tree_lines *r, uint32_t at)
 
 static enum pk_code taken(struct tree_lines *r, uint32_t at, const char *as)
 {
-    pk_fail(r->err, PK_E_USAGE, "%s is here %s", path_of(r, at), as);
+    pk_fail(r->err, PK_E_USAGE, "%s is %s", path_of(r, at), as);
     pk_why(r->err, "line %d has it first", r->at[at].line);
     return pk_fix(r->err, "a path names one leaf, and no other path continues it");
 }
@@ -159,14 +159,14 @@ static enum pk_code add_leaf(struct tree_lines *r, const char *path, const struc
         if (parts == PARTS_MAX)
             return bad_path(r, path, pk_printf(r->a, "it has more than %d names", PARTS_MAX));
         if (r->at[at].leaf)
-            return taken(r, at, "as a module, and is a leaf");
+            return taken(r, at, "both leaf and module");
         at = child_of(r, at, part);
     }
     struct position *p = &r->at[at];
     if (p->leaf)
-        return taken(r, at, "a second time");
+        return taken(r, at, "given twice");
     if (p->n_children)
-        return taken(r, at, "as a leaf, and is a module");
+        return taken(r, at, "both leaf and module");
     p->leaf = true;
     p->shape = *shape;
     int64_t n = 1;

@@ -204,10 +204,9 @@ static enum pk_code no_such_run(struct pk_store *s, const char *ref, struct pk_e
         return pk_fix(err, "`perfkit run attention-scaling` records a first run");
     }
     pk_fail(err, PK_E_USAGE, "run '%s' is not in %s", ref, s->path);
-    pk_why(
-        err,
-        "a run is given as @ (the newest but for calibrations), @~1 (the one before), an id, a baseline or a "
-        "label");
+    pk_why(err,
+           "a run is given as @ (the newest, no calibration), @~1 (the one before), an id, a baseline or a "
+           "label");
     if (near)
         return pk_fix(err, "did you mean the baseline '%s'?", near);
     return pk_fix(err, "newest runs: %s", runs);

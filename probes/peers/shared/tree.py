@@ -157,7 +157,7 @@ def check(lib):
 def case_of(request):
     case = axes_of(request, KNOWN, unused={"tp", "slicing", "dtype", "staging"})
     if case["tree"] != "bert" or case["plan"] != "reports":
-        raise Skip("peers support only BERT and the plan of the reports, not trees or plans from files")
+        raise Skip("peers support only BERT and plan=reports, not trees or plans from files")
     if case["op"] != "patch":
         raise Skip("peers support only op=patch")
     if case["weights"] != "none":

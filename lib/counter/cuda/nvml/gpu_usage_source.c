@@ -16,8 +16,7 @@
 
 #define EVENT(name, unit, summary)                                                                           \
     PK_EVENT("gpu-usage", name, unit, summary, PK_QUALITY_APPROXIMATE,                                       \
-             "mean of steps of 0.1 s over the iterations, with what is between those that are shorter",      \
-             PK_EVENT_LEVEL)
+             "mean of steps of 0.1 s; iterations shorter than that include gaps", PK_EVENT_LEVEL)
 #define INTERVAL_NS (105 * PK_NS_PER_MS) /* nvml.h: the interval should be greater than 100 ms */
 
 enum { POWER, BUSY, WARPS, TENSOR, MEMORY, EVENTS };
@@ -69,8 +68,8 @@ static struct pk_source_found check(const struct pk_source *s, const struct pk_c
         return pk_found(PK_SOURCE_UNAVAILABLE, "the driver sees no GPU", NULL);
     return gpm ? pk_found(PK_SOURCE_OK, "power and utilisation every 0.1 s", NULL)
                : pk_found(PK_SOURCE_DEGRADED,
-                          "power every 0.1 s; this GPU or driver tells no utilisation (GPM)",
-                          "a GPU from Hopper on with a driver from 520 on tells it");
+                          "power every 0.1 s; this GPU or driver reports no utilisation (GPM)",
+                          "it needs Hopper or later and driver 520 or later");
 }
 
 static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env *env,

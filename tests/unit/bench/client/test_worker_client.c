@@ -165,7 +165,9 @@ static void the_next_request_starts_another(void **state)
     assert_int_equal(reply(7)->status, PK_ST_OK);
     const struct pk_slice *s = reply(7);
     assert_int_equal(s->status, PK_ST_FAILED);
-    assert_string_equal(s->message, "the worker (test) ended with an earlier case: it is ranks");
+    assert_string_equal(
+        s->message,
+        "the worker (test) ended in an earlier case: it is ranks; try: run the remaining cases again");
 }
 
 /* What a worker chose stands in the requests after it. */

@@ -293,7 +293,7 @@ static void a_hang_ends_with_its_children(void **state)
     struct bench *b = with("hang", "good", NULL);
     b->opt.timeout_ns = 700 * (int64_t)PK_NS_PER_MS;
     go(b);
-    says(&seen[0], PK_ST_TIMEOUT, "no result after 700ms; the worker and all that it started were ended");
+    says(&seen[0], PK_ST_TIMEOUT, "no result after 700ms; the worker and its processes were ended");
     says(&seen[1], PK_ST_OK, "");
     assert_int_equal(b->out.timeout, 1);
     assert_none_runs();
@@ -309,13 +309,13 @@ static void a_pass_that_hangs_is_recorded(void **state)
     assert_int_equal(n_seen, 4);
     says(&seen[0], PK_ST_OK, "");
     assert_int_equal(seen[2].pass, PK_PASS_TRACE);
-    says(&seen[2], PK_ST_TIMEOUT, "no result after 700ms; the worker and all that it started were ended");
+    says(&seen[2], PK_ST_TIMEOUT, "no result after 700ms; the worker and its processes were ended");
     assert_int_equal(seen[3].pass, PK_PASS_TRACE);
     assert_int_equal(seen[3].case_id, 1);
     assert_int_equal(b->out.ok, 2);
     assert_int_equal(b->out.timeout, 0);
     assert_string_equal(b->warnings[0],
-                        "not traced: no result after 700ms; the worker and all that it started were ended");
+                        "not traced: no result after 700ms; the worker and its processes were ended");
     assert_none_runs();
 }
 
