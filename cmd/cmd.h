@@ -42,7 +42,7 @@ struct pk_app {
     struct pk_texts args;          /* positional */
     struct pk_own **programs;      /* those that described their experiments; of all copies of the app */
     struct pk_out *out; /* where rows go, opened before run(); with -o a file that replaces FILE at the end */
-    FILE *text;         /* the same stream, for output that is no table (a script); use one of the two */
+    FILE *text;         /* the same stream, for output that is not a table (a script); use one of the two */
     struct pk_progress *progress; /* its bar may be on the last line of stderr; NULL = none */
     const char *closing_note;     /* a note for when the rows are out; NULL = none */
     bool mute; /* another process of the same command speaks: this one prints and writes nothing but errors */

@@ -16,7 +16,7 @@ enum pk_code pk_verdict_options_check(const struct pk_app *app, struct pk_verdic
 /* The runs that a reference of the command line names. */
 struct pk_run_source pk_run_source(struct pk_app *app);
 
-/* pk_stored_compare, all that is wrong with thresholds printed but for the last. */
+/* pk_stored_compare, all that is wrong with thresholds printed except the last. */
 enum pk_code pk_stored_judge(struct pk_app *app, const char *base, const char *new_,
                              const struct pk_verdict_options *o, const struct pk_threshold *thresholds,
                              struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;

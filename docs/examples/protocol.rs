@@ -26,7 +26,7 @@ fn numbers(n: usize) -> Vec<u64> {
 
 /// Metrics and samples, or why there are none.
 fn measure(request: &str, wire: &mut File) -> Result<(), String> {
-    let n: usize = value(request, "n").and_then(|n| n.parse().ok()).ok_or("the axis n is no number")?;
+    let n: usize = value(request, "n").and_then(|n| n.parse().ok()).ok_or("the axis n is not a number")?;
     let sort: fn(&mut [u64]) = match value(request, "variant") {
         Some("stable") => <[u64]>::sort,
         Some("unstable") => <[u64]>::sort_unstable,

@@ -42,8 +42,8 @@ struct pk_ctx {
      * harness's: open for many cases, nothing pending between hooks. */
     struct pk_comm *comm;
     struct pk_startup_times started;
-    bool dry;                      /* the device does no arithmetic (null): results are not to be checked */
-    json_t *notes;                 /* what is no metric, such as a loss: notes of the slice (pk_ctx_note) */
+    bool dry;      /* the device does no arithmetic (null): results are not to be checked */
+    json_t *notes; /* what is not a metric, such as a loss: notes of the slice (pk_ctx_note) */
     uint32_t reps[PK_REGIONS_MAX]; /* how often pk_repeat (repeat.h) does a region's work; 0 counts as 1 */
 };
 

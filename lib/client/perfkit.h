@@ -1012,7 +1012,7 @@ PERFKIT_FN void perfkit_reply_measure(FILE *f, const perfkit_experiment *e, cons
     free(s.host_ns);
 }
 
-/* What work() declares of the case, which fails when it is no number from 0. */
+/* What work() declares of the case, which fails when it is not a number from 0. */
 PERFKIT_FN void perfkit_work(const perfkit_experiment *e, perfkit_case *c)
 {
     if (!e->work || strcmp(c->status, "ok") != 0)

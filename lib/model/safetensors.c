@@ -203,7 +203,7 @@ static enum pk_code check_places(const struct header_reader *r, struct pk_tensor
                    r->err);
 }
 
-/* The texts of __metadata__; what is no text is left out. */
+/* The texts of __metadata__; what is not a text is left out. */
 static size_t read_texts(const json_t *j, struct pk_arena *a, struct pk_safetensors_text **out)
 {
     json_t *metadata = json_object_get(j, "__metadata__"), *value;

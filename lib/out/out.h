@@ -135,7 +135,7 @@ struct pk_out;
 bool pk_format_for_people(enum pk_format f);
 enum pk_code pk_format_parse(const char *name, enum pk_format *f, struct pk_err *err) PK_MUST_CHECK;
 
-/* Writes a text that is no table, with what all formats have: nothing in it is a command for a CI system, and a signal ends it. 0, or errno. */
+/* Writes a text that is not a table, with what all formats have: nothing in it is a command for a CI system, and a signal ends it. 0, or errno. */
 int pk_out_plain(FILE *f, const char *text, const volatile int *stop_flag);
 
 /* Writes to f (not closed). One pk_out prints any number of tables one after the other. */
@@ -212,7 +212,7 @@ bool pk_out_plots(const struct pk_out *o);
 /* A drawing below the tables so far: a title ("" = none) and lines without ends that are no wider than the screen, printed as they are; they
  * contain nothing of what was read but what pk_text_safe lets through. Notes stand below it as below a table. */
 void pk_out_drawing(struct pk_out *o, const char *title, const char *const *lines, size_t n);
-/* Bytes of a file that is no table. */
+/* Bytes of a file that is not a table. */
 void pk_out_bytes(struct pk_out *o, const char *bytes, size_t n);
 /* Whether nothing is printed, and the names and titles are all that is wanted: the option `list`. */
 bool pk_out_lists(const struct pk_out *o);

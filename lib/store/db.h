@@ -125,7 +125,7 @@ enum pk_code pk_db_functions(struct pk_store *s, struct pk_err *err) PK_MUST_CHE
 
 void pk_db_bind_real(sqlite3_stmt *stmt, int i, double x);
 
-/* file.c: what is at a path. ":memory:" is no file. */
+/* file.c: what is at a path. ":memory:" is not a file. */
 bool pk_db_in_memory(const char *path);
 /* Whether a store may be opened there; makes the directory of the default place. */
 enum pk_code pk_db_check_path(const char *path, enum pk_store_mode mode, struct pk_err *err) PK_MUST_CHECK;

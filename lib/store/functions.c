@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What is no number has several: "2,4". */
+/* What is not a number has several: "2,4". */
 static size_t number_of(sqlite3_value *v)
 {
     return sqlite3_value_numeric_type(v) == SQLITE_INTEGER ? (size_t)sqlite3_value_int64(v) : 2;

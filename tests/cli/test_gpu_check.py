@@ -63,7 +63,7 @@ def out(tmp_path, ceilings):
     return tmp_path / "out"
 
 
-# Fewer cases, and by the null device but for flash and ranks: other tests run them on the CPU, here or under gpu-check's own names. doctor is
+# Fewer cases, and by the null device except flash and ranks: other tests run them on the CPU, here or under gpu-check's own names. doctor is
 # asked once.
 FEW = r"""case "$*" in
     *--resume*) ;;

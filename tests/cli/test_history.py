@@ -122,7 +122,7 @@ def test_the_gravest_case_is_first_and_filters_choose(perfkit, store):
     assert "Run by run" not in perfkit("history", "demo", "--all").stdout
     perfkit("history", "demo", "--filter", "sec_len=1").refused(2, "sec_len", "seq_len")
     r = perfkit("history", "demo", "--filter", "dtype=fp23")
-    r.refused(2, "'fp23' is not one of its values", "write for example --filter dtype=bf16")  # -a is no option of history
+    r.refused(2, "'fp23' is not one of its values", "write for example --filter dtype=bf16")  # -a is not an option of history
     perfkit("history", "demo", "--filter", "seq_len>9999").refused(6, "seq_len>9999", "without a filter")
 
 

@@ -337,7 +337,7 @@ CHOSEN = {
     "the chosen metric": ({"x_ns": FIGURES, "p_ns": FIGURES}, {"x_ns": FIGURES}, ("-m", "p_ns"), ["p_ns"], False),
     "one of the chosen metrics": ({"x_ns": FIGURES, "p_ns": FIGURES}, {"x_ns": FIGURES}, ("-m", "p_ns", "-m", "x_ns"), ["p_ns"], True),
     "all metrics": ({"x_ns": FIGURES, "p_ns": FIGURES}, {"x2_ns": FIGURES, "p2_ns": FIGURES}, (), ["p_ns", "x_ns"], False),
-    "a metric that is no number": ({"x_ns": FIGURES, "p_ns": FIGURES}, {"x_ns": FIGURES, "p_ns": [None]}, ("-m", "p_ns"), ["p_ns"], False),
+    "a metric that is not a number": ({"x_ns": FIGURES, "p_ns": FIGURES}, {"x_ns": FIGURES, "p_ns": [None]}, ("-m", "p_ns"), ["p_ns"], False),
 }
 
 

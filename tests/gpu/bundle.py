@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""perfkit as one folder that runs elsewhere: bundle.py BUILD OUT. Program, libraries but for libc's and OpenBLAS, peers, GPU tests, Open MPI.
+"""perfkit as one folder that runs elsewhere: bundle.py BUILD OUT. Program, libraries except libc's and OpenBLAS, peers, GPU tests, Open MPI.
 
     OUT/perfkit  perfkit-mpi.so  lib/  peers/  mpi/  gpu/check.py  gpu/test-gpu-*      and OUT.tar.gz beside it
 

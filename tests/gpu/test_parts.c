@@ -26,7 +26,7 @@ static const struct way {
     {"backward 3xtf32", PK_MATH_3XTF32, true, pk_k_flash_backward_3xtf32},
 };
 
-/* One problem each, but for the last; all are cut in at least one direction. */
+/* One problem each, except the last; all are cut in at least one direction. */
 static const struct row {
     size_t batch, seq;
     int causal;

@@ -42,7 +42,7 @@ static bool take_descriptors(const int fd[4])
 }
 
 /* Returns when it cannot be executed. Our own program is executed by its path: under valgrind, /proc/self/exe is valgrind. When the file was
- * replaced meanwhile, the path ends in " (deleted)" and is no file. */
+ * replaced meanwhile, the path ends in " (deleted)" and is not a file. */
 static void execute(const struct pk_program_setup *s)
 {
     char self[PATH_MAX];

@@ -133,7 +133,7 @@ static bool has_thread(const struct pk_perf_reader *r, pid_t thread)
     return false;
 }
 
-/* The threads of a process, but for this one: what they count is not inherited. Until no new one is found; one that ended
+/* The threads of a process, except this one: what they count is not inherited. Until no new one is found; one that ended
  * meanwhile (ESRCH) counts nothing. */
 static int open_threads(struct pk_perf_reader *r, const char *root, size_t *which)
 {

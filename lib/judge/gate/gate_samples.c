@@ -148,7 +148,7 @@ static bool of_part(const struct pk_gate_samples *l, const struct pk_gate_row *r
     return l->cases[r->c].part == part;
 }
 
-/* "latency_ns is no number (NaN) on the new side"; NULL = it is one. */
+/* "latency_ns is not a number (NaN) on the new side"; NULL = it is one. */
 static const char *no_number(const struct pk_gate_row *r, struct pk_arena *a)
 {
     const bool base = r->no_number[PK_BASE] && !r->f[PK_BASE].n,

@@ -128,7 +128,7 @@ static enum pk_code refuse_itself(const struct pk_stored_side *except, const str
                        "perfkit compare --by AXIS RUN");
 }
 
-/* True if the name may be a branch or commit: it is no number and has no syntax of run references. */
+/* True if the name may be a branch or commit: it is not a number and has no syntax of run references. */
 static bool may_be_of_git(const char *ref)
 {
     int64_t number;

@@ -135,7 +135,7 @@ size_t pk_axes_of(const struct pk_figures *v, size_t n, struct pk_arena *a, cons
     return r.n_axes;
 }
 
-/* "seq_len=256 ...": the axes of a row that vary, or that do not, but for `by`. */
+/* "seq_len=256 ...": the axes of a row that vary, or that do not, except `by`. */
 static const char *axes_that(bool vary, const struct axis_reader *r, struct value_range row, const char *by,
                              struct pk_buf *b, struct pk_arena *a)
 {

@@ -16,7 +16,7 @@ void pk_compare_print_differences(struct pk_out *out, const char *const *differe
 void pk_compare_summary(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a);
 
 /* One table per unit ("compare_ns", "compare_bytes", "compare" for plain numbers), geometric means last. by: the axis compared by. In a short output the
- * first is the outcome; what follows is detail, but for pk_failures_print. */
+ * first is the outcome; what follows is detail, except pk_failures_print. */
 void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a);
 
 /* The change that these tables report, read from what was printed as JSON: new / base of the row that changed most, of the slower ones if

@@ -71,7 +71,7 @@ struct pk_parallel_rate {
     const char *source; /* NULL: not given */
 };
 
-/* What is planned, but for the mesh. */
+/* What is planned, except the mesh. */
 struct pk_parallel_setup {
     struct pk_model_shape shape;
     const struct pk_precision *precision;

@@ -12,7 +12,7 @@ struct pk_parallel_report {
     bool explain;                              /* every row with its numbers, instead of the terms alone */
 };
 
-/* The tables, the first mesh's but for `meshes`:
+/* The tables, the first mesh's except `meshes`:
  *   meshes        the ranking, each mesh compared with the best at the same rates
  *   memory        of a chip, by kind; whether it fits
  *   time          arithmetic against transfers, what the time is bound by, from how many tokens on arithmetic hides them

@@ -58,7 +58,7 @@
     row(value_bytes, "bytes", "of an activation, and of a weight when it is sent")                           \
     row(reduce_bytes, "bytes", "of a gradient when it is sent")                                              \
     row(prefetch, "units", "gathered at once: the one in use, and those fetched ahead")                      \
-    row(sharded_share, "share", "of activations that fsdp divides: 0 but for an exercise's rule")            \
+    row(sharded_share, "share", "of activations that fsdp divides: 0 except in exercises")            \
     row(book, "0 or 1", "1: a chip sends whole arrays (form book), 0: all but its own part (ring)")          \
     row(sum_axes, "0 or 1", "1: transfers of different axes follow each other, 0: they overlap")             \
     row(hidden, "0 or 1", "1: arithmetic hides transfers")                                                   \
@@ -300,7 +300,7 @@ static inline double pk_parallel_value(const struct pk_parallel_values *v, const
 const char *pk_parallel_formula(const struct pk_parallel_row *row, const struct pk_parallel_values *v,
                                 struct pk_arena *a);
 
-/* A formula with its names replaced by their values; `find` answers NULL for a word that is no name (of n characters). In `a`. */
+/* A formula with its names replaced by their values; `find` answers NULL for a word that is not a name (of n characters). In `a`. */
 typedef const double *pk_named_value(const void *values, const char *name, size_t n);
 const char *pk_formula_numbers(const char *formula, pk_named_value *find, const void *values,
                                struct pk_arena *a);

@@ -27,7 +27,7 @@ static struct tolerance tolerance_of(const struct pk_transformer_config *c)
     return (struct tolerance){2e-5, 1e-3};
 }
 
-/* Weights as they are multiplied: of bf16 the rounded ones, but for norms. */
+/* Weights as they are multiplied: of bf16 the rounded ones, except norms. */
 enum pk_code pk_transformer_fetch(void *user, const struct pk_parameter *w, float *to, struct pk_err *err)
 {
     struct pk_transformer *t = user;

@@ -41,7 +41,7 @@ static void centred(const struct pk_run_processes *runs, size_t n, int worse, do
     }
 }
 
-/* The mean log of the processes of each run but for those of one class. A run that has no others keeps its mean. */
+/* The mean log of the processes of each run except those of one class. A run that has no others keeps its mean. */
 static void clean_means(const struct pk_run_processes *runs, size_t n, const signed char *class, int but,
                         double *mean)
 {

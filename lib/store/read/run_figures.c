@@ -237,7 +237,7 @@ static enum pk_code read_slices(struct pk_store *s, struct figure_reader *r, str
                 code = take_figure(r, c, sqlite3_column_int64(l, INVOCATION), f, err);
                 judged = true;
             }
-        if (c) { /* as v_case decides: any timing slice that did not end ok spoils it, but for one that was interrupted */
+        if (c) { /* as v_case decides: any timing slice that did not end ok spoils it, except one that was interrupted */
             const char *status = column(l, STATUS);
             const bool ok = strcmp(status, "ok") == 0;
             c->ok += ok;

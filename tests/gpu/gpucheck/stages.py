@@ -175,7 +175,7 @@ def numerics_full(session, stage):
     return run_programs(session, [("gpu-tests", name, "") for name in PROGRAMS])
 
 
-# In mangled names: perfkit's kernels stand in unnamed namespaces of .cu files, but for one. Those of NVIDIA's libraries do not.
+# In mangled names: perfkit's kernels stand in unnamed namespaces of .cu files, except one. Those of NVIDIA's libraries do not.
 OWN_KERNELS = r"regex=_GLOBAL__N__[0-9a-f]+_[0-9]+_[a-z0-9_]+_cu_|^_Z5delay"
 SUMMARY = r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)"
 

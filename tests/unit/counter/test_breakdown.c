@@ -56,7 +56,7 @@ static void assert_declared(const struct pk_family_time *f, double flops, double
     assert_float_equal(f->declared.bytes, bytes, 0);
 }
 
-/* Overlap counts once in the union and twice in the sum; gaps are within occurrences, but for the whole. */
+/* Overlap counts once in the union and twice in the sum; gaps are within occurrences, except the whole. */
 static void unions_and_gaps(void **state)
 {
     struct pk_kernel v[] = {

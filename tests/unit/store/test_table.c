@@ -262,7 +262,7 @@ static void wrong_charts_are_refused_when_they_are_loaded(void **state)
     pk_arena_free(&a);
 }
 
-/* Every table and query of lib is prepared and run, but for those over the tables of nsys (cli/test_import_traces.py). */
+/* Every table and query of lib is prepared and run, except those over the tables of nsys (cli/test_import_traces.py). */
 static void every_section_of_lib_runs(void **state)
 {
     int64_t run;
