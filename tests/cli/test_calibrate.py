@@ -72,6 +72,13 @@ def test_without_noise_a_percent_is_advised(perfkit):
     row, = r.rows("calibration")
     assert (row["floor"], row["min_effect"], row["pairs"]) == (0, 0.01, 5)
     assert row["within_cv"] is not None
+    row, = r.rows("components")
+    assert row["sample_ns"] == pytest.approx(1e5, rel=0.01) and row["process_ns"] >= 0  # not the time on the host in addition
+
+
+def test_a_command_has_no_samples_in_it(perfkit):
+    row, = perfkit("calibrate", "--pairs", "4", "--format", "json", "--", "sleep", "0.01").rows("components")
+    assert row["sample_ns"] is None and row["process_ns"] > 1e7 and row["samples"] == 1
 
 
 @pytest.mark.parametrize("between, within, samples", [(0.02, 0.03, 25), (0.02, 0, 1), (0, 0.05, 40)])

@@ -63,7 +63,7 @@ static void print_row(const struct pk_rows *r, size_t first, size_t n, double in
     const double elapsed = mean_of(r, first, n, "elapsed_ns"), samples = mean_of(r, first, n, "n");
     const double iteration = mean_of(r, first, n, "iteration_ns");
     const double sample_ns = isnan(iteration) ? 0 : fmin(iteration, elapsed / samples);
-    const double process_ns = elapsed - samples * sample_ns;
+    const double process_ns = fmax(elapsed - samples * sample_ns, 0); /* rounded, it can be less */
     const struct pk_sample_sizes s =
         pk_cheapest_sample_sizes(&c, process_ns, sample_ns, log1p(interval), 0.95, MOST_SAMPLES);
     struct pk_row *row = pk_row_begin(out);

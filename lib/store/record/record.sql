@@ -102,7 +102,8 @@ SELECT sum((i.n - 1) * (i.sd / i.mean) * (i.sd / i.mean)) / sum(i.n - 1)
 FROM v_case c JOIN v_invocation i USING (case_id)
 WHERE c.run_id = :run AND c.experiment = :experiment AND c.variant = :variant AND c.device = :device AND c.axes = :axes
   AND i.metric = :metric AND i.n > 1;
--- What each process of a calibration gave, row after row: its figure, its samples, and what it and one iteration took.
+-- What each process of a calibration gave, row after row: its figure, its samples, and what it and one iteration took. An iteration is the sum
+-- of its regions, whose times on the host are the same time again; those of a whole command are no samples in it.
 -- query: calibrated_processes
 WITH axis AS (SELECT a.key FROM v_calibration c, json_each(c.axes) a WHERE c.run_id = :base
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1)
@@ -110,7 +111,7 @@ SELECT k.ordinal, k.variant, nullif(k.axes, '{}') AS axes,
        (SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(k.axes) a WHERE a.key IN axis) AS place, k.metric, i.n, i.figure,
        i.sd / i.mean AS cv, s.elapsed_ns,
        (SELECT sum(t.mean) FROM v_invocation t WHERE t.case_id = i.case_id AND t.invocation = i.invocation AND t.unit = 'ns'
-        AND t.metric <> 'wall_ns') AS iteration_ns
+        AND t.metric NOT IN ('wall_ns', 'user_ns', 'system_ns') AND t.metric NOT LIKE '%\_host\_ns' ESCAPE '\') AS iteration_ns
 FROM v_calibration k JOIN v_case c ON c.run_id IN (:base, :new) AND c.ordinal = k.ordinal
 JOIN v_invocation i ON i.case_id = c.case_id AND i.metric = k.metric
 JOIN v_slice s ON s.case_id = i.case_id AND s.invocation = i.invocation AND s.pass = 'timing'
