@@ -555,6 +555,35 @@ def test_verdicts_that_cannot_be_kept_are_a_warning(perfkit):
 
 
 @not_sanitized
+@pytest.mark.parametrize("base", [("one",), ("main", "main", "main")])
+def test_few_runs_have_the_stored_ratio_that_was_printed(perfkit, base):
+    """Without a verdict of their own: the ratio and its interval are those of the figures."""
+    store, figures = Stored(perfkit.db), [1.0e6, 1.3e6, 1.1e6, 2.9e6]
+    for i, label in enumerate((*base, "new")):
+        store.run([("c", {}, {"made_up_ns": [x * (1 + 0.3 * i) for x in figures]})], label=label, experiment="exec")
+    store.db.close()
+    r = perfkit("gate", "--against", base[0], "new", "-m", "made_up_ns", "--format", "json")
+    row, = r.rows("compare_ns")
+    printed = row["ratio"], row["ratio_low"], row["ratio_high"], row["p"]
+    assert row["verdict"] == "unreplicated" and None not in printed[:3], r
+    assert query(perfkit, "SELECT ratio, ratio_low, ratio_high, p FROM v_verdict") == [printed]
+    shown, = perfkit("show", "new", "--format", "json").rows("verdicts")
+    assert (shown["ratio"], shown["ratio_low"], shown["ratio_high"]) == printed[:3]
+
+
+@not_sanitized
+def test_a_stored_ratio_without_interval_is_printed_by_compare(perfkit):
+    """Of one pair."""
+    base, new = reporter(perfkit, "base.sh", [5, 7, "", "", ""]), reporter(perfkit, "new.sh", [5, 9, "", "", ""])
+    row, = commands(perfkit, base, new, "--format", "json").rows("compare_ns")
+    stored = query(perfkit, "SELECT ratio, ratio_low, verdict FROM v_verdict")
+    assert stored == [(row["ratio"], row["ratio_low"], row["verdict"])] and row["ratio"] == pytest.approx(9 / 7)
+    query(perfkit, "UPDATE verdict SET ratio = 1.25")
+    again, = perfkit("compare", "1", "2", "--format", "json").rows("compare_ns")
+    assert again["ratio"] == 1.25
+
+
+@not_sanitized
 def test_exact_figures_of_stored_runs_are_equal_to_the_last_digit(perfkit):
     """A run of several processes is one figure, which is theirs where they agree: their mean was a digit off."""
     for label in ["main"] * 5 + ["new"]:

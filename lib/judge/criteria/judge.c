@@ -135,6 +135,13 @@ static void decide_random(struct pk_compared **v, size_t n, const struct pk_judg
         v[i]->decision = d[i];
 }
 
+static void show_decided(struct pk_compared *c)
+{
+    const struct pk_decision *d = &c->decision;
+    c->ratio = (struct pk_ratio){.ratio = d->ratio, .ci = d->ci, .p = d->p, .df = NAN};
+    c->speedup = pk_speedup(c->new_->direction, d->ratio);
+}
+
 /* The ratio that is shown is the one that was judged, where that has an interval; runs that stand alone, and the cases of one, keep that of
  * their medians. */
 static void show(struct pk_compared *c, enum pk_design design)
@@ -143,10 +150,8 @@ static void show(struct pk_compared *c, enum pk_design design)
     if (d->absolute || isnan(d->ratio) || isnan(d->ci.lo))
         return;
     c->ratio.p = d->p;
-    if (design == PK_DESIGN_WITHIN)
-        return;
-    c->ratio = (struct pk_ratio){.ratio = d->ratio, .ci = d->ci, .p = d->p, .df = NAN};
-    c->speedup = pk_speedup(c->new_->direction, d->ratio);
+    if (design != PK_DESIGN_WITHIN)
+        show_decided(c);
 }
 
 void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j)
@@ -194,7 +199,8 @@ bool pk_apply_stored_verdicts(struct pk_compared *v, size_t n, const struct pk_v
         if (!v[i].judged)
             continue;
         v[i].decision = rows[of[i]].decision;
-        show(&v[i], PK_DESIGN_GATE);
+        if (!v[i].decision.absolute && !isnan(v[i].decision.ratio))
+            show_decided(&v[i]);
     }
     return true;
 }

@@ -105,13 +105,19 @@ struct pk_verdict_row pk_verdict_row(const struct pk_compared *r, const struct p
     PK_JSON_CLEANUP json_t *criteria =
         json_pack("{s:f, s:b, s:b, s:s?}", "alpha", rule->alpha, "strict", (int)rule->strict, "until_clear",
                   (int)rule->until_clear, "threshold", r->threshold ? r->threshold->text : NULL);
+    struct pk_decision d = r->decision;
+    if (!d.absolute) { /* as printed: without an interval of its own the row has the ratio of the figures */
+        d.ratio = r->ratio.ratio;
+        d.ci = r->ratio.ci;
+        d.p = r->ratio.p;
+    }
     return (struct pk_verdict_row){
         .experiment = r->new_->experiment,
         .metric = r->new_->metric,
         .margin = r->min_effect > 0 || pk_figures_exact(r->new_) ? r->min_effect : rule->min_effect,
         .min_change = r->min_change,
         .criteria = pk_json_text(a, criteria, PK_JSON_CANON),
-        .decision = r->decision,
+        .decision = d,
         .ordinal = r->new_->ordinal};
 }
 
