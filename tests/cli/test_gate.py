@@ -583,6 +583,30 @@ def test_a_stored_ratio_without_interval_is_printed_by_compare(perfkit):
     assert again["ratio"] == 1.25
 
 
+def test_a_merge_maps_the_runs_of_a_base(perfkit):
+    """A run of the base that this store has keeps the id that it has here; one that neither store has says so."""
+    other, third = perfkit.cwd / "other.db", perfkit.cwd / "third.db"
+    stored_runs(other)
+    stored_runs(third)
+    for base in ("main", "1,2,3,4,5", f"{third}:main"):
+        assert perfkit("gate", "--against", base, "new", db=other).status == 0
+    query(other, "UPDATE run SET label = NULL WHERE id = 5")
+    with sqlite3.connect(other) as db:
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("DELETE FROM run WHERE id = 4")
+    stored_runs(perfkit.db, "x", "y")
+    (uuid,), = query(other, "SELECT uuid FROM run WHERE id = 2")
+    query(perfkit, "UPDATE run SET uuid = ? WHERE id = 1", uuid)
+    assert perfkit("db", "merge", other).status == 0
+    assert query(perfkit, "SELECT id FROM run ORDER BY id") == [(i,) for i in range(1, 7)]
+    assert query(perfkit, "SELECT base, base_runs FROM v_verdict WHERE run_id = 6 ORDER BY length(base)") == [
+        ("main", "3,1,4,?4,5"), ("3,1,4,?4,5", "3,1,4,?4,5"), (f"{third}:main", "1,2,3,4,5")]
+    again = perfkit.cwd / "again.db"
+    stored_runs(again, "z")
+    assert perfkit("db", "merge", perfkit.db, "--db", again).status == 0
+    assert query(again, "SELECT base_runs FROM v_verdict WHERE base = 'main'") == [("4,2,5,?4,6",)]
+
+
 @not_sanitized
 def test_exact_figures_of_stored_runs_are_equal_to_the_last_digit(perfkit):
     """A run of several processes is one figure, which is theirs where they agree: their mean was a digit off."""
