@@ -123,6 +123,8 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
     pk_out_detail(out, false);
     if (p->base.instead)
         pk_out_note(out, p->base.instead);
+    if (p->unknown_metrics)
+        pk_out_note(out, p->unknown_metrics);
     pk_compare_print_differences(out, p->differences, p->n_differences, p->refused, a);
     pk_compare_print(out, &p->comparison, NULL, a);
     pk_compare_note_unmatched(out, &p->comparison, NULL, a);

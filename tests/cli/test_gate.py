@@ -583,6 +583,19 @@ def test_a_stored_ratio_without_interval_is_printed_by_compare(perfkit):
     assert again["ratio"] == 1.25
 
 
+@not_sanitized
+def test_metrics_that_a_gate_refused_are_not_applied_to_its_runs(perfkit):
+    """What a command reports is known after its first pairs, when the runs of the gate are stored."""
+    script(perfkit, "a.sh", "sleep 0.002\n")
+    perfkit("gate", "--a", "./a.sh", "--b", "./a.sh b", "--metric", "bogus").refused(2, "bogus")
+    for args in (("compare", "1", "2"), ("gate", "--against", "1", "2", "--no-fail")):
+        r = perfkit(*args)
+        assert r.status == 0 and "--metric bogus of the gate is not applied: no case has such a metric." in r.stdout, r
+        assert [row["metric"] for row in perfkit(*args, "--format", "json").rows("compare_ns")] == ["wall_ns"]
+    assert perfkit("report", "1", "2").status == 0
+    perfkit("compare", "1", "2", "--metric", "bogus").refused(2, "bogus")
+
+
 def test_a_merge_maps_the_runs_of_a_base(perfkit):
     """A run of the base that this store has keeps the id that it has here; one that neither store has says so."""
     other, third = perfkit.cwd / "other.db", perfkit.cwd / "third.db"

@@ -52,7 +52,8 @@ struct pk_stored_pair {
     struct pk_err
         not_comparable;   /* not all that is selected is on both sides, or nothing is; code 0 = no error */
     struct pk_errs wrong; /* with thresholds: the last of them is the error */
-    bool equal;           /* the sides of a gate that found them equal: no row is judged */
+    const char *unknown_metrics; /* a sentence: metrics of the gate that no case has; NULL = none */
+    bool equal;                  /* the sides of a gate that found them equal: no row is judged */
 };
 /* Judged and sorted. Two sides of one gate are judged as it did. What new lacks is no error here: `not_comparable` has the error. */
 enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *base, const char *new_,

@@ -44,9 +44,38 @@ static void find_differences(struct pk_stored_pair *p, struct pk_arena *a)
     p->n_differences = all.n;
 }
 
+/* False for a name that no case has. A quantile of too few samples is a metric: its error says what to do. */
+static bool has_metric(const struct pk_stored_pair *p, const char *metric, struct pk_arena *a)
+{
+    const struct pk_compare_options of = {.metrics = &metric, .n_metrics = 1};
+    const struct pk_compare_side base = pk_compare_with_tails(&p->base.figures, &of, a),
+                                 new_ = pk_compare_with_tails(&p->new_.figures, &of, a);
+    struct pk_err ignored;
+    return pk_compare_check_tails(&p->base.figures, &of, a, &ignored) ||
+           pk_compare_check_tails(&p->new_.figures, &of, a, &ignored) ||
+           !pk_compare_check_known(&base, &new_, &of, a, &ignored);
+}
+
+/* The gate's metrics, without those that no case has: nobody gave them to this command. */
+static void keep_metrics(const struct pk_gate_pair *gate, struct pk_arena *a, struct pk_stored_pair *p,
+                         struct pk_compare_options *what)
+{
+    struct pk_texts of_cases = {0}, of_none = {0};
+    for (size_t i = 0; i < gate->n_metrics; i++)
+        pk_texts_add(has_metric(p, gate->metrics[i], a) ? &of_cases : &of_none, gate->metrics[i], a);
+    what->metrics = of_cases.v;
+    what->n_metrics = of_cases.n;
+    what->all_metrics = gate->all_metrics;
+    if (of_none.n)
+        p->unknown_metrics =
+            pk_printf(a, "--metric %s of the gate is not applied: no case has such a metric.",
+                      pk_list(of_none.v, of_none.n, ",", a));
+}
+
 /* The criteria of the gate hold, unless options give others now. */
-static void keep(const struct pk_verdict_given *given, const struct pk_gate_pair *gate,
-                 struct pk_compare_options *what, struct pk_judging *j, struct pk_criteria *criteria)
+static void keep(const struct pk_verdict_given *given, const struct pk_gate_pair *gate, struct pk_arena *a,
+                 struct pk_stored_pair *p, struct pk_compare_options *what, struct pk_judging *j,
+                 struct pk_criteria *criteria)
 {
     const struct pk_rule now = j->rule;
     *j = gate->judging;
@@ -56,11 +85,8 @@ static void keep(const struct pk_verdict_given *given, const struct pk_gate_pair
         j->rule.alpha = now.alpha;
     if (given->strict)
         j->rule.strict = now.strict;
-    if (!what->n_metrics && !what->all_metrics) {
-        what->metrics = gate->metrics;
-        what->n_metrics = gate->n_metrics;
-        what->all_metrics = gate->all_metrics;
-    }
+    if (!what->n_metrics && !what->all_metrics)
+        keep_metrics(gate, a, p, what);
     if (!given->thresholds)
         *criteria = gate->criteria;
     if (given->min_effect)
@@ -117,13 +143,14 @@ enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *bas
     struct pk_gate_pair gate = {.judging = j};
     struct pk_comparison *c = &out->comparison;
     out->wrong = (struct pk_errs){.arena = from->arena};
+    out->unknown_metrics = NULL;
     if (pk_stored_read(from, new_, NULL, NULL, &out->new_, err) ||
         pk_stored_base(from, base, NULL, &out->new_, &out->base, err))
         return err->code;
     bool of_one_gate = out->base.n_runs == 1 && out->new_.n_runs == 1 &&
                        pk_gate_pair_read(&out->base.facts[0], &out->new_.facts[0], from->arena, &gate);
     if (of_one_gate)
-        keep(&o->given, &gate, &what, &j, &criteria);
+        keep(&o->given, &gate, from->arena, out, &what, &j, &criteria);
     out->equal = of_one_gate && j.equal;
     const bool commands = strcmp(out->base.facts[0].experiment, "exec") == 0;
     what.by_ordinal = of_one_gate && !commands;
