@@ -90,9 +90,25 @@ static const char *compare_command(const struct gate *g)
                            (long long)g->sides[0].side[PK_NEW].run.run_id);
 }
 
+static const char *stored_commands(const struct gate *g)
+{
+    const struct pk_gate_side *sides = g->sides[0].side;
+    if (g->o->run.no_save)
+        return NULL;
+    return g->list.name
+               ? "`perfkit list runs`"
+               : pk_printf(g->app->arena, "`perfkit show %lld`, `perfkit show %lld`",
+                           (long long)sides[PK_BASE].run.run_id, (long long)sides[PK_NEW].run.run_id);
+}
+
 struct pk_ended_gate pk_gate_as_ended(const struct gate *g)
 {
-    return (struct pk_ended_gate){g->parts, &g->samples, &g->result, compare_command(g), g->app->arena};
+    return (struct pk_ended_gate){.parts = g->parts,
+                                  .samples = &g->samples,
+                                  .result = &g->result,
+                                  .again = compare_command(g),
+                                  .stored = stored_commands(g),
+                                  .arena = g->app->arena};
 }
 
 enum pk_code pk_gate_print_calibration(const struct gate_entry *e, struct pk_out *out, struct pk_err *err)

@@ -458,6 +458,22 @@ def test_ctrl_c_keeps_what_was_measured(perfkit):
 
 
 @not_sanitized
+@pytest.mark.parametrize("option", [(), ("--no-save",)])
+def test_ctrl_c_before_a_pair_says_where_the_values_are(perfkit, option):
+    """Nothing was compared, and what the base measured is stored, unless --no-save keeps it from that."""
+    script(perfkit, "a.sh", "[ -z $1 ] || { touch began; sleep 30; }\n")
+    p = perfkit.start("gate", "--a", "./a.sh", "--b", "./a.sh b", *option, "--progress", "none")
+    for _ in range(200):
+        if (perfkit.cwd / "began").exists():
+            break
+        time.sleep(0.05)
+    p.send_signal(signal.SIGINT)
+    err = p.communicate(timeout=20)[1].decode()
+    assert p.returncode == 130 and "interrupted after 0 pairs" in err, err
+    assert "without --no-save, measured values are kept" in err if option else "stored: `perfkit show 1`, `perfkit show 2`" in err, err
+
+
+@not_sanitized
 def test_no_save(perfkit):
     assert selftest(perfkit, *BRIEF, "--no-save").status == 3
     assert not perfkit.db.exists() or query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]

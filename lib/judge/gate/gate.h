@@ -87,7 +87,8 @@ struct pk_ended_gate {
     const struct pk_gate_part *parts;
     const struct pk_gate_samples *samples;
     const struct pk_gate_result *result;
-    const char *again; /* a command that prints it again; NULL = none */
+    const char *again;  /* a command that prints it again; NULL = none */
+    const char *stored; /* commands that print what is stored: "`perfkit show 1`"; NULL = nothing is */
     struct pk_arena *arena;
 };
 

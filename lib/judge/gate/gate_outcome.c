@@ -50,8 +50,10 @@ static enum pk_code interrupted(const struct pk_ended_gate *g, struct pk_err *er
 {
     pk_fail(err, PK_E_INTERRUPTED, "interrupted after %s", pk_plural(g->result->pairs, "pair", g->arena));
     pk_why(err, "a signal stopped perfkit");
-    return g->again ? pk_fix(err, "`%s` compares what was measured", g->again)
-                    : pk_fix(err, "run it again; without --no-save, measured values are kept");
+    if (g->again)
+        return pk_fix(err, "`%s` compares what was measured", g->again);
+    return g->stored ? pk_fix(err, "measured values are stored: %s", g->stored)
+                     : pk_fix(err, "run it again; without --no-save, measured values are kept");
 }
 
 /* The first case of a side that failed for good: a crash, a wrong result, no end. That a case does not fit the memory of the base is
