@@ -132,6 +132,22 @@ def test_unreplicated_has_no_interval(perfkit, store):
     assert "1 row: 0 slower, 0 faster, 0 not told apart, 1 without an interval (it needs three processes)" in r.json()["notes"][0]
 
 
+def test_first_line_counts_rows_of_every_kind(perfkit, store):
+    """Rows with a verdict, too, and why a row has no interval: eight processes are enough for one, and zero has no ratio."""
+    eight = [x * 1e6 for x in (1.00, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07)]
+    for _ in range(2):
+        run = store.run([case("a", 256, eight), case("b", 256, [0] * 8), case("c", 256, eight[:2]), case("hot", 256, eight)])
+        store.db.execute("""UPDATE slice SET notes = '{"doubts":["throttled"]}' WHERE case_id IN (SELECT id FROM run_case WHERE run_id = ?
+            AND variant = 'hot')""", [run])
+        store.db.commit()
+    assert perfkit("compare", "1", "2", "--metric", "forward_ns").stdout.startswith(
+        "Stored runs, 4 rows: 0 slower, 0 faster, 1 not told apart, 1 without a ratio (a value is not positive), 1 without an interval "
+        "(it needs three processes); 1 row with a verdict: 1 unstable. ")
+    for cases in ([case("a", 256, eight)], [case("a", 256, eight), case("b", 256, eight)], [case("a", 256, eight), case("b", 256, eight)]):
+        store.run(cases)
+    assert "1 not told apart, 1 without an interval (it needs two runs of the base)" in perfkit("compare", "3,4", "5", "--metric", "forward_ns").stdout
+
+
 PLAN = {"preset": "quick", "axes": ["d_model=64", "seq_len=256,512"], "variants": ["vanilla,flash"], "filter": None}
 
 

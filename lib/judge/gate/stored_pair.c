@@ -266,7 +266,12 @@ static const char *settling_command(const struct pk_stored_pair *p, struct pk_ar
 const char *pk_stored_advice(const struct pk_stored_pair *p, struct pk_arena *a)
 {
     const size_t needed = pk_rule_default.fewest_runs;
-    size_t least = needed, rows = 0, of[3] = {0}, unknown = 0; /* worse, not told apart, better */
+    static const char *const no_interval[] = {"without a ratio (a value is not positive)",
+                                              "without an interval (it needs three processes)",
+                                              "without an interval (it needs two runs of the base)"};
+    size_t least = needed, rows = 0, of[3] = {0}, without[3] = {0}; /* worse, not told apart, better */
+    struct pk_verdicts all = pk_compare_count(&p->comparison);
+    struct pk_buf kinds = {.arena = a};
     for (size_t i = 0; i < p->comparison.n; i++) {
         const struct pk_compared *row = &p->comparison.v[i];
         const size_t runs = row->base->n < p->base.n_runs ? row->base->n : p->base.n_runs;
@@ -275,19 +280,24 @@ const char *pk_stored_advice(const struct pk_stored_pair *p, struct pk_arena *a)
         least = runs < least ? runs : least;
         rows++;
         if (isnan(row->ratio.ci.lo))
-            unknown++;
+            without[isnan(row->ratio.ratio) ? 0 : pk_figures_of_runs(row->base, row->new_) ? 2 : 1]++;
         else
             of[1 + pk_compared_side(row)]++;
     }
     if (!rows)
         return NULL;
-    const char *without =
-        unknown ? pk_printf(a, ", %zu without an interval (it needs three processes)", unknown) : "";
+    for (size_t i = 0; i < 3; i++)
+        if (without[i])
+            pk_buf_printf(&kinds, ", %zu %s", without[i], no_interval[i]);
+    all.of[PK_UNREPLICATED] -= rows;
+    if (all.rows > rows)
+        pk_buf_printf(&kinds, "; %s with a verdict: %s", pk_plural(all.rows - rows, "row", a),
+                      pk_outcome_counts(&all, a));
     return pk_printf(a,
                      "Stored runs, %s: %zu slower, %zu faster, %zu not told apart%s. "
                      "The cause cannot be determined: that needs %zu separate runs of the base (it has %zu). "
                      "To decide: %s",
-                     pk_plural(rows, "row", a), of[0], of[2], of[1], without, needed, least,
+                     pk_plural(all.rows, "row", a), of[0], of[2], of[1], pk_buf_text(&kinds), needed, least,
                      settling_command(p, a));
 }
 

@@ -9,17 +9,22 @@
 #include <math.h>
 #include <string.h>
 
-const char *pk_outcome_sentence(const struct pk_comparison *c, struct pk_arena *a)
+const char *pk_outcome_counts(const struct pk_verdicts *v, struct pk_arena *a)
 {
     static const enum pk_verdict order[] = {PK_SLOWER,    PK_SLOWER_IN_SOME, PK_FASTER,      PK_SAME,
                                             PK_UNDECIDED, PK_UNSTABLE,       PK_UNREPLICATED};
-    const struct pk_verdicts v = pk_compare_count(c);
     struct pk_buf b = {.arena = a};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        if (v.of[order[i]])
-            pk_buf_printf(&b, "%s%zu %s", b.n ? ", " : "", v.of[order[i]], pk_verdict_name(order[i]));
+        if (v->of[order[i]])
+            pk_buf_printf(&b, "%s%zu %s", b.n ? ", " : "", v->of[order[i]], pk_verdict_name(order[i]));
+    return b.n ? pk_buf_text(&b) : "no verdict";
+}
+
+const char *pk_outcome_sentence(const struct pk_comparison *c, struct pk_arena *a)
+{
+    const struct pk_verdicts v = pk_compare_count(c);
     const size_t missing = pk_count_missing(c);
-    return pk_printf(a, "%s: %s%s", pk_plural(v.rows, "row", a), b.n ? pk_buf_text(&b) : "no verdict",
+    return pk_printf(a, "%s: %s%s", pk_plural(v.rows, "row", a), pk_outcome_counts(&v, a),
                      missing ? pk_printf(a, "; %zu missing", missing) : "");
 }
 

@@ -17,6 +17,8 @@ struct pk_outcome_options {
 enum pk_code pk_outcome(const struct pk_comparison *c, const struct pk_outcome_options *q, struct pk_arena *a,
                         struct pk_err *err) PK_MUST_CHECK;
 
+/* "1 slower, 10 same, 1 undecided"; "no verdict" */
+const char *pk_outcome_counts(const struct pk_verdicts *v, struct pk_arena *a);
 /* "12 rows: 1 slower, 10 same, 1 undecided" */
 const char *pk_outcome_sentence(const struct pk_comparison *c, struct pk_arena *a);
 
