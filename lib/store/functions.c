@@ -7,6 +7,7 @@
 #include "base/text/words.h"
 #include "stats/dist.h"
 #include "stats/stats.h"
+#include "stats/verdict/verdict.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,6 +45,16 @@ static void predicate(sqlite3_context *to, int n, sqlite3_value **v)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     sqlite3_result_text(to, pk_predicate(number_of(v[0]), text_of(v[1]), &a), -1, SQLITE_TRANSIENT);
+}
+
+/* reason_text(reason): the clause of v_verdict's word, which any other remains */
+static void reason_text(sqlite3_context *to, int n, sqlite3_value **v)
+{
+    enum pk_reason reason;
+    if (pk_reason_parse(text_of(v[0]), &reason))
+        sqlite3_result_text(to, pk_reason_text(reason), -1, SQLITE_STATIC);
+    else
+        sqlite3_result_value(to, v[0]);
 }
 
 static double real_of(sqlite3_value *v)
@@ -203,6 +214,7 @@ enum pk_code pk_db_functions(struct pk_store *s, struct pk_err *err)
     } functions[] = {{"plural", 2, plural},
                      {"plural_noun", 2, plural_noun},
                      {"predicate", 2, predicate},
+                     {"reason_text", 1, reason_text},
                      {"in_words", 2, in_words},
                      {"ratio_text", 3, ratio_text},
                      {"speedup_note", 3, speedup_note},

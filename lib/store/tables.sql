@@ -705,8 +705,8 @@ FROM v_calibration WHERE run_id = :run AND (experiment = :experiment OR :experim
 
 -- table: verdicts
 -- title: Verdicts of the gate
--- column: base_run_id | Base | | 0 hide optional5
--- column: base | Base | text | hide
+-- column: base_run_id | Base run | | 0 hide optional5
+-- column: base | Against | text | hide
 -- column: base_runs | Its runs | text | hide optional2
 -- column: judged_at | Judged (UTC) | text | machine
 -- column: run_id | New | | 0 optional5
@@ -717,12 +717,15 @@ FROM v_calibration WHERE run_id = :run AND (experiment = :experiment OR :experim
 -- column: ratio | New / base | | 3
 -- column: ratio_low | 95 % interval | | 3 interval
 -- column: difference | Difference | | 4 hide
+-- column: unit | Unit | text | hide
 -- column: margin | Margin (%) | % | 2 optional4
 -- column: p_adjusted | p adjusted | p | 4 hide optional3
 -- column: verdict | Verdict | state
 -- column: slow_base | Slow base | | 0 optional2
 -- column: slow_new | Slow new | | 0 optional2
--- column: reason | Why | text | hide
+-- column: reason | Why | text | machine
+-- note: SELECT coalesce('Against ' || base || ': ', '') || count(*) || ' ' || verdict || ': ' || reason_text(reason) || '.' FROM v_verdict
+--   WHERE run_id = :run AND experiment = :experiment AND reason <> 'proved' GROUP BY base, verdict, reason
 -- note: SELECT 'These are the verdicts of the gate. `perfkit compare ' || base_run_id || ' ' || run_id || '` prints the figures, and judges them again if other'
 --   || ' thresholds are given.' FROM v_verdict WHERE run_id = :run AND base_run_id LIMIT 1
 -- note: SELECT 'Against ' || base || ' these are the verdicts of ' || max(judged_at) || '. `perfkit gate --against ' || base || ' ' || run_id || '` judges again.'
@@ -732,8 +735,9 @@ WITH axis AS (SELECT a.key FROM v_verdict v, json_each(v.axes) a WHERE v.run_id 
 SELECT base_run_id, base, base_runs, judged_at, run_id, CASE WHEN variant = base_variant THEN variant ELSE base_variant || ' -> ' || variant END AS variant,
        nullif(axes, '{}') AS axes,
        (SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis) AS "case", metric, ratio, ratio_low,
-       ratio_high, difference, margin, p_adjusted, verdict, slow_base, slow_new, nullif(reason, 'proved') AS reason
-FROM v_verdict WHERE run_id = :run AND experiment = :experiment ORDER BY ordinal, metric, judged_at IS NOT NULL, judged_at DESC;
+       ratio_high, difference, iif(difference IS NULL, NULL, unit) AS unit, margin, p_adjusted, verdict, slow_base, slow_new, nullif(reason, 'proved') AS reason
+FROM v_verdict WHERE run_id = :run AND experiment = :experiment
+ORDER BY judged_at IS NOT NULL, judged_at DESC, base, base_run_id, ordinal, metric;
 
 -- table: baselines
 -- title: Baselines

@@ -637,6 +637,21 @@ def test_a_merge_maps_the_runs_of_a_base(perfkit):
 
 
 @not_sanitized
+def test_show_keeps_the_judgements_of_a_run_apart(perfkit):
+    """The gate that measured it, then each base: with headings of their own, and reasons in the words of compare."""
+    base, new = reporter(perfkit, "a.sh", [0] * 99), reporter(perfkit, "b.sh", [0] * 99)
+    perfkit("exec", "--runs", "3", "--no-counters", "--name", "b.sh", "--label", "old", "--", "./a.sh")
+    commands(perfkit, base, new, "--name", "b.sh", "-m", "made_up_ns", "-m", "wall_ns", "--no-fail")
+    perfkit("gate", "--against", "old", "3", "-m", "made_up_ns", "--allow-host-mismatch", "--no-fail")
+    r = perfkit("show", "3", "--tables", "verdicts", "--width", "0")
+    rows = perfkit("show", "3", "--format", "json").rows("verdicts")
+    assert [(row["base"], row["metric"]) for row in rows] == [(None, "made_up_ns"), (None, "wall_ns"), ("old", "made_up_ns")], r
+    assert (rows[0]["difference"], rows[0]["unit"]) == (0, "ns") and rows[1]["unit"] is None and rows[2]["reason"] == "few-runs", rows
+    assert "Base run" in r.stdout and "Against" in r.stdout and "few-runs" not in r.stdout, r
+    assert "Against old: 1 unreplicated: fewer separate runs in the baseline than a verdict needs." in r.stdout, r
+
+
+@not_sanitized
 def test_exact_figures_of_stored_runs_are_equal_to_the_last_digit(perfkit):
     """A run of several processes is one figure, which is theirs where they agree: their mean was a digit off."""
     for label in ["main"] * 5 + ["new"]:
