@@ -129,15 +129,15 @@ static enum pk_code bmf(const struct pk_median_rows *rows, struct pk_arena *a, j
     return PK_OK;
 }
 
-static enum pk_code gab(const struct pk_median_rows *rows, const char *direction, struct pk_arena *a,
-                        json_t **out, struct pk_err *err)
+static enum pk_code gab(const struct pk_median_rows *rows, bool bigger, struct pk_arena *a, json_t **out,
+                        struct pk_err *err)
 {
     PK_JSON_CLEANUP json_t *names = json_object();
     *out = json_array();
     for (size_t i = 0; i < rows->n; i++) {
         const struct pk_median_row *r = &rows->v[i];
         const char *name = pk_printf(a, "%s: %s", r->benchmark, r->metric);
-        if (strcmp(r->direction, direction) != 0)
+        if (!pk_has_direction(r->direction) || pk_higher_is_better(r->direction) != bigger)
             continue;
         if (json_object_get(names, name))
             return fail_duplicate(r, "gab", err);
@@ -180,9 +180,8 @@ enum pk_code pk_export_text(struct pk_store *s, const char *format, const int64_
         *text = pk_export_openmetrics(&rows, a);
         return PK_OK;
     }
-    if (rows.n && (strcmp(format, "bmf") == 0
-                       ? bmf(&rows, a, &j, err)
-                       : gab(&rows, strcmp(format, "gab") == 0 ? "lower" : "higher", a, &j, err)))
+    if (rows.n && (strcmp(format, "bmf") == 0 ? bmf(&rows, a, &j, err)
+                                              : gab(&rows, strcmp(format, "gab") != 0, a, &j, err)))
         return err->code;
     if (!json_object_size(j) && !json_array_size(j))
         return no_case_or_metric(format, err);

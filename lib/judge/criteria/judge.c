@@ -12,16 +12,6 @@
 
 enum { EXACT_PAIRS = 2 }; /* a figure that does not repeat shows itself in the second process */
 
-static bool has_direction(const struct pk_figures *f)
-{
-    return strcmp(f->direction, "lower") == 0 || strcmp(f->direction, "higher") == 0;
-}
-
-static bool higher_is_better(const struct pk_compared *c)
-{
-    return strcmp(c->new_->direction, "higher") == 0;
-}
-
 /* --- pairs: invocations that both sides have ------------------------------------------------------------------- */
 
 struct pair_arrays {
@@ -83,7 +73,7 @@ static struct pk_decision exact(const struct pk_compared *c, const struct pk_jud
                                     .stage = PK_GATE_STAGE_SCREEN,
                                     .wanted = EXACT_PAIRS,
                                     .ratio = NAN};
-    const struct pk_baseline_series s = {.higher_is_better = higher_is_better(c),
+    const struct pk_baseline_series s = {.higher_is_better = pk_higher_is_better(c->new_->direction),
                                          .min_change = c->min_change,
                                          .base = c->base->figure,
                                          .n_base = c->base->n,
@@ -107,7 +97,7 @@ static void decide_random(struct pk_compared **v, size_t n, const struct pk_judg
     for (size_t i = 0; i < n; i++) {
         const struct pk_compared *c = v[i];
         if (j->design == PK_DESIGN_STORED) {
-            s[i] = (struct pk_baseline_series){.higher_is_better = higher_is_better(c),
+            s[i] = (struct pk_baseline_series){.higher_is_better = pk_higher_is_better(c->new_->direction),
                                                .min_effect = c->min_effect,
                                                .min_change = c->min_change,
                                                .unstable = c->unstable};
@@ -117,7 +107,7 @@ static void decide_random(struct pk_compared **v, size_t n, const struct pk_judg
         }
         const struct pair_arrays p = pair_up(c->base, c->new_, j->screened, a);
         const size_t screen = j->design == PK_DESIGN_GATE ? p.n_screen : p.n;
-        t[i] = (struct pk_pair_series){.higher_is_better = higher_is_better(c),
+        t[i] = (struct pk_pair_series){.higher_is_better = pk_higher_is_better(c->new_->direction),
                                        .min_effect = c->min_effect,
                                        .min_change = c->min_change,
                                        .max_pairs = c->max_pairs,
@@ -160,7 +150,7 @@ void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j)
     struct pk_compared **random = pk_new_n(&a, struct pk_compared *, n + 1);
     size_t n_random = 0;
     for (size_t i = 0; i < n; i++) {
-        v[i].judged = has_direction(v[i].new_) && !j->equal;
+        v[i].judged = pk_has_direction(v[i].new_->direction) && !j->equal;
         if (!v[i].judged)
             continue;
         if (pk_figures_exact(v[i].new_))
@@ -191,11 +181,11 @@ bool pk_apply_stored_verdicts(struct pk_compared *v, size_t n, const struct pk_v
     for (size_t i = 0; i < n; i++) {
         const struct pk_figures *f = v[i].new_;
         of[i] = pk_match_find(&m, row_key(f->ordinal, f->metric, base_uuid, &a), true);
-        if (has_direction(f) && of[i] == SIZE_MAX)
+        if (pk_has_direction(f->direction) && of[i] == SIZE_MAX)
             return false;
     }
     for (size_t i = 0; i < n; i++) {
-        v[i].judged = has_direction(v[i].new_);
+        v[i].judged = pk_has_direction(v[i].new_->direction);
         if (!v[i].judged)
             continue;
         v[i].decision = rows[of[i]].decision;
@@ -207,7 +197,8 @@ bool pk_apply_stored_verdicts(struct pk_compared *v, size_t n, const struct pk_v
 
 int pk_compared_side(const struct pk_compared *c)
 {
-    return higher_is_better(c) ? pk_ratio_side(c->ratio.ci) : -pk_ratio_side(c->ratio.ci);
+    const int side = pk_ratio_side(c->ratio.ci);
+    return pk_higher_is_better(c->new_->direction) ? side : -side;
 }
 
 /* --- order ---------------------------------------------------------------------------------------------------------- */

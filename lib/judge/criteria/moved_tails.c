@@ -27,7 +27,7 @@ static bool is_row(const struct pk_compared *v, size_t n, const char *metric)
 /* Of a rate the slow samples are at the other end, and exact figures have no noise that could hide a change. */
 static bool may_move(const struct pk_compared *c, const struct pk_judging *j)
 {
-    if (!c->judged || strcmp(c->new_->direction, "lower") != 0 || pk_figures_exact(c->new_))
+    if (!c->judged || pk_higher_is_better(c->new_->direction) || pk_figures_exact(c->new_))
         return false;
     if (j->design == PK_DESIGN_STORED &&
         (c->base_runs < j->rule.fewest_runs || c->new_runs < j->rule.fewest_runs))

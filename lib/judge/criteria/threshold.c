@@ -150,7 +150,7 @@ static enum pk_code fits_none(const struct pk_threshold *t, const struct pk_comp
     const struct pk_figures *other = measured ? pk_figures_of_metric(measured, t->metric) : NULL;
     enum pk_tail tail;
     size_t length;
-    bool comparable = other && strcmp(other->direction, "none") != 0;
+    bool comparable = other && pk_has_direction(other->direction);
     if (measured && !other && pk_tail_of_metric(t->metric, &tail, &length))
         comparable = pk_figures_of_metric(measured, pk_strndup(&a, t->metric, length)) != NULL;
     pk_fail(err, PK_E_USAGE, "--threshold '%s' matches no metric", t->text);

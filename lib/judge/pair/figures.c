@@ -8,11 +8,21 @@
 #include <stdio.h>
 #include <string.h>
 
+bool pk_has_direction(const char *direction)
+{
+    return strcmp(direction, "none") != 0;
+}
+
+bool pk_higher_is_better(const char *direction)
+{
+    return strcmp(direction, "higher") == 0;
+}
+
 double pk_speedup(const char *direction, double ratio)
 {
-    if (strcmp(direction, "lower") == 0)
-        return 1 / ratio;
-    return strcmp(direction, "higher") == 0 ? ratio : NAN;
+    if (!pk_has_direction(direction))
+        return NAN;
+    return pk_higher_is_better(direction) ? ratio : 1 / ratio;
 }
 
 bool pk_figures_of_command(const struct pk_figures *f)
@@ -25,15 +35,15 @@ bool pk_figures_of_command(const struct pk_figures *f)
 
 bool pk_figures_opposed(const struct pk_figures *base, const struct pk_figures *new_)
 {
-    return strcmp(base->direction, "none") != 0 && strcmp(base->direction, new_->direction) != 0;
+    return pk_has_direction(base->direction) && strcmp(base->direction, new_->direction) != 0;
 }
 
 const char *pk_figures_opposed_text(const struct pk_figures *base, const struct pk_figures *new_,
                                     const char *in_base, const char *in_new, struct pk_arena *a)
 {
-    const bool none = strcmp(new_->direction, "none") == 0;
+    const bool any = pk_has_direction(new_->direction);
     return pk_printf(a, "%s is better when %s %s and %s%s %s", base->metric, base->direction, in_base,
-                     none ? "has no direction" : "when ", none ? "" : new_->direction, in_new);
+                     any ? "when " : "has no direction", any ? new_->direction : "", in_new);
 }
 
 bool pk_figures_other_source(const struct pk_figures *x, const struct pk_figures *y)

@@ -284,6 +284,10 @@ void pk_compare_finish(struct pk_compared *v, size_t n, const struct pk_compare_
 enum pk_code pk_not_comparable(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                                struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 
+/* Of a metric's direction: "lower", "higher", "none". */
+bool pk_has_direction(const char *direction);
+bool pk_higher_is_better(const char *direction);
+
 /* new / base in terms of the metric's direction: > 1 is better. */
 double pk_speedup(const char *direction, double ratio);
 

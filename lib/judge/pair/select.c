@@ -71,7 +71,7 @@ static enum pk_code check_to_judge(const struct pk_compare_side *side, const cha
                                    struct pk_err *err)
 {
     const struct pk_figures *f = pk_figures_of_metric(side, metric);
-    if (!f || strcmp(f->direction, "none") != 0)
+    if (!f || pk_has_direction(f->direction))
         return f || !side->n ? PK_OK : unknown_metric(side, metric, a, err);
     pk_fail(err, PK_E_USAGE, "metric '%s' cannot be judged", metric);
     pk_why(err, "it has no direction: neither a lower nor a higher value is better");

@@ -78,7 +78,7 @@ static const struct pk_figures *find_metric(const struct sorting *s, const struc
 /* Whether it matters that the other side lacks it. A metric without direction cannot be judged: it matters only if chosen. */
 static bool counts(const struct sorting *s, const struct pk_compare_side *side, const struct pk_figures *f)
 {
-    return pk_compare_selects(side, f, s->o, s->a) || (!s->o->n_metrics && strcmp(f->direction, "none") != 0);
+    return pk_compare_selects(side, f, s->o, s->a) || (!s->o->n_metrics && pk_has_direction(f->direction));
 }
 
 /* --- failures ------------------------------------------------------------------------------------------------------- */
@@ -250,7 +250,7 @@ static void find_not_judged(struct sorting *s)
         if (pk_texts_has(&seen, f->metric))
             continue;
         pk_texts_add(&seen, f->metric, s->a);
-        if (strcmp(f->direction, "none") != 0 && !pk_compare_selects(s->base, f, s->o, s->a) &&
+        if (pk_has_direction(f->direction) && !pk_compare_selects(s->base, f, s->o, s->a) &&
             !pk_is_host_twin(s->base, f->metric, s->a) && pk_figures_of_metric(s->new_, f->metric))
             pk_texts_add(&names, f->metric, s->a);
     }

@@ -369,7 +369,7 @@ double pk_compare_read_change(const json_t *printed)
         {
             enum pk_verdict v;
             const double ratio = pk_json_num(row, "ratio", NAN);
-            const bool higher = strcmp(pk_json_str(row, "direction", ""), "higher") == 0;
+            const bool higher = pk_higher_is_better(pk_json_str(row, "direction", ""));
             const double change = higher ? 1 / ratio : ratio;
             if (strncmp(name, "compare", 7) != 0 || !(change > 0) ||
                 !pk_verdict_parse(pk_json_str(row, "verdict", ""), &v))

@@ -134,10 +134,11 @@ static json_t *entry(const struct pk_compared *c, struct pk_arena *a)
 const char *pk_report_gab(const struct pk_report *r, bool bigger, struct pk_arena *a)
 {
     PK_JSON_CLEANUP json_t *list = json_array();
-    const char *direction = bigger ? "higher" : "lower";
     for (size_t i = 0; i < r->comparison->n; i++) {
         const struct pk_compared *c = &r->comparison->v[i];
-        if (strcmp(c->new_->direction, direction) == 0 && isfinite(c->new_->median))
+        const char *direction = c->new_->direction;
+        if (pk_has_direction(direction) && pk_higher_is_better(direction) == bigger &&
+            isfinite(c->new_->median))
             json_array_append_new(list, entry(c, a));
     }
     return json_array_size(list) ? pk_printf(a, "%s\n", pk_json_text(a, list, JSON_INDENT(1))) : NULL;

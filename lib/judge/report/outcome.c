@@ -138,7 +138,7 @@ static const struct pk_compared *not_judged(const struct pk_comparison *c)
         for (; k < c->n; k++) {
             const struct pk_compared *y = &c->v[k];
             const bool one_entry = !x->entry || !y->entry || strcmp(x->entry, y->entry) == 0;
-            if (one_entry && strcmp(y->new_->direction, "none") != 0)
+            if (one_entry && pk_has_direction(y->new_->direction))
                 break;
         }
         if (k == c->n)

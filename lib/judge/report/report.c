@@ -51,7 +51,7 @@ static const char *slow_size(const struct pk_compared *r, struct pk_arena *a)
     const struct pk_decision *d = &r->decision;
     if (d->absolute)
         return pk_printf(a, "%+.3g %s", d->slow_size, r->new_->unit);
-    const bool faster = strcmp(r->new_->direction, "higher") == 0; /* so slow is less */
+    const bool faster = pk_higher_is_better(r->new_->direction); /* so slow is less */
     return pk_printf(a, "%s %%", percent(faster ? 1 / d->slow_size : d->slow_size, a));
 }
 
