@@ -11,6 +11,11 @@
 
 extern const struct pk_embedded pk_probe_tables[]; /* generated: probes/meson.build */
 
+bool pk_is_exec(const char *experiment)
+{
+    return strcmp(experiment, "exec") == 0;
+}
+
 const struct pk_probe *pk_probe_find(const char *name)
 {
     for (const struct pk_probe *const *p = pk_probes; *p; p++)

@@ -197,6 +197,9 @@ struct pk_probe {
     enum pk_code (*derive)(struct pk_store *s, int64_t run_id, struct pk_arena *a, struct pk_err *err);
 };
 
+/* Whether it is the experiment of commands, which has no probe. */
+bool pk_is_exec(const char *experiment);
+
 /* Every experiment in the build list, sorted by name, NULL-terminated (generated: probes/meson.build). */
 extern const struct pk_probe *const pk_probes[];
 

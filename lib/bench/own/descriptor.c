@@ -273,7 +273,7 @@ static enum pk_code read_name(struct reading *r, const json_t *j)
     if (pk_descriptor_name(r, "name", json_object_get(j, "name"), PK_NAME_EXPERIMENT, &p->name) ||
         pk_descriptor_text(r, j, "summary", "summary", "", &p->summary))
         return r->err->code;
-    if (pk_probe_find(p->name) || strcmp(p->name, "exec") == 0)
+    if (pk_probe_find(p->name) || pk_is_exec(p->name))
         return pk_descriptor_refuse(r, "name", "'%s' is the name of something that perfkit has", p->name);
     const json_t *revision = json_object_get(j, "revision");
     const int64_t number = revision ? json_integer_value(revision) : 1;

@@ -55,8 +55,7 @@ static bool usual_counters(struct pk_store *s, int64_t run_id, const char *exper
     struct pk_rows rows;
     struct pk_err err;
     const struct pk_param run = pk_param_int(":run", run_id);
-    return !strcmp(experiment, "exec") &&
-           (pk_query(s, "counters_option", &run, 1, &a, &rows, &err) || !rows.n);
+    return pk_is_exec(experiment) && (pk_query(s, "counters_option", &run, 1, &a, &rows, &err) || !rows.n);
 }
 
 const char *pk_run_show_command(struct pk_store *s, int64_t run_id, const char *option, struct pk_arena *a)

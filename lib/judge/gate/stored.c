@@ -33,7 +33,7 @@ static enum pk_code read_run(struct pk_store *s, int64_t id, struct pk_arena *a,
         pk_store_counter_figures(s, id, a, &r->counters.v, &r->counters.n, err))
         return err->code;
     r->figures.v = v;
-    if (strcmp(r->facts.experiment, "exec") == 0)
+    if (pk_is_exec(r->facts.experiment))
         count_processes(v, r->figures.n);
     if (r->facts.cases_ok < r->facts.cases &&
         pk_store_unfinished(s, id, a, &r->figures.unfinished, &r->figures.n_unfinished, err))

@@ -152,7 +152,7 @@ enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *bas
     if (of_one_gate)
         keep(&o->given, &gate, from->arena, out, &what, &j, &criteria);
     out->equal = of_one_gate && j.equal;
-    const bool commands = strcmp(out->base.facts[0].experiment, "exec") == 0;
+    const bool commands = pk_is_exec(out->base.facts[0].experiment);
     what.by_ordinal = of_one_gate && !commands;
     if (of_one_gate && commands && !what.n_metrics && !what.all_metrics) {
         out->new_.figures = without_own_times(&out->new_.figures, &out->base.figures, from->arena);
@@ -244,18 +244,13 @@ static const char *own_options(const struct pk_texts *options, const struct pk_t
     return own.n ? pk_list(own.v, own.n, "", a) : " the defaults";
 }
 
-static bool is_exec(const struct pk_stored_side *side)
-{
-    return strcmp(side->facts[0].experiment, "exec") == 0;
-}
-
 static const char *settling_command(const struct pk_stored_pair *p, struct pk_arena *a)
 {
     const struct pk_run_facts *run = &p->new_.facts[p->new_.n_runs - 1];
     const struct pk_texts options = options_of(run, a);
     if (strstr(run->settings, "\"import\":{"))
         return "import the results of more runs of the base, with one --label";
-    return is_exec(&p->new_)
+    return pk_is_exec(p->new_.facts[0].experiment)
                ? "perfkit gate --a 'OLD COMMAND' --b 'NEW COMMAND'"
                : pk_printf(a, "perfkit gate %s%s",
                            p->new_.own ? "./PROGRAM --a OLD/PROGRAM --b ./PROGRAM"
@@ -314,7 +309,7 @@ const char *pk_stored_unmatched(const struct pk_stored_pair *p, struct pk_arena 
     const char *of_base = own_options(&base, &new_, a), *of_new = own_options(&new_, &base, a);
     const char *why =
         "both were measured with the same options, so the programs that measured them have other cases";
-    if (is_exec(&p->base))
+    if (pk_is_exec(p->base.facts[0].experiment))
         why = "commands are paired by their names, so give both the same --name";
     else if (strcmp(of_base, of_new) != 0)
         why = pk_printf(a, "%s was measured with%s, %s with%s", p->base.name, of_base, p->new_.name, of_new);

@@ -1,6 +1,7 @@
 /* Figures: what one row of figures or two say by themselves: centre, ratio, the keys by which they are matched, their case. */
 #include "judge/pair/pair.h"
 
+#include "bench/probe.h"
 #include "json/json.h"
 
 #include <inttypes.h>
@@ -27,7 +28,7 @@ double pk_speedup(const char *direction, double ratio)
 
 bool pk_figures_of_command(const struct pk_figures *f)
 {
-    if (strcmp(f->experiment, "exec") != 0)
+    if (!pk_is_exec(f->experiment))
         return false;
     PK_JSON_CLEANUP json_t *axes = json_loads(f->axes, 0, NULL);
     return json_object_size(axes) == 1 && json_is_string(json_object_get(axes, "command"));

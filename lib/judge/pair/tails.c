@@ -1,6 +1,8 @@
 /* Tails: rows of a quantile of a metric's samples in each process, where --metric asks for them: "forward_ns:p99". */
 #include "judge/pair/pair.h"
 
+#include "bench/probe.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -90,7 +92,7 @@ static enum pk_code too_few(const struct pk_compare_side *side, const struct pk_
     }
     pk_why(err, "a %s needs %zu samples in each process, and a process of %s has %zu", k->name, k->samples,
            side->name, f->samples);
-    if (strcmp(f->experiment, "exec") == 0)
+    if (pk_is_exec(f->experiment))
         return pk_fix(err, "let the program report at least %zu values of it each time it runs", k->samples);
     if (t == PK_P99 && f->samples >= pk_tail_kinds[PK_P90].samples)
         return pk_fix(err,
