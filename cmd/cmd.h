@@ -81,6 +81,10 @@ enum pk_code pk_another_error(enum pk_code rc, const struct pk_err *next, struct
 /* The same of all of a list: each but the last is printed. PK_OK when it is empty. */
 enum pk_code pk_all_errors(const struct pk_errs *errs, struct pk_err *err) PK_MUST_CHECK;
 
+/* Options of a command that records: PK_E_USAGE for --no-save with --label or --tag, and for a label that cannot name a run. */
+enum pk_code pk_record_options_check(const struct pk_opt_table *table, const char *label,
+                                     struct pk_err *err) PK_MUST_CHECK;
+
 /* Whether --format is one that people read. */
 bool pk_for_people(const struct pk_app *app);
 

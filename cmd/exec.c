@@ -148,12 +148,12 @@ static enum pk_code record(struct exec *e, struct pk_err *err)
 static enum pk_code check_options(const struct exec *e, struct pk_err *err)
 {
     static const char *const of_runs[] = {"min-runs", "max-runs", "min-time", NULL};
-    static const char *const of_record[] = {"label", "tag", NULL}, *const counting[] = {"counters", NULL};
+    static const char *const counting[] = {"counters", NULL};
     const struct pk_opt_table *table = &e->app->tables[1]; /* this command's rows */
     if (pk_opt_exclusive(table, "runs", of_runs, "--runs fixes exactly the number of runs", err) ||
-        pk_opt_exclusive(table, "no-save", of_record, "nothing is recorded", err) ||
+        pk_record_options_check(table, e->o->label, err) ||
         pk_opt_exclusive(table, "no-counters", counting, "nothing is counted", err) ||
-        pk_label_check(e->o->label, err) || pk_text_check("prepare", e->o->command.prepare, err))
+        pk_text_check("prepare", e->o->command.prepare, err))
         return err->code;
     return pk_opt_ordered(table, "min-runs", "max-runs", err);
 }

@@ -9,6 +9,9 @@
 
 extern const struct pk_opt pk_verdict_rows[]; /* into struct pk_verdict_options */
 
+/* PK_E_USAGE for --all-metrics with --metric. */
+enum pk_code pk_metric_options_check(const struct pk_opt_table *table, struct pk_err *err) PK_MUST_CHECK;
+
 /* Contradictions, and thresholds that make no sense. *thresholds holds o->thresholds.n; o->given is filled. */
 enum pk_code pk_verdict_options_check(const struct pk_app *app, struct pk_verdict_options *o,
                                       struct pk_threshold **thresholds, struct pk_err *err) PK_MUST_CHECK;

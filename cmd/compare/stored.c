@@ -34,10 +34,16 @@ const struct pk_opt pk_verdict_rows[] = {
     {0},
 };
 
+enum pk_code pk_metric_options_check(const struct pk_opt_table *table, struct pk_err *err)
+{
+    static const char *const one_by_one[] = {"metric", NULL};
+    return pk_opt_exclusive(table, "all-metrics", one_by_one,
+                            "the first selects metrics, the second takes all", err);
+}
+
 enum pk_code pk_verdict_options_check(const struct pk_app *app, struct pk_verdict_options *o,
                                       struct pk_threshold **thresholds, struct pk_err *err)
 {
-    static const char *const one_by_one[] = {"metric", NULL};
     struct pk_errs wrong = {.arena = app->arena};
     const struct pk_opt_table *table = &app->tables[1];
     o->given =
@@ -45,8 +51,7 @@ enum pk_code pk_verdict_options_check(const struct pk_app *app, struct pk_verdic
                                   .alpha = pk_opt_source_of(table, "alpha") != PK_OPT_DEFAULT,
                                   .strict = pk_opt_source_of(table, "strict") != PK_OPT_DEFAULT,
                                   .thresholds = pk_opt_source_of(table, "threshold") != PK_OPT_DEFAULT};
-    if (pk_opt_exclusive(table, "all-metrics", one_by_one, "the first selects metrics, the second takes all",
-                         err))
+    if (pk_metric_options_check(table, err))
         return err->code;
     *thresholds = pk_verdict_thresholds(o, app->arena, &wrong);
     return pk_all_errors(&wrong, err);

@@ -1,6 +1,7 @@
 /* Options: the rows of every command, together with the axes of an experiment, and parsing a command's options with them. */
 #include "cmd/frame/frame.h"
 
+#include "bench/record/runinfo.h"
 #include "device/cpu/blas.h"
 #include "import/import.h"
 
@@ -38,6 +39,14 @@ const struct pk_opt_program *pk_program_options(struct pk_arena *a)
     struct pk_opt_program *program = pk_new(a, struct pk_opt_program);
     *program = (struct pk_opt_program){sections, n, pk_global_rows, variables};
     return program;
+}
+
+enum pk_code pk_record_options_check(const struct pk_opt_table *table, const char *label, struct pk_err *err)
+{
+    static const char *const of_record[] = {"label", "tag", NULL};
+    if (pk_opt_exclusive(table, "no-save", of_record, "nothing is recorded", err))
+        return err->code;
+    return pk_label_check(label, err);
 }
 
 /* --- axes: `--seq-len 256,1024` is `-a seq_len=256,1024` ----------------------------------------------------------------- */

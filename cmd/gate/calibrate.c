@@ -113,12 +113,9 @@ static enum pk_code outcome(struct gate *g, struct pk_err *err)
 
 static enum pk_code check_options(const struct gate_entry *e, struct pk_err *err)
 {
-    static const char *const of_record[] = {"label", "tag", NULL}, *const one_by_one[] = {"metric", NULL};
     const struct pk_opt_table *table = &e->app->tables[1];
-    if (pk_opt_exclusive(table, "no-save", of_record, "nothing is recorded", err) ||
-        pk_opt_exclusive(table, "all-metrics", one_by_one, "the first selects metrics, the second takes all",
-                         err) ||
-        pk_label_check(e->o->run.label, err) || pk_text_check("name", e->o->name, err))
+    if (pk_record_options_check(table, e->o->run.label, err) || pk_metric_options_check(table, err) ||
+        pk_text_check("name", e->o->name, err))
         return err->code;
     return pk_text_check("prepare", e->o->prepare, err);
 }

@@ -95,7 +95,6 @@ static void place_thresholds(const struct gate *g, const struct pk_suite_section
 
 static enum pk_code check_options(struct gate *g, struct pk_err *err)
 {
-    static const char *const of_record[] = {"label", "tag", NULL};
     static const char *const of_measuring[] = {
         "a", "b", "label", "tag", "budget", "max-pairs", "until-clear", "timeout", "dry-run", "seed", NULL};
     static const char *const of_one[] = {"axis", "preset", "variant", "filter", "name", "prepare", NULL};
@@ -103,10 +102,9 @@ static enum pk_code check_options(struct gate *g, struct pk_err *err)
     const struct pk_opt_table *table = &g->app->tables[1];
     if (pk_opt_exclusive(table, "no-fail", undecided, "they contradict each other", err) ||
         pk_opt_exclusive(table, "against", of_measuring, "nothing is measured", err) ||
-        pk_opt_exclusive(table, "no-save", of_record, "nothing is recorded", err) ||
+        pk_record_options_check(table, g->o->run.label, err) ||
         pk_opt_exclusive(table, "suite", of_one, "the suite file defines what is measured", err) ||
-        pk_label_check(g->o->run.label, err) || pk_text_check("name", g->o->name, err) ||
-        pk_text_check("prepare", g->o->prepare, err) ||
+        pk_text_check("name", g->o->name, err) || pk_text_check("prepare", g->o->prepare, err) ||
         pk_verdict_options_check(g->app, &g->o->verdict, &g->thresholds, err))
         return err->code;
     if (g->list.name && pk_opt_source_of(table, "threshold") == PK_OPT_SUITE)

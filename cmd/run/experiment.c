@@ -96,7 +96,7 @@ enum pk_code pk_run_check(struct pk_run *r, struct pk_err *err)
         "invocations", "min-samples", "max-samples", "min-time",    "max-time",     "max-noise",
         "warmup",      "budget",      "timeout",     "resume",      "label",        "tag",
         "cold",        "counters",    "breakdown",   "allocations", "peer-startup", NULL};
-    static const char *const of_record[] = {"resume", "label", "tag", NULL};
+    static const char *const resumed[] = {"resume", NULL};
     static const char *const of_once[] = {"profile", NULL};
     static const char *const of_peers[] = {"peer", NULL};
     static const char *const of_one[] = {"axis", "preset",  "variant", "filter", "peer",
@@ -107,11 +107,12 @@ enum pk_code pk_run_check(struct pk_run *r, struct pk_err *err)
                          "one iteration of each case runs in this process and is not recorded", err) ||
         pk_opt_exclusive(table, "profile", of_many,
                          "iterations of each case run in this process and are not recorded", err) ||
-        pk_opt_exclusive(table, "no-save", of_record, "nothing is recorded", err) ||
+        pk_opt_exclusive(table, "no-save", resumed, "nothing is recorded", err) ||
+        pk_record_options_check(table, r->o->label, err) ||
         pk_opt_exclusive(table, "cold", of_peers,
                          "only perfkit's own variants can be measured with cold caches", err) ||
         pk_opt_exclusive(table, "suite", of_one, "the suite file defines what is measured", err) ||
-        refuse_of_program(r, err) || pk_label_check(r->o->label, err) ||
+        refuse_of_program(r, err) ||
         pk_table_names_check(&r->o->tables, r->probe && r->probe->own ? r->probe : NULL, r->arena, err))
         return err->code;
     if (r->o->once)
