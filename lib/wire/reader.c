@@ -2,6 +2,7 @@
 #include "wire/wire.h"
 
 #include "base/err.h"
+#include "base/text/words.h"
 
 #include <errno.h>
 #include <string.h>
@@ -98,7 +99,7 @@ bool pk_wire_next(struct pk_wire_reader *r, struct pk_wire_msg *msg)
     do {
         if (!next_line(r, &line, &n, &too_long))
             return false;
-        for (blanks = 0; blanks < n && (line[blanks] == ' ' || line[blanks] == '\r' || line[blanks] == '\t');)
+        for (blanks = 0; blanks < n && pk_is_blank(line[blanks]);)
             blanks++;
     } while (!too_long && blanks == n);
 

@@ -8,6 +8,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool pk_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+void pk_trim(const char **text, size_t *n)
+{
+    for (; *n && pk_is_blank((*text)[*n - 1]); --*n)
+        ;
+    for (; *n && pk_is_blank(**text); ++*text, --*n)
+        ;
+}
+
+size_t pk_printable(const char *text, size_t n)
+{
+    size_t i = 0;
+    while (i < n && (!iscntrl((unsigned char)text[i]) || pk_is_blank(text[i])))
+        i++;
+    return i;
+}
+
 bool pk_switched_on(const char *variable)
 {
     const char *value = secure_getenv(variable);
@@ -33,6 +54,17 @@ char *pk_next_part(const char **rest, char sep, struct pk_arena *a)
     while (begin < end && blank(end[-1]))
         end--;
     return pk_strndup(a, begin, (size_t)(end - begin));
+}
+
+static int by_bytes(const void *x, const void *y)
+{
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+void pk_sort_texts(const char **v, size_t n)
+{
+    if (n)
+        qsort(v, n, sizeof *v, by_bytes);
 }
 
 const char *pk_list(const char *const *words, size_t n, const char *between, struct pk_arena *a)

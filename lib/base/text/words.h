@@ -8,11 +8,21 @@
  *     for (const char *rest = text, *part; (part = pk_next_part(&rest, ',', a));) ... */
 char *pk_next_part(const char **rest, char sep, struct pk_arena *a);
 
+/* Blanks in a line of a file: a space, a tab, the \r before its end. */
+bool pk_is_blank(char c);
+/* Without the blanks at both ends. */
+void pk_trim(const char **text, size_t *n);
+/* How many bytes come before the first control character that is not a blank. */
+size_t pk_printable(const char *text, size_t n);
+
 /* Whether an environment variable has the value "on". Programs with raised privileges read none. */
 bool pk_switched_on(const char *variable);
 
 /* "a, b, c" with ", " between n words, or with SIZE_MAX those before a NULL. In the arena. */
 const char *pk_list(const char *const *words, size_t n, const char *between, struct pk_arena *a);
+
+/* In the order of strcmp. */
+void pk_sort_texts(const char **v, size_t n);
 
 /* Is `word` one of the parts of list[0..n) between separators, blanks included? */
 bool pk_has_part(const char *list, size_t n, char sep, const char *word);

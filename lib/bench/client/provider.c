@@ -68,11 +68,6 @@ static void list_folder(const char *folder, struct pk_arena *a, struct pk_texts 
         closedir(d);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 void pk_peer_names(struct pk_texts *names, struct pk_arena *a)
 {
     const char *own = secure_getenv("PERFKIT_PEERS");
@@ -80,8 +75,7 @@ void pk_peer_names(struct pk_texts *names, struct pk_arena *a)
         list_folder(own, a, names);
     for (const char *const *f = peer_folders; *f; f++)
         list_folder(*f, a, names);
-    if (names->n)
-        qsort(names->v, names->n, sizeof *names->v, by_name);
+    pk_sort_texts(names->v, names->n);
 }
 
 static enum pk_code unknown_peer(const char *name, struct pk_arena *a, struct pk_err *err)

@@ -74,11 +74,6 @@ size_t pk_sysfs_cpus(const char *root, const char *pmu, struct pk_arena *a, cons
     return c.n;
 }
 
-static int by_name(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
-
 size_t pk_sysfs_units(const char *root, const char *pattern, struct pk_arena *a, const char *const **names)
 {
     DIR *d = opendir(pk_printf(a, "%s/" DEVICES, root));
@@ -91,8 +86,7 @@ size_t pk_sysfs_units(const char *root, const char *pattern, struct pk_arena *a,
         }
     if (d)
         closedir(d);
-    if (n)
-        qsort(list, n, sizeof *list, by_name);
+    pk_sort_texts(list, n);
     *names = list;
     return n;
 }

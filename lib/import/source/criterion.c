@@ -2,6 +2,8 @@
  * samples, each the time of a number of iterations. Links are not followed. */
 #include "import/reader.h"
 
+#include "base/text/words.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -82,11 +84,6 @@ struct folder_walk {
 
 static void read_folder(struct folder_walk *w, int parent, const char *name, const char *path, int depth);
 
-static int by_name(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
-
 /* In the order of their names, so that a folder is the same run everywhere. */
 static void read_folders(struct folder_walk *w, int fd, const char *path, int depth)
 {
@@ -104,8 +101,7 @@ static void read_folders(struct folder_walk *w, int fd, const char *path, int de
     }
     if (d)
         closedir(d);
-    if (n)
-        qsort(names, n, sizeof *names, by_name);
+    pk_sort_texts(names, n);
     for (size_t i = 0; i < n && !pk_import_stopped(w->r); i++)
         read_folder(w, fd, names[i], pk_printf(w->r->a, "%s/%s", path, names[i]), depth + 1);
 }

@@ -5,7 +5,6 @@
 #include "base/index.h"
 #include "base/text/words.h"
 
-#include <ctype.h>
 #include <string.h>
 
 enum { FILE_BYTES_MAX = 256 << 10 };
@@ -87,40 +86,24 @@ static enum pk_code read_rule(struct plan_reader *r, const char *pattern, const 
     return pk_fix(r->err, "%s", pk_suggest_text(r->a, transform, pk_transform_names, PK_TRANSFORMS));
 }
 
-static bool blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
 static char *trimmed(struct pk_arena *a, const char *text, size_t n)
 {
-    for (; n && blank(text[n - 1]); n--)
-        ;
-    for (; n && blank(*text); text++, n--)
-        ;
+    pk_trim(&text, &n);
     return pk_strndup(a, text, n);
-}
-
-static bool printable(const char *text, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (iscntrl((unsigned char)text[i]) && !blank(text[i]))
-            return false;
-    return true;
 }
 
 /* The last '=' divides: a set may hold others. */
 static enum pk_code read_line(struct plan_reader *r, const char *text, size_t n)
 {
     const char *line = trimmed(r->a, text, n), *equals = strrchr(line, '=');
-    if (!n || (!*line && printable(text, n)) || *line == '#')
+    const bool printable = pk_printable(text, n) == n;
+    if (!n || (!*line && printable) || *line == '#')
         return PK_OK;
-    if (equals && printable(text, n))
+    if (equals && printable)
         return read_rule(r, trimmed(r->a, line, (size_t)(equals - line)),
                          trimmed(r->a, equals + 1, strlen(equals + 1)));
     pk_fail(r->err, PK_E_USAGE, "'%s' is not a rule", line);
-    pk_why(r->err,
-           printable(text, n) ? "there is no '=' in it" : "it contains a character that cannot be printed");
+    pk_why(r->err, printable ? "there is no '=' in it" : "it contains a character that cannot be printed");
     return write_it_so(r->err);
 }
 

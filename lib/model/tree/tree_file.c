@@ -6,7 +6,6 @@
 #include "base/text/units.h"
 #include "base/text/words.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,28 +183,20 @@ static enum pk_code add_leaf(struct tree_lines *r, const char *path, const struc
 
 /* ---- lines -------------------------------------------------------------------------------------------- */
 
-static bool blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
 static enum pk_code read_line(struct tree_lines *r, const char *text, size_t n)
 {
-    for (; n && blank(text[n - 1]); n--)
-        ;
-    for (; n && blank(*text); text++, n--)
-        ;
+    pk_trim(&text, &n);
     if (!n || *text == '#')
         return PK_OK;
-    for (size_t i = 0; i < n; i++)
-        if (iscntrl((unsigned char)text[i]) && !blank(text[i]))
-            return bad_path(r, pk_strndup(r->a, text, i),
-                            "it is followed by a character that cannot be printed");
+    const size_t printable = pk_printable(text, n);
+    if (printable < n)
+        return bad_path(r, pk_strndup(r->a, text, printable),
+                        "it is followed by a character that cannot be printed");
     size_t end = 0;
-    while (end < n && !blank(text[end]))
+    while (end < n && !pk_is_blank(text[end]))
         end++;
     const char *path = pk_strndup(r->a, text, end);
-    while (end < n && blank(text[end]))
+    while (end < n && pk_is_blank(text[end]))
         end++;
     struct pk_shape shape;
     if (read_shape(r, pk_strndup(r->a, text + end, n - end), &shape))

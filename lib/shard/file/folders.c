@@ -1,10 +1,10 @@
 /* Folders: which of them have a manifest, and whether their samples are complete. */
 #include "shard/file/folders.h"
 
+#include "base/text/words.h"
 #include "shard/file/manifest.h"
 
 #include <dirent.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -39,18 +39,13 @@ static void find(const char *path, int levels, struct pk_arena *a, struct pk_sha
         closedir(d);
 }
 
-static int by_name(const void *x, const void *y)
-{
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
-
 struct pk_shard_folders pk_shard_folders(const char *path, struct pk_arena *a)
 {
     struct pk_shard_folders f = {0};
     find(path, LEVELS, a, &f);
     if (!f.n)
         add(&f, path, a);
-    qsort(f.v, f.n, sizeof *f.v, by_name);
+    pk_sort_texts(f.v, f.n);
     return f;
 }
 
