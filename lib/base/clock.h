@@ -16,6 +16,14 @@ static inline uint64_t pk_clock_ns(void)
     return (uint64_t)t.tv_sec * PK_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
+/* CPU time of the calling thread. */
+static inline uint64_t pk_thread_cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * PK_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
 /* Wall-clock time in nanoseconds since 1970: for time stamps only, never for durations. */
 static inline uint64_t pk_wall_ns(void)
 {

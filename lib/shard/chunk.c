@@ -22,23 +22,16 @@ const char *pk_checksum_unavailable(void)
 
 /* --- stages --- */
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * PK_NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
 struct pk_stage_time pk_stage_begin(void)
 {
-    return (struct pk_stage_time){.began_ns = pk_clock_ns(), .cpu_ns = cpu_ns()};
+    return (struct pk_stage_time){.began_ns = pk_clock_ns(), .cpu_ns = pk_thread_cpu_ns()};
 }
 
 void pk_stage_end(struct pk_stage_time *sum, const struct pk_stage_time *begun, uint64_t bytes)
 {
     const uint64_t now = pk_clock_ns();
-    pk_stage_add(sum, &(struct pk_stage_time){1, now - begun->began_ns, cpu_ns() - begun->cpu_ns, bytes,
-                                              begun->began_ns, now});
+    pk_stage_add(sum, &(struct pk_stage_time){1, now - begun->began_ns, pk_thread_cpu_ns() - begun->cpu_ns,
+                                              bytes, begun->began_ns, now});
 }
 
 void pk_stage_add(struct pk_stage_time *sum, const struct pk_stage_time *s)

@@ -65,9 +65,7 @@ static void normal(void)
 
 static double cpu_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * PK_NS_PER_S + (double)t.tv_nsec;
+    return (double)pk_thread_cpu_ns();
 }
 
 /* Per byte. */

@@ -20,9 +20,7 @@ static const int64_t layers[] = {4, 12, 100};
 
 static double now_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * PK_NS_PER_S + (double)t.tv_nsec;
+    return (double)pk_thread_cpu_ns();
 }
 
 static int by_value(const void *a, const void *b)

@@ -57,17 +57,10 @@ static void compute(void)
         x = x * 1.000001 + 1e-9;
 }
 
-static uint64_t cpu_time_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * PK_NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
 void pk_known_cpu_time(void *unused)
 {
-    const uint64_t until = cpu_time_ns() + PK_KNOWN_CPU_NS;
-    while (cpu_time_ns() < until)
+    const uint64_t until = pk_thread_cpu_ns() + PK_KNOWN_CPU_NS;
+    while (pk_thread_cpu_ns() < until)
         compute();
 }
 
