@@ -100,17 +100,6 @@ static struct pk_source_found selftest(const struct pk_source *s, const struct p
     return f;
 }
 
-static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env *env,
-                         const char *const *names, size_t n, struct pk_arena *a,
-                         const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
-{
-    const struct pk_nvml *m;
-    if (pk_source_plan_table(s, env, names, n, a, plans, n_plans, err) || pk_nvml_open(env, a, &m, err))
-        return err->code;
-    pk_nvml_close(m);
-    return PK_OK;
-}
-
 static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
                           struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
 {
@@ -195,7 +184,7 @@ const struct pk_source pk_source_gpu_state = {
     .selftest = selftest,
     .events = events,
     .n_events = EVENTS,
-    .plan = plan,
+    .plan = pk_nvml_plan,
     .ours = "which GPU a command uses is not known",
     .open = open_,
     .start = start,

@@ -72,17 +72,6 @@ static struct pk_source_found check(const struct pk_source *s, const struct pk_c
                           "it needs Hopper or later and driver 520 or later");
 }
 
-static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env *env,
-                         const char *const *names, size_t n, struct pk_arena *a,
-                         const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
-{
-    const struct pk_nvml *m;
-    if (pk_source_plan_table(s, env, names, n, a, plans, n_plans, err) || pk_nvml_open(env, a, &m, err))
-        return err->code;
-    pk_nvml_close(m);
-    return PK_OK;
-}
-
 static double power_watts(const struct gpu_usage_handle *h)
 {
     struct pk_nvml_field f = {.id = PK_NVML_POWER_INSTANT};
@@ -243,7 +232,7 @@ const struct pk_source pk_source_gpu_usage = {
     .check = check,
     .events = events,
     .n_events = EVENTS,
-    .plan = plan,
+    .plan = pk_nvml_plan,
     .ours = "which GPU a command uses is not known",
     .open = open_,
     .start = start,

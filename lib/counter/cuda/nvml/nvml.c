@@ -1,6 +1,7 @@
 /* Nvml: the library of this machine. */
 #include "counter/cuda/nvml/nvml.h"
 
+#include "counter/sources.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/library.h"
 
@@ -74,6 +75,17 @@ bool pk_nvml_has_gpm(const struct pk_nvml *m, pk_nvml_device d)
 void pk_nvml_close(const struct pk_nvml *m)
 {
     m->shutdown();
+}
+
+enum pk_code pk_nvml_plan(const struct pk_source *s, const struct pk_counter_env *env,
+                          const char *const *names, size_t n, struct pk_arena *a,
+                          const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
+{
+    const struct pk_nvml *m;
+    if (pk_source_plan_table(s, env, names, n, a, plans, n_plans, err) || pk_nvml_open(env, a, &m, err))
+        return err->code;
+    pk_nvml_close(m);
+    return PK_OK;
 }
 
 enum pk_code pk_nvml_device_of(const struct pk_nvml *m, struct pk_device *dev, pk_nvml_device *out,

@@ -101,6 +101,11 @@ struct pk_nvml {
 enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_nvml **out,
                           struct pk_err *err) PK_MUST_CHECK;
 void pk_nvml_close(const struct pk_nvml *m);
+/* The hook `plan` of sources that need it: pk_source_plan_table where NVML can be opened. */
+enum pk_code pk_nvml_plan(const struct pk_source *s, const struct pk_counter_env *env,
+                          const char *const *names, size_t n, struct pk_arena *a,
+                          const struct pk_source_plan **plans, size_t *n_plans,
+                          struct pk_err *err) PK_MUST_CHECK;
 /* The handle of the open device, by its PCI id. */
 enum pk_code pk_nvml_device_of(const struct pk_nvml *m, struct pk_device *dev, pk_nvml_device *out,
                                struct pk_err *err) PK_MUST_CHECK;
