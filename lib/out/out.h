@@ -23,6 +23,7 @@
 
 #include "base/arena.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -170,6 +171,12 @@ static inline void pk_put_int(struct pk_row *row, const char *key, int64_t i)
 static inline void pk_put_real(struct pk_row *row, const char *key, double f)
 {
     pk_put(row, key, pk_cell_real(f));
+}
+
+/* Infinity leaves the column empty, too. */
+static inline void pk_put_finite(struct pk_row *row, const char *key, double f)
+{
+    pk_put_real(row, key, isfinite(f) ? f : NAN);
 }
 
 /* NULL leaves the column empty. */

@@ -2,7 +2,6 @@
 #include "model/bucket/bucket_advice.h"
 #include "model/terms/terms.h"
 
-#include <math.h>
 #include <string.h>
 
 static const struct pk_column advice_columns[] = {
@@ -40,12 +39,6 @@ static const struct pk_column explain_columns[] = {
     {.key = "meaning", .heading = "What it is, and what is assumed", .left = true},
 };
 
-/* An optimum may be infinite: people see an empty cell. */
-static void put_finite(struct pk_row *row, const char *key, double f)
-{
-    pk_put_real(row, key, isfinite(f) ? f : NAN);
-}
-
 static void print_choices(struct pk_out *out, const struct pk_bucket_inputs *q,
                           const struct pk_bucket_advice *v)
 {
@@ -63,10 +56,10 @@ static void print_choices(struct pk_out *out, const struct pk_bucket_inputs *q,
             pk_put_int(row, "bucket_bytes", llround(c->bytes));
         pk_put_int(row, "buckets", (int64_t)c->buckets.n);
         pk_put_int(row, "oversize", (int64_t)c->buckets.oversize);
-        put_finite(row, "exposed_ns", c->exposed_ns);
+        pk_put_finite(row, "exposed_ns", c->exposed_ns);
         pk_put_int(row, "simulated_ns", (int64_t)c->simulated_ns);
-        put_finite(row, "total_ns", (double)q->backward_ns + c->exposed_ns);
-        put_finite(row, "loss_ns", c->exposed_ns - v->ideal_ns);
+        pk_put_finite(row, "total_ns", (double)q->backward_ns + c->exposed_ns);
+        pk_put_finite(row, "loss_ns", c->exposed_ns - v->ideal_ns);
         pk_row_end(row);
     }
 }
@@ -76,14 +69,14 @@ static void print_terms(struct pk_out *out, const struct pk_bucket_inputs *q,
 {
     struct pk_row *row = pk_row_begin(out);
     pk_put_int(row, "ranks", q->ranks);
-    put_finite(row, "gradient_bytes", v->rates.gradient_bytes);
-    put_finite(row, "produced_bytes_per_s", v->rates.produced_bytes_per_s);
-    put_finite(row, "launch_ns", v->rates.launch_ns);
-    put_finite(row, "link_bytes_per_s", v->rates.link_bytes_per_s);
-    put_finite(row, "balance_bytes", v->optimum.balance_bytes);
-    put_finite(row, "hidden_bytes", v->optimum.hidden_bytes);
-    put_finite(row, "general_bytes", v->optimum.bytes);
-    put_finite(row, "report_bytes", v->optimum.report_bytes);
+    pk_put_finite(row, "gradient_bytes", v->rates.gradient_bytes);
+    pk_put_finite(row, "produced_bytes_per_s", v->rates.produced_bytes_per_s);
+    pk_put_finite(row, "launch_ns", v->rates.launch_ns);
+    pk_put_finite(row, "link_bytes_per_s", v->rates.link_bytes_per_s);
+    pk_put_finite(row, "balance_bytes", v->optimum.balance_bytes);
+    pk_put_finite(row, "hidden_bytes", v->optimum.hidden_bytes);
+    pk_put_finite(row, "general_bytes", v->optimum.bytes);
+    pk_put_finite(row, "report_bytes", v->optimum.report_bytes);
     pk_put_text(row, "regime",
                 v->optimum.regime == PK_BUCKET_COMPUTE_BOUND ? "compute-bound" : "communication-bound");
     pk_row_end(row);
@@ -141,7 +134,7 @@ static void explain(struct pk_out *out, const struct pk_bucket_inputs *q, const 
         struct pk_row *row = pk_row_begin(out);
         pk_put_int(row, "ranks", q->ranks);
         pk_put_text(row, "name", rows[i].name);
-        put_finite(row, "value", rows[i].value);
+        pk_put_finite(row, "value", rows[i].value);
         pk_put_text(row, "unit", rows[i].unit);
         pk_put_nonempty(row, "formula", rows[i].formula);
         pk_put_nonempty(row, "numbers", pk_formula_numbers(rows[i].formula, find_explained, rows, a));

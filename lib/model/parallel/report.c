@@ -52,12 +52,6 @@ static double row_value(const struct pk_parallel_values *v, const void *row)
     return pk_parallel_value(v, row);
 }
 
-/* Infinite results are empty cells. */
-static void put_finite(struct pk_row *row, const char *key, double f)
-{
-    pk_put_real(row, key, isfinite(f) ? f : NAN);
-}
-
 static void print_model(const struct mesh_view *w)
 {
     static const struct pk_column columns[] = {
@@ -207,9 +201,9 @@ static void explain_row(const struct mesh_view *w, const struct pk_parallel_valu
     pk_put_text(row, "stage", stage);
     pk_put_text(row, "kind", kinds[t->kind]);
     pk_put_text(row, "name", t->name);
-    put_finite(row, "value", pk_parallel_value(v, t));
-    put_finite(row, "low", memory ? pk_parallel_value(v, t) : i.lo);
-    put_finite(row, "high", memory ? pk_parallel_value(v, t) : i.hi);
+    pk_put_finite(row, "value", pk_parallel_value(v, t));
+    pk_put_finite(row, "low", memory ? pk_parallel_value(v, t) : i.lo);
+    pk_put_finite(row, "high", memory ? pk_parallel_value(v, t) : i.hi);
     pk_put_text(row, "unit", t->unit);
     pk_put_nonempty(row, "formula", pk_parallel_formula(t, NULL, w->a));
     pk_put_nonempty(row, "numbers", pk_parallel_formula(t, v, w->a));
@@ -267,11 +261,11 @@ static void put_balance(const struct mesh_view *w, const char *what, enum pk_par
     pk_put_real(row, "dp_ns", b.axis_ns[PK_PARALLEL_DP] / parts);
     pk_put_real(row, "transfers_ns", b.transfers_ns / parts);
     pk_put_text(row, "binds", binds[b.binds]);
-    put_finite(row, "shard_tokens", b.shard_tokens);
-    put_finite(row, "shard_tokens_low", t.lo);
-    put_finite(row, "shard_tokens_high", t.hi);
-    put_finite(row, "chip_tokens", b.chip_tokens);
-    put_finite(row, "batch_tokens", b.batch_tokens);
+    pk_put_finite(row, "shard_tokens", b.shard_tokens);
+    pk_put_finite(row, "shard_tokens_low", t.lo);
+    pk_put_finite(row, "shard_tokens_high", t.hi);
+    pk_put_finite(row, "chip_tokens", b.chip_tokens);
+    pk_put_finite(row, "batch_tokens", b.batch_tokens);
     pk_row_end(row);
 }
 
@@ -317,8 +311,8 @@ static void print_devices(const struct mesh_view *w)
             pk_parallel_chips_needed(w->s, w->best, (double)w->r->tokens->v[i].i);
         struct pk_row *row = pk_row_begin(w->out);
         pk_put_int(row, "tokens", w->r->tokens->v[i].i);
-        put_finite(row, "fsdp", n.shards ? n.shards : NAN);
-        put_finite(row, "chips", n.shards ? n.chips : NAN);
+        pk_put_finite(row, "fsdp", n.shards ? n.shards : NAN);
+        pk_put_finite(row, "chips", n.shards ? n.chips : NAN);
         pk_put_real(row, "memory_bytes", n.memory_bytes);
         pk_put_text(row, "note", n.shards ? NULL : "impossible: more shards do not reduce it");
         pk_row_end(row);
@@ -442,9 +436,9 @@ static void print_totals(const struct mesh_view *w)
         const struct pk_interval i = over_corners(w, row_value, t);
         struct pk_row *row = pk_row_begin(w->out);
         pk_put_text(row, "total", t->name);
-        put_finite(row, "value", pk_parallel_value(&w->time, t));
-        put_finite(row, "low", i.lo);
-        put_finite(row, "high", i.hi);
+        pk_put_finite(row, "value", pk_parallel_value(&w->time, t));
+        pk_put_finite(row, "low", i.lo);
+        pk_put_finite(row, "high", i.hi);
         pk_put_text(row, "unit", t->unit);
         pk_put_text(row, "meaning", t->meaning);
         pk_put_text(row, "formula", pk_parallel_formula(t, NULL, w->a));
