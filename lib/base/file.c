@@ -13,11 +13,11 @@
 
 enum { FIRST_BYTES = 1 << 16 };
 
-static enum pk_code unreadable(const char *path, struct pk_err *err)
+enum pk_code pk_unreadable(const char *path, const char *kind, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "cannot read %s", path);
     pk_why_errno(err, errno);
-    return pk_fix(err, "give a text file that this user can read");
+    return pk_fix(err, "give a %s that this user can read", kind);
 }
 
 enum pk_code pk_slurp(const char *path, size_t limit, struct pk_arena *a, char **text, size_t *n,
@@ -25,7 +25,7 @@ enum pk_code pk_slurp(const char *path, size_t limit, struct pk_arena *a, char *
 {
     PK_CLEANUP_FILE FILE *f = fopen(path, "re");
     if (!f)
-        return unreadable(path, err);
+        return pk_unreadable(path, "text file", err);
     size_t cap = FIRST_BYTES, got;
     *text = pk_alloc(a, cap);
     *n = 0;
@@ -41,7 +41,7 @@ enum pk_code pk_slurp(const char *path, size_t limit, struct pk_arena *a, char *
             *text = pk_grow(a, *text, 1, cap, &cap);
     }
     if (ferror(f))
-        return unreadable(path, err);
+        return pk_unreadable(path, "text file", err);
     (*text)[*n] = '\0';
     const size_t mark = strncmp(*text, "\xef\xbb\xbf", 3) ? 0 : 3;
     *text += mark;

@@ -30,6 +30,9 @@ static inline void pk_cleanup_file(FILE **f)
 enum pk_code pk_slurp(const char *path, size_t limit, struct pk_arena *a, char **text, size_t *n,
                       struct pk_err *err) PK_MUST_CHECK;
 
+/* PK_E_USAGE, by errno, for a file that the user named. kind: "text file". */
+enum pk_code pk_unreadable(const char *path, const char *kind, struct pk_err *err);
+
 enum {
     PK_FILE_MAX = 256 << 10
 }; /* bytes that are read; /proc/cpuinfo can be larger, but its first block is enough */

@@ -279,12 +279,8 @@ enum pk_code pk_safetensors_open(const char *path, struct pk_arena *a, struct pk
 {
     PK_CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
-    if (fd < 0 || fstat(fd, &st)) {
-        const int error = errno;
-        pk_fail(err, PK_E_USAGE, "cannot read %s", path);
-        pk_why_errno(err, error);
-        return pk_fix(err, "give a safetensors file that this user can read");
-    }
+    if (fd < 0 || fstat(fd, &st))
+        return pk_unreadable(path, "safetensors file", err);
     if (!S_ISREG(st.st_mode))
         return corrupt(path, "it is not a regular file", err);
     *out = (struct pk_safetensors){.path = pk_strdup(a, path), .fd = fd};

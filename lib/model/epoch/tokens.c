@@ -10,20 +10,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-static enum pk_code unreadable(const char *path, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "cannot read %s", path);
-    pk_why_errno(err, errno);
-    return pk_fix(err, "give a file that this user can read");
-}
-
 /* A regular file with at least one byte. A pipe is not waited for. */
 static enum pk_code open_regular(const char *path, int *fd, size_t *bytes, struct pk_err *err)
 {
     struct stat st;
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (*fd < 0 || fstat(*fd, &st))
-        return unreadable(path, err);
+        return pk_unreadable(path, "file", err);
     *bytes = (size_t)st.st_size;
     if (!S_ISREG(st.st_mode)) {
         pk_fail(err, PK_E_USAGE, "%s is not a regular file", path);
@@ -63,7 +56,7 @@ enum pk_code pk_tokens_open(struct pk_tokens *t, const char *path, uint64_t seed
     }
     void *map = mmap(NULL, t->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED)
-        return unreadable(path, err);
+        return pk_unreadable(path, "file", err);
     t->map = map;
     return PK_OK;
 }
@@ -138,5 +131,5 @@ enum pk_code pk_tokens_write(const char *text, size_t width, FILE *out, size_t *
             return pk_fix(err, "free space there, or use another -o");
         }
     }
-    return got < 0 ? unreadable(text, err) : PK_OK;
+    return got < 0 ? pk_unreadable(text, "file", err) : PK_OK;
 }
