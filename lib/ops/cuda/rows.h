@@ -13,6 +13,12 @@ template <int GROUP, int BLOCK> __device__ size_t row_of_thread()
     return (size_t)blockIdx.x * (BLOCK / GROUP) + threadIdx.x / GROUP;
 }
 
+/* The row that begins at an element. */
+template <typename T> __device__ T *row_at(const void *x, size_t at)
+{
+    return static_cast<T *>(const_cast<void *>(x)) + at;
+}
+
 template <int GROUP, int BLOCK> unsigned blocks_for_rows(size_t rows)
 {
     return (unsigned)((rows + BLOCK / GROUP - 1) / (BLOCK / GROUP));

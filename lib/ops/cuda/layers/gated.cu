@@ -10,11 +10,6 @@ namespace
 
 constexpr unsigned THREADS = 128, EACH = 4, EACH_BACK = 2;
 
-template <typename T> __device__ T *row_at(const void *x, size_t at)
-{
-    return static_cast<T *>(const_cast<void *>(x)) + at;
-}
-
 template <typename T, int W> PK_KERNEL((THREADS), forward, const pk_glu g, const pieces cut)
 {
     pk_wait_for_previous();

@@ -47,11 +47,6 @@ __device__ void store_normed(const pk_norm &n, T *y, size_t i, const pack<T, W> 
     store_pack(y, i, x);
 }
 
-template <typename T> __device__ T *row_at(const void *x, size_t at)
-{
-    return static_cast<T *>(const_cast<void *>(x)) + at;
-}
-
 template <typename T, int W, int GROUP, int PACKS> PK_KERNEL((BLOCK, 1), held, const pk_norm n)
 {
     pk_wait_for_previous();

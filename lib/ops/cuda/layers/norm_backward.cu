@@ -13,11 +13,6 @@ namespace
 
 constexpr int BLOCK = 256, WARPS = BLOCK / WARP;
 
-template <typename T> __device__ const T *row_at(const void *x, size_t at)
-{
-    return static_cast<const T *>(x) + at;
-}
-
 /* d_y * w * s of a pack. */
 template <typename T, int W>
 __device__ float dot(const pk_norm_backward &n, size_t i, const pack<T, W> &s, const pack<T, W> &d_y)
@@ -101,14 +96,14 @@ PK_KERNEL((BLOCK, BLOCKS<W, PACKS>), held, const pk_norm_backward n, float *part
 #pragma unroll
         for (int i = 0; i < PACKS; i++)
             if (lane + i * GROUP < packs) {
-                s[i] = pack_at<W>(row_at<T>(n.s, at), lane + i * GROUP);
-                d_y[i] = pack_at<W>(row_at<T>(n.d_y, at), lane + i * GROUP);
+                s[i] = pack_at<W>(row_at<const T>(n.s, at), lane + i * GROUP);
+                d_y[i] = pack_at<W>(row_at<const T>(n.d_y, at), lane + i * GROUP);
             }
         if (n.d_s) /* in flight during the reduction: a load behind a store waits for it */
 #pragma unroll
             for (int i = 0; i < PACKS; i++)
                 if (lane + i * GROUP < packs)
-                    d_s[i] = pack_at<W>(row_at<T>(n.d_s, at), lane + i * GROUP);
+                    d_s[i] = pack_at<W>(row_at<const T>(n.d_s, at), lane + i * GROUP);
         float sum = 0;
 #pragma unroll
         for (int i = 0; i < PACKS; i++)
@@ -144,8 +139,8 @@ PK_KERNEL((BLOCK), walked_d_w, const pk_norm_backward n, float *partial, unsigne
         return;
     float sum = 0;
     for (size_t row = part; row < n.rows; row += parts)
-        sum = fmaf(load(row_at<T>(n.d_y, row * n.cols), c),
-                   load(row_at<T>(n.s, row * n.cols), c) * n.rstd[row], sum);
+        sum = fmaf(load(row_at<const T>(n.d_y, row * n.cols), c),
+                   load(row_at<const T>(n.s, row * n.cols), c) * n.rstd[row], sum);
     partial[part * n.cols + c] = sum;
 }
 
@@ -157,14 +152,14 @@ template <typename T, int W> PK_KERNEL((BLOCK), walked_d_x, const pk_norm_backwa
     const float rstd = n.rstd[blockIdx.x];
     float sum = 0;
     for (unsigned i = threadIdx.x; i < packs; i += BLOCK)
-        sum += dot(n, i, pack_at<W>(row_at<T>(n.s, at), i), pack_at<W>(row_at<T>(n.d_y, at), i));
+        sum += dot(n, i, pack_at<W>(row_at<const T>(n.s, at), i), pack_at<W>(row_at<const T>(n.d_y, at), i));
     const float mean = reduce<BLOCK, add>(sum) * rstd / (float)n.cols;
     for (unsigned i = threadIdx.x; i < packs; i += BLOCK) {
         pack<T, W> d_s = {};
         if (n.d_s)
-            d_s = pack_at<W>(row_at<T>(n.d_s, at), i);
-        store_d_x(n, at, i, pack_at<W>(row_at<T>(n.s, at), i), pack_at<W>(row_at<T>(n.d_y, at), i), d_s, rstd,
-                  mean);
+            d_s = pack_at<W>(row_at<const T>(n.d_s, at), i);
+        store_d_x(n, at, i, pack_at<W>(row_at<const T>(n.s, at), i),
+                  pack_at<W>(row_at<const T>(n.d_y, at), i), d_s, rstd, mean);
     }
 }
 
