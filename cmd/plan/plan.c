@@ -58,7 +58,8 @@ enum pk_code pk_cmd_plan_shape(const struct pk_cmd_plan_options *o, struct pk_ar
 static enum pk_code check_options(const struct pk_app *app, const struct plan_command *p, struct pk_err *err)
 {
     for (size_t i = 0; i < PLANS; i++)
-        for (const struct pk_opt *row = plans[i].rows; &plans[i] != p && row->name; row++)
+        for (const struct pk_opt *row = pk_opt_flat(plans[i].rows, app->arena); &plans[i] != p && row->name;
+             row++)
             if (pk_opt_source_of(&app->tables[1], row->name) == PK_OPT_COMMAND_LINE) {
                 pk_fail(err, PK_E_USAGE, "plan %s has no option --%s", p->name, row->name);
                 pk_why(err, "it is an option of plan %s", plans[i].name);

@@ -411,6 +411,7 @@ def test_bad_questions(perfkit):
     refused(2, "--chip h100", "there is no data sheet of chip 'h100'", "h100-sxm", "--compute, --bandwidth, --network and --memory")
     refused(2, "--ranks 4", "plan parallel has no option --ranks", "plan bucket")
     perfkit("plan", "bucket", "--tp", "4").refused(2, "plan bucket has no option --tp", "plan parallel")
+    perfkit("plan", "bucket", "--top", "4").refused(2, "plan bucket has no option --top", "plan parallel")
 
 
 @not_sanitized

@@ -11,22 +11,19 @@
 enum { PK_PARALLEL_CHIPS_MAX = 16384 };
 
 /* name (the option and the column), type, least, most, meaning */
-#define PK_MESH_AXES(row)                                                                                    \
-    row(dp, INT, 1, PK_PARALLEL_CHIPS_MAX, "replicas: each has all states (data parallel; HSDP with fsdp)")  \
-        row(fsdp, INT, 1, PK_PARALLEL_CHIPS_MAX, "data shards that divide the states as --zero says")        \
-            row(tp, INT, 1, PK_PARALLEL_CHIPS_MAX, "chips that divide each matrix (tensor parallel)") row(   \
-                cp, INT, 1, PK_PARALLEL_CHIPS_MAX,                                                           \
-                "chips that divide each sequence (context parallel)") row(pp, INT, 1, PK_PARALLEL_CHIPS_MAX, \
-                                                                          "stages that divide the blocks "   \
-                                                                          "(pipeline parallel)")             \
-                row(micro, INT, 1, 1 << 20, "micro-batches of a step") row(                                  \
-                    interleave, INT, 1, 1024, "parts of a stage in an interleaved pipeline; 1: plain 1F1B")  \
-                    row(zero, INT, 0, 3,                                                                     \
-                        "ZeRO stage: 0 no states, 1 optimizer, 2 and gradients, 3 and weights are sharded")  \
-                        row(sp, BOOL, 0, 1,                                                                  \
-                            "on or off; sequence parallelism: tp also divides the activations between "      \
-                            "matrices") row(recompute, ENUM, 0, 2,                                           \
-                                            "in backward: none, selective (norms and scores) or block")
+// clang-format off
+#define PK_MESH_AXES(row)                                                                                        \
+    row(dp, INT, 1, PK_PARALLEL_CHIPS_MAX, "replicas: each has all states (data parallel; HSDP with fsdp)")      \
+    row(fsdp, INT, 1, PK_PARALLEL_CHIPS_MAX, "data shards that divide the states as --zero says")                \
+    row(tp, INT, 1, PK_PARALLEL_CHIPS_MAX, "chips that divide each matrix (tensor parallel)")                    \
+    row(cp, INT, 1, PK_PARALLEL_CHIPS_MAX, "chips that divide each sequence (context parallel)")                 \
+    row(pp, INT, 1, PK_PARALLEL_CHIPS_MAX, "stages that divide the blocks (pipeline parallel)")                  \
+    row(micro, INT, 1, 1 << 20, "micro-batches of a step")                                                       \
+    row(interleave, INT, 1, 1024, "parts of a stage in an interleaved pipeline; 1: plain 1F1B")                  \
+    row(zero, INT, 0, 3, "ZeRO stage: 0 no states, 1 optimizer, 2 and gradients, 3 and weights are sharded")     \
+    row(sp, BOOL, 0, 1, "on or off; sequence parallelism: tp also divides the activations between matrices")     \
+    row(recompute, ENUM, 0, 2, "in backward: none, selective (norms and scores) or block")
+// clang-format on
 
 struct pk_mesh {
 #define PK_MESH_FIELD(name, ...) int32_t name;

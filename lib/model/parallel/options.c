@@ -21,16 +21,18 @@ static const char *const attentions[] = {"flash", "matrix", NULL};
      .arg = "VALUES", .choices = OFFERED_##kind, .commas = true,                                             \
      .help = meaning},
 
+static const struct pk_opt axis_rows[] = {PK_MESH_AXES(AXIS_OPTION){0}};
+
 const struct pk_opt pk_parallel_option_rows[] = {
     {"chips", .type = PK_OPT_INT, .offset = O(chips), .arg = "N", .max = PK_PARALLEL_CHIPS_MAX, .def = "0",
      .group = "plan parallel: the mesh",
      .help =
          "search all meshes of this number of chips; 0: the axes that are given, the others being 1; without "
          "any axis one chip, or 8 if a step does not fit there"},
-    PK_MESH_AXES(AXIS_OPTION){
-        "chip", .type = PK_OPT_TEXT, .offset = O(chip), .arg = "CHIP", .def = "h100-sxm",
-        .group = "plan parallel: a chip",
-        .help = "data sheet of h100-sxm, h200-sxm, a100-80gb or tpu-v5p, for what is not given or measured"},
+    {.rows = axis_rows},
+    {"chip", .type = PK_OPT_TEXT, .offset = O(chip), .arg = "CHIP", .def = "h100-sxm",
+     .group = "plan parallel: a chip",
+     .help = "data sheet of h100-sxm, h200-sxm, a100-80gb or tpu-v5p, for what is not given or measured"},
     {"memory", .type = PK_OPT_TEXT, .offset = O(memory), .arg = "SIZE",
      .help = "memory limit of a chip, with its unit: 80GB"},
     {"compute", .type = PK_OPT_TEXT, .offset = O(compute), .arg = "FLOPS", .commas = true,
