@@ -58,8 +58,8 @@ WHERE c.experiment = 'mixed-precision';
 -- note: SELECT 'bf16: master weights, sums, norms'' weights and the loss are fp32; products: ' || group_concat(DISTINCT value) || '.'
 --   FROM v_setting WHERE run_id = :run AND key = 'bf16'
 --   AND EXISTS (SELECT 1 FROM precision_case WHERE run_id = :run AND dtype = 'bf16' AND step_ns IS NOT NULL) HAVING count(*) > 0
--- note: SELECT 'attention=auto is ' || group_concat(attention || ' in ' || who, ', ') || '.' FROM (SELECT c.attention,
---     replace(group_concat(DISTINCT c.variant || CASE WHEN o.ways > 1 THEN ' ' || c.dtype ELSE '' END), ',', ' and ') AS who
+-- note: SELECT 'attention=auto is ' || group_concat(attention || ' in ' || who, '; ') || '.' FROM (SELECT c.attention,
+--     replace(group_concat(DISTINCT c.variant || CASE WHEN o.ways > 1 THEN ' ' || c.dtype ELSE '' END), ',', ', ') AS who
 --     FROM precision_case c JOIN (SELECT variant, count(DISTINCT attention) AS ways FROM precision_case WHERE run_id = :run
 --       AND axes ->> 'attention' = 'auto' GROUP BY variant) o ON o.variant = c.variant WHERE c.run_id = :run AND c.attention IS NOT NULL AND c.axes ->> 'attention' = 'auto'
 --     GROUP BY c.attention ORDER BY min(c.ordinal)) HAVING count(*)

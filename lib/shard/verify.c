@@ -184,8 +184,8 @@ enum pk_code pk_verified_outcome(const struct pk_verify_result *v, const char *f
     const struct pk_broken_shard *b = v->broken;
     if (!v->n_broken)
         return PK_OK;
-    pk_fail(err, PK_E_CHECK, "%zu of %s of %s %s broken", v->n_broken, pk_plural(v->shards, "shard", &a),
-            folder, v->n_broken == 1 ? "is" : "are");
+    pk_fail(err, PK_E_CHECK, "%zu of %s of %s %s", v->n_broken, pk_plural(v->shards, "shard", &a), folder,
+            pk_predicate(v->n_broken, "are broken", &a));
     if (b->layer >= 0)
         pk_why(err, "%s: layer %lld, chunk %lld, byte %lld: %s", b->file, (long long)b->layer,
                (long long)b->chunk, (long long)b->at, b->why);

@@ -648,7 +648,7 @@ def test_which_run_in_which_precision_by_which_attention(perfkit, measured):
     assert again.json()["notes"] == [first]
     notes = again.json()["tables"]["models"]["notes"]
     assert "fp32: full precision (FP32), weights, products and sums." in notes and any(n.startswith("bf16: master weights") for n in notes), notes
-    assert "attention=auto is vanilla in eager, flash in compiled." in notes
+    assert "attention=auto is vanilla in eager; flash in compiled." in notes
     assert first not in perfkit("show", found[1], "--format", "csv", "--table", "models").stdout + perfkit("show", found[1], "--format", "jsonl").stdout
     r = run(perfkit, *asked[:-2], "-a", "dtype=fp32", "-a", "attention=fused", "--no-save", "--no-check", "--format", "json", "--device", "null")
     assert r.json()["notes"][0].startswith("Not kept, ")
