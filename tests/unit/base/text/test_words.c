@@ -38,6 +38,24 @@ static void parts_in_order(void **state)
     pk_arena_free(&a);
 }
 
+static void lines_of_files(void **state)
+{
+    const char *text = " \ta b \r", *names[] = {"b", "a", "B"};
+    size_t n = strlen(text);
+    pk_trim(&text, &n);
+    assert_int_equal(n, 3);
+    assert_memory_equal(text, "a b", n);
+    text = "\r\t ";
+    pk_trim(&text, &n);
+    assert_int_equal(n, 0);
+    assert_int_equal(pk_printable("a\tb\r", 4), 4);
+    assert_int_equal(pk_printable("a\x1b", 2), 1);
+    pk_sort_texts(names, 3);
+    assert_string_equal(names[0], "B");
+    assert_string_equal(names[2], "b");
+    pk_sort_texts(NULL, 0);
+}
+
 static void whole_parts_are_found(void **state)
 {
     assert_true(pk_has_part("fma avx2", 8, ' ', "avx2") && pk_has_part("fma avx2", 8, ' ', "fma"));
@@ -98,13 +116,10 @@ static void a_word_goes_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(switches),
-        cmocka_unit_test(parts_in_order),
-        cmocka_unit_test(whole_parts_are_found),
-        cmocka_unit_test(numbers_agree),
-        cmocka_unit_test(nearest),
-        cmocka_unit_test(other_spellings),
-        cmocka_unit_test(a_word_goes_first),
+        cmocka_unit_test(switches),        cmocka_unit_test(parts_in_order),
+        cmocka_unit_test(lines_of_files),  cmocka_unit_test(whole_parts_are_found),
+        cmocka_unit_test(numbers_agree),   cmocka_unit_test(nearest),
+        cmocka_unit_test(other_spellings), cmocka_unit_test(a_word_goes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
