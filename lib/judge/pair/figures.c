@@ -9,14 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-bool pk_has_direction(const char *direction)
-{
-    return strcmp(direction, "none") != 0;
-}
-
 bool pk_higher_is_better(const char *direction)
 {
     return strcmp(direction, "higher") == 0;
+}
+
+bool pk_has_direction(const char *direction)
+{
+    return strcmp(direction, "lower") == 0 || pk_higher_is_better(direction);
 }
 
 double pk_speedup(const char *direction, double ratio)
