@@ -1,4 +1,4 @@
-/* Averaging parts: what the files of averaging share. Inside lib/model only. */
+/* Averaging parts: what the files of averaging share. Private to lib/model. */
 #pragma once
 
 #include "model/averaging.h"

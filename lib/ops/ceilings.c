@@ -3,9 +3,6 @@
 
 #include "build_config.h"
 #include "device/null.h"
-#ifdef PK_HAVE_CUDA
-#include "ops/cuda/cuda_ops.h"
-#endif
 
 enum pk_code pk_ceilings_measure(struct pk_device *dev, bool one_lane, struct pk_ceilings *out,
                                  struct pk_curves *curves, struct pk_err *err)

@@ -1,5 +1,5 @@
 /* Source: what the readers of option values share: command_line.c (popt), config.c (the environment, and files over inih), suite.c. Each finds
- * rows by name and sets them here. Internal to lib/opt. */
+ * rows by name and sets them here. Private to lib/opt. */
 #pragma once
 
 #include "opt/opt.h"

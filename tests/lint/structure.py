@@ -12,6 +12,7 @@ LEAST_HEADER_LINES = 25
 TOPS = ("lib", "cmd", "probes")
 EXCEPTIONS = "tests/lint/exceptions.txt"
 PRIVATE_HEADER = re.compile(r"(?:.*_)?(?:parts|private)\.h")
+PRIVATE_TO = re.compile(r"\bPrivate to (\w+(?:/\w+)+)")  # in the first comment of a header
 C_CODE = (".c", ".cu", ".cpp")
 DEFINITION = re.compile(r'^(?!static\b)[A-Za-z][^;{}()=]*?\b(pk_\w+)\([^;{}]*\)\s*\n\{', re.M)
 
@@ -67,12 +68,21 @@ def small_headers(src):
     yield from without_exceptions(src, "small_headers", broken)
 
 
+def may_include(src, path, header):
+    """Whether the header's name, and the folder that its first comment says it is private to, allow that the file includes it."""
+    if PRIVATE_HEADER.fullmatch(os.path.basename(header)) and os.path.dirname(path) != os.path.dirname(header):
+        return False
+    comment = re.sub(r"\n \* ?", " ", src.files[header].split("*/", 1)[0])
+    return all(path.startswith(folder + "/") for folder in PRIVATE_TO.findall(comment))
+
+
 def private_headers(src):
-    """A header called parts.h, private.h, *_parts.h or *_private.h is included in its own folder only."""
+    """A header called parts.h, private.h, *_parts.h or *_private.h is included in its own folder only; one whose first comment says
+    "Private to FOLDER" in that folder and below."""
     users = collections.defaultdict(list)
     for path, headers in sorted(included_files(src).items()):
         for header in headers:
-            if PRIVATE_HEADER.fullmatch(os.path.basename(header)) and os.path.dirname(path) != os.path.dirname(header):
+            if not may_include(src, path, header):
                 users[header].append(path)
     broken = {h: "%s:1: a private header included by %s" % (h, ", ".join(paths)) for h, paths in users.items()}
     yield from without_exceptions(src, "private_headers", broken)

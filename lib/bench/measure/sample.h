@@ -1,4 +1,4 @@
-/* Sample: takes the samples of a case after set-up, into arrays allocated before. Internal to measure.c.
+/* Sample: takes the samples of a case after set-up, into arrays allocated before. Private to lib/bench/measure.
  *
  * A sample is `reps` runs of the probe's unit of work. Its row holds, per instance of every region, the sums of lane time and host time
  * over the repetitions, and per gauge the last value. The first iteration determines which instances exist; an iteration that marks

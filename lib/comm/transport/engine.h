@@ -2,7 +2,7 @@
  *
  * MPI makes progress only inside its own calls, so overlap needs a thread inside such a call. All calls of a transport go through its
  * engine, including the first and the last: the library sees a single thread. Nothing here allocates after the start. The caller owns
- * the jobs, which live until they are over. Inside lib/comm/transport only. */
+ * the jobs, which live until they are over. Private to lib/comm/transport. */
 #pragma once
 
 #include "device/device.h"

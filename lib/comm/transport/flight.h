@@ -2,7 +2,7 @@
  *
  * An all-reduce waits for the work that was on the compute lane when it was started, and runs on the communication lane, which only
  * all-reduces use. To wait for it, the compute lane is made to wait. The transport enqueues the all-reduce between begin and end; the
- * rest is here. Times are recorded as lane events and read by settle. Inside lib/comm/transport only. */
+ * rest is here. Times are recorded as lane events and read by settle. Private to lib/comm/transport. */
 #pragma once
 
 #include "comm/comm.h"

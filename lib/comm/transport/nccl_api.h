@@ -2,7 +2,7 @@
  *
  * The library is opened at run time, so that the build does not need nccl.h. The binary interface is that of major version 2 from 2.14
  * on; tests/unit/comm/test_nccl_abi.c compares the numbers and structs below with nccl.h, if it is there. Names are the library's.
- * Inside lib/comm/transport only. */
+ * Private to lib/comm/transport. */
 #pragma once
 
 #include "device/cuda/library.h"

@@ -2,7 +2,7 @@
  *
  * On the communication lane, in order: parts are copied into a pinned buffer, as many as fit; a host callback passes the buffer to the
  * transport's engine, whose thread averages it, and waits; the result is copied back. Neither the host that started it nor the compute
- * lane waits. Inside lib/comm/transport only. */
+ * lane waits. Private to lib/comm/transport. */
 #pragma once
 
 #include "comm/transport/engine.h"

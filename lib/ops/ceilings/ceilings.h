@@ -51,3 +51,7 @@ enum pk_code pk_cpu_ceilings(struct pk_device *dev, bool one_lane, struct pk_cei
                              struct pk_curves *curves, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_cpu_curves(struct pk_device *dev, bool one_lane, struct pk_ceilings *out,
                            struct pk_curves *curves, struct pk_err *err) PK_MUST_CHECK;
+
+/* ops/cuda/ceilings.c, in builds with CUDA: of a GPU */
+enum pk_code pk_cuda_ceilings(struct pk_device *dev, struct pk_ceilings *out, struct pk_curves *curves,
+                              struct pk_err *err) PK_MUST_CHECK;

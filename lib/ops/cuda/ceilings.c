@@ -1,7 +1,6 @@
 /* Ceilings: micro-kernels of the GPU, its rate of memory over size, and products of its tensor cores by cuBLASLt, timed by marks on the compute lane, the best of several
  * short runs. */
 #include "ops/ceilings/ceilings.h"
-#include "ops/cuda/cuda_ops.h"
 
 #include "base/clock.h"
 #include "device/cuda/cuda.h"
