@@ -71,13 +71,9 @@ void pk_machine_limits(const char *root, struct pk_limits *l);
 /* min(cgroup memory left, MemAvailable); 0 = unknown. */
 int64_t pk_machine_available_bytes(const char *root);
 
-/* Counters of disturbance since boot for the given CPUs. Cheap enough for every 10 ms. */
-struct pk_disturbance {
-    uint64_t steal_ns;             /* the hypervisor ran another guest; counted in ticks of 10 ms */
-    uint64_t involuntary_switches; /* of this process */
-};
-/* False when neither can be read. */
-bool pk_machine_disturbance(const unsigned *cpus, unsigned n, struct pk_disturbance *d);
+/* The time since boot for which the hypervisor ran another guest on the given CPUs; counted in ticks of 10 ms. False when it cannot be read.
+ * Cheap enough for every 10 ms. */
+bool pk_machine_steal(const unsigned *cpus, unsigned n, uint64_t *ns);
 
 /* stopped_process.c: "stopped (SIGSTOP)" or "stopped by a debugger" of a process of this host; NULL = it is not, or is not known. */
 const char *pk_machine_stop_reason(int pid);

@@ -42,7 +42,7 @@ const char *pk_policy_turbo(const char *root);
 const char *pk_policy_smt(const char *root); /* "on": cores run two threads; "off": they do not, or cannot */
 const char *pk_policy_thp(const char *root, struct pk_arena *a);
 
-/* --- disturbance ---------------------------------------------------------------------------------------------------- */
+/* --- steal ---------------------------------------------------------------------------------------------------------- */
 
 /* Steal time of the given CPUs in a text of /proc/stat, in ticks; -1 when none of them is in it. */
 int64_t pk_steal_ticks(const char *stat, const unsigned *cpus, unsigned n);

@@ -39,8 +39,7 @@ enum pk_averaging_region {
     PK_REGION_FLATTEN,    /* copies in, of FLAT */
     PK_REGION_ALL_REDUCE, /* after backward */
     PK_REGION_WAIT,       /* for all-reduces that were started during backward */
-    PK_REGION_COPY_BACK,
-    PK_AVERAGING_REGIONS
+    PK_REGION_COPY_BACK
 };
 
 struct pk_averaging_options {

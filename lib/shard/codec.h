@@ -50,7 +50,6 @@ struct pk_coder {
 enum pk_code pk_coder_open(const struct pk_codec *c, struct pk_arena *a, struct pk_coder *out,
                            struct pk_err *err) PK_MUST_CHECK;
 void pk_coder_close(const struct pk_coder *c); /* all zeros are allowed */
-#define PK_CODER_CLEANUP __attribute__((cleanup(pk_coder_close)))
 
 /* Returns the compressed size; `to` has room for pk_codec_bound(n). 0 = the library failed. */
 size_t pk_compress(const struct pk_coder *c, const void *from, size_t n, void *to, size_t room);

@@ -12,7 +12,7 @@ enum { ROW_BYTES_MAX = 160 };          /* of a chunk in a header */
 enum { HEADER_BYTES_MAX = 100000000 }; /* safetensors' own limit */
 #define DATA_BYTES_MAX (UINT64_C(1) << 60)
 
-static const struct size_member {
+static const struct {
     const char *name;
     size_t at;
     uint64_t most;

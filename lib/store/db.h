@@ -193,10 +193,6 @@ enum pk_code pk_db_prepare(struct pk_store *s, const char *sql, const struct pk_
 enum pk_code pk_db_query(struct pk_store *s, const char *name, const struct pk_param *params, size_t n_params,
                          struct pk_arena *a, struct pk_rows *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* One value of the current row; text lives until the next step. Its text is "" where it has none, and its integer 0: a file may have a
- * value of any type in any column. */
-void pk_db_cell(sqlite3_stmt *stmt, int i, struct pk_cell *c);
-
 /* Column names in the arena, one per column. */
 const char **pk_db_names(sqlite3_stmt *stmt, struct pk_arena *a);
 

@@ -32,7 +32,9 @@ enum pk_code pk_db_prepare(struct pk_store *s, const char *sql, const struct pk_
     return PK_OK;
 }
 
-void pk_db_cell(sqlite3_stmt *stmt, int i, struct pk_cell *c)
+/* One value of the current row; text lives until the next step. Its text is "" where it has none, and its integer 0: a file may have a
+ * value of any type in any column. */
+static void read_cell(sqlite3_stmt *stmt, int i, struct pk_cell *c)
 {
     const int type = sqlite3_column_type(stmt, i);
     if (type == SQLITE_INTEGER) {
@@ -81,7 +83,7 @@ static enum pk_code query(struct pk_store *s, const char *sql, const struct pk_p
     for (; sqlite3_step(stmt) == SQLITE_ROW; out->n++)
         for (size_t i = 0; i < out->n_cols; i++, n++) {
             cells = pk_grow(a, cells, sizeof *cells, n, &cap);
-            pk_db_cell(stmt, (int)i, &cells[n]);
+            read_cell(stmt, (int)i, &cells[n]);
             pk_db_limited_count(s, &cells[n]);
             if (cells[n].type == PK_CELL_TEXT)
                 cells[n].s = pk_strdup(a, cells[n].s);
@@ -132,7 +134,7 @@ enum pk_code pk_query_each(struct pk_store *s, const char *name, const struct pk
     enum pk_code rc = PK_OK;
     while (!rc && sqlite3_step(stmt) == SQLITE_ROW) {
         for (size_t i = 0; i < n; i++)
-            pk_db_cell(stmt, (int)i, &cells[i]);
+            read_cell(stmt, (int)i, &cells[i]);
         rc = row(user, cells, err);
         pk_db_watch(s); /* the time that the caller takes does not count */
     }
@@ -163,7 +165,7 @@ enum pk_code pk_db_stream_rows(struct pk_store *s, sqlite3_stmt *stmt, struct pk
     struct pk_cell *cells = pk_new_n(&a, struct pk_cell, (size_t)n + 1);
     do {
         for (int i = 0; i < n; i++) {
-            pk_db_cell(stmt, i, &cells[i]);
+            read_cell(stmt, i, &cells[i]);
             pk_db_limited_count(s, &cells[i]);
         }
         pk_out_row(out, cells);

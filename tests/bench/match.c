@@ -66,7 +66,7 @@ static double compile_ns(struct subject *s, struct pk_arena *a)
 static void same_targets(const struct subject *s)
 {
     const struct pk_targets *f = &s->by_fnmatch, *c = &s->by_compiled;
-    pk_assert(f->n == c->n && f->paths == c->paths);
+    pk_assert(f->n == c->n);
     for (size_t i = 0; i < f->n; i++)
         pk_assert(f->v[i].node == c->v[i].node && f->v[i].rule == c->v[i].rule);
 }
@@ -88,7 +88,8 @@ static double measure(int64_t n, struct pk_arena *a)
         ratio[i] = f[i] / c[i];
     }
     same_targets(&s);
-    double paths = (double)s.by_fnmatch.paths, fm = median(f), cm = median(c), r = median(ratio);
+    /* the root is no candidate */
+    double paths = (double)s.by_fnmatch.cap - 1, fm = median(f), cm = median(c), r = median(ratio);
     printf("%6lld %6.0f %6zu %12.0f %12.0f %10.1f %10.1f %7.1f %12.0f\n", (long long)n, paths, s.by_fnmatch.n,
            fm, cm, fm / paths, cm / paths, r, median(compile));
     return r;

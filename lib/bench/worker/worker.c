@@ -46,11 +46,11 @@ struct worker {
 static bool disturbed(void *user)
 {
     struct worker *w = user;
-    struct pk_disturbance d;
-    if (!pk_machine_disturbance(w->cpus, w->n_cpus, &d))
+    uint64_t steal_ns;
+    if (!pk_machine_steal(w->cpus, w->n_cpus, &steal_ns))
         return false;
-    bool more = d.steal_ns > w->steal_ns;
-    w->steal_ns = d.steal_ns;
+    bool more = steal_ns > w->steal_ns;
+    w->steal_ns = steal_ns;
     return more;
 }
 

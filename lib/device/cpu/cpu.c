@@ -30,17 +30,11 @@ static struct cpu *cpu_of(const struct pk_device *dev)
     return dev->impl;
 }
 
-const struct pk_cpus *pk_cpu_cpus(const struct pk_device *dev)
-{
-    const struct pk_cpus *cpus = &cpu_of(dev)->cpus;
-    return cpus->n ? cpus : NULL;
-}
-
 void pk_cpu_unused_cpus(const struct pk_device *dev, struct pk_cpus *out)
 {
-    const struct pk_cpus *all = dev->kind == PK_DEVICE_CPU ? pk_cpu_cpus(dev) : NULL;
+    const struct pk_cpus *all = dev->kind == PK_DEVICE_CPU ? &cpu_of(dev)->cpus : NULL;
     out->n = 0;
-    if (!all)
+    if (!all || !all->n)
         return;
     const unsigned used = pk_cpu_threads(dev) < all->n ? pk_cpu_threads(dev) : 0;
     out->n = all->n - used;

@@ -18,10 +18,8 @@ extern const struct pk_device_ops pk_device_cpu; /* a row of pk_device_kinds */
 /* Calls fn for every task in 0 .. n_tasks-1 on the thread pool; see pk_threads_run. */
 void pk_cpu_parallel_for(struct pk_device *dev, pk_task_fn *fn, void *arg, size_t n_tasks);
 unsigned pk_cpu_threads(const struct pk_device *dev);
-/* The CPUs that its threads may be bound to, for other threads of this process; NULL when none is bound. */
-const struct pk_cpus *pk_cpu_cpus(const struct pk_device *dev);
-/* The same without those of its own threads, or all when these have every one. n = 0 on other devices, and when no thread is bound: then a
- * new thread runs where its creator may. */
+/* The CPUs that its threads may be bound to, for other threads of this process: without those of its own threads, or all when these have
+ * every one. n = 0 on other devices, and when no thread is bound: then a new thread runs where its creator may. */
 void pk_cpu_unused_cpus(const struct pk_device *dev, struct pk_cpus *out);
 
 /* PK_E_USAGE when `threads` exceeds the number of CPUs that this process may use (affinity, control group's quota), or the number in

@@ -16,7 +16,6 @@
     X(cudaSetDevice)                                                                                         \
     X(cudaGetDeviceProperties)                                                                               \
     X(cudaDeviceGetAttribute)                                                                                \
-    X(cudaDeviceReset)                                                                                       \
     X(cudaDeviceSynchronize)                                                                                 \
     X(cudaMemGetInfo)                                                                                        \
     X(cudaMalloc)                                                                                            \
@@ -24,7 +23,6 @@
     X(cudaMallocHost)                                                                                        \
     X(cudaFreeHost)                                                                                          \
     X(cudaMemcpyAsync)                                                                                       \
-    X(cudaMemcpy2DAsync)                                                                                     \
     X(cudaMemsetAsync)                                                                                       \
     X(cudaStreamCreateWithPriority)                                                                          \
     X(cudaStreamDestroy)                                                                                     \

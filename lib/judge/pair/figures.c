@@ -75,7 +75,8 @@ double pk_figures_median(const struct pk_figures *f, struct pk_arena *a)
     return pk_median_of(sorted, f->n);
 }
 
-struct pk_median pk_figures_interval(const struct pk_figures *f, double level)
+/* The median of the processes with its interval, as v_summary has it. */
+static struct pk_median interval_of(const struct pk_figures *f, double level)
 {
     PK_ARENA_CLEANUP struct pk_arena own = {0};
     double *sorted = pk_new_n(&own, double, f->n + 1);
@@ -85,7 +86,7 @@ struct pk_median pk_figures_interval(const struct pk_figures *f, double level)
 
 double pk_figures_uncertainty(const struct pk_figures *f)
 {
-    const struct pk_median m = pk_figures_interval(f, 0.95);
+    const struct pk_median m = interval_of(f, 0.95);
     return m.median != 0 ? fmax(m.ci.hi - m.median, m.median - m.ci.lo) / fabs(m.median) : NAN;
 }
 
@@ -98,9 +99,8 @@ struct pk_compared pk_compare_figures(const struct pk_figures *b, const struct p
 {
     struct pk_ratio r = {.ratio = NAN, .ci = {NAN, NAN}, .p = NAN, .df = NAN};
     if (pk_all_positive(b->figure, b->n) && pk_all_positive(f->figure, f->n))
-        r = pk_figures_of_runs(b, f)
-                ? pk_ratio_welch(b->figure, b->n, f->figure, f->n, level)
-                : pk_ratio_of_medians(pk_figures_interval(b, level), pk_figures_interval(f, level));
+        r = pk_figures_of_runs(b, f) ? pk_ratio_welch(b->figure, b->n, f->figure, f->n, level)
+                                     : pk_ratio_of_medians(interval_of(b, level), interval_of(f, level));
     return (struct pk_compared){.base = b,
                                 .new_ = f,
                                 .ratio = r,

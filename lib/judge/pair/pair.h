@@ -264,8 +264,7 @@ struct pk_compare_side pk_compare_with_tails(const struct pk_compare_side *side,
 enum pk_code pk_compare_check_tails(const struct pk_compare_side *side, const struct pk_compare_options *o,
                                     struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 
-/* The median of the processes with its interval, as v_summary has it; and the distance to its farther end, as a share: the ± of tables. */
-struct pk_median pk_figures_interval(const struct pk_figures *f, double level);
+/* The distance of the median of the processes to the farther end of its interval, as a share: the ± of tables. */
 double pk_figures_uncertainty(const struct pk_figures *f);
 
 /* Whether a side is several runs. */

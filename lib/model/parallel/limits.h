@@ -5,7 +5,7 @@
 
 /* --- arithmetic against transfers --- */
 
-enum pk_parallel_scope { PK_SCOPE_FORWARD, PK_SCOPE_STEP, PK_PARALLEL_SCOPES };
+enum pk_parallel_scope { PK_SCOPE_FORWARD, PK_SCOPE_STEP };
 
 struct pk_balance {
     double math_ns, axis_ns[PK_PARALLEL_GROUPS]; /* by group; only those of time are set */

@@ -34,7 +34,6 @@ void pk_targets_init(struct pk_targets *m, const struct pk_tree *t, struct pk_ar
 static void begin_match(struct pk_targets *m)
 {
     m->n = m->n_steps = 0;
-    m->paths = m->calls = 0;
 }
 
 static void add_target(struct pk_targets *m, const struct pk_node *node, uint32_t rule, const uint32_t *step,
@@ -77,14 +76,11 @@ static void visit_paths(struct path_walk *w, const struct pk_node *n, uint32_t d
         w->path[begin + bytes] = '\0';
         if (child->type->kind != PK_NODE_MODULE)
             continue;
-        w->out->paths++;
-        for (uint32_t rule = 0; rule < w->plan->n; rule++) {
-            w->out->calls++;
-            if (!fnmatch(w->plan->rules[rule].pattern, w->path, FNM_NOESCAPE)) {
-                add_target(w->out, child, rule, w->step, depth + 1);
-                break;
-            }
-        }
+        uint32_t rule = 0;
+        while (rule < w->plan->n && fnmatch(w->plan->rules[rule].pattern, w->path, FNM_NOESCAPE))
+            rule++;
+        if (rule < w->plan->n)
+            add_target(w->out, child, rule, w->step, depth + 1);
     }
 }
 
@@ -271,7 +267,6 @@ static void visit_states(struct state_walk *w, const struct pk_node *n, uint32_t
             visit_states(w, child, depth + 1, to);
         if (child->type->kind != PK_NODE_MODULE)
             continue;
-        w->out->paths++;
         uint32_t rule = m->rule ? m->rule[to] : pk_globs_matched(m->globs, m->sets + to * m->globs->words);
         if (rule != PK_NO_RULE)
             add_target(w->out, child, rule, w->step, depth + 1);

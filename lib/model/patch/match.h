@@ -21,8 +21,6 @@ struct pk_targets {
     struct pk_target *v;
     uint32_t *steps; /* of all targets, one after the other: patching reads them in this order */
     size_t n_steps;
-    uint64_t paths; /* candidates visited */
-    uint64_t calls; /* pattern tests; 0 for compiled */
 };
 
 /* Room for every module of the tree; targets point into it. */

@@ -7,6 +7,10 @@
 
 #include <math.h>
 
+/* The report's hyperparameters (AdamW's defaults as in PyTorch). */
+static const struct pk_adamw_state adamw_defaults = {
+    .lr = 1e-3f, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-8f, .decay = 0.01f, .beta1_t = 1, .beta2_t = 1};
+
 /* *rc stays what it was once something has been refused. */
 static void *allocate(struct pk_transformer *t, size_t bytes, enum pk_tag tag, enum pk_code *rc,
                       struct pk_err *err)
@@ -147,8 +151,8 @@ enum pk_code pk_transformer_fill(struct pk_transformer *t, const struct pk_origi
         (rc = fill_zero(t, t->m, err)) || (rc = fill_zero(t, t->v, err)))
         return rc;
     if (t->adamw)
-        rc = pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->adamw, &pk_adamw_defaults,
-                                sizeof pk_adamw_defaults, err);
+        rc = pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->adamw, &adamw_defaults,
+                                sizeof adamw_defaults, err);
     return rc ? rc : pk_device_sync(t->dev, err);
 }
 
@@ -237,9 +241,6 @@ enum pk_code pk_transformer_finite_loss(struct pk_transformer *t, float *loss, s
     pk_why(err, "weights or activations left the range of their type; times of such a step are meaningless");
     return pk_fix(err, "choose another dtype, or other sizes or weights");
 }
-
-const struct pk_adamw_state pk_adamw_defaults = {
-    .lr = 1e-3f, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-8f, .decay = 0.01f, .beta1_t = 1, .beta2_t = 1};
 
 static struct pk_adamw part(const struct pk_transformer *t, size_t offset, size_t n)
 {

@@ -81,9 +81,6 @@ struct pk_transformer {
     float weight; /* of the batch in t->g, which has its gradient times this; 0 = 1 */
 };
 
-/* The report's hyperparameters (AdamW's defaults as in PyTorch). */
-extern const struct pk_adamw_state pk_adamw_defaults;
-
 /* Host memory in `a`. *t is overwritten. After an error, too, call pk_transformer_close. */
 enum pk_code pk_transformer_open(struct pk_transformer *t, struct pk_device *dev,
                                  const struct pk_transformer_config *c, enum pk_needs needs,

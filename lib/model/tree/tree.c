@@ -48,7 +48,6 @@ static void count(const struct pk_tree *t, const struct pk_node *n, size_t depth
                              [PK_NODE_LEAF] = &out->leaves};
     ++*kinds[n->type->kind];
     out->bytes += pk_node_bytes(n->arity);
-    out->empty += n->type->kind == PK_NODE_MODULE && !n->arity;
     if (n->type->kind == PK_NODE_LEAF) {
         out->elements += pk_shape_elements(&t->shapes[n->value]);
         out->depth = depth > out->depth ? depth : out->depth;

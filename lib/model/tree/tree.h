@@ -105,7 +105,6 @@ struct pk_tree {
 /* Counts over a tree's positions: a shared subtree counts as often as it occurs. */
 struct pk_tree_count {
     size_t leaves, modules, sequences, parameters; /* `modules` includes empty ones and the root */
-    size_t empty;                                  /* modules without children */
     size_t internal;                               /* all but leaves */
     size_t bytes;                                  /* of every node */
     size_t depth;                                  /* edges of the longest path from the root to a leaf */

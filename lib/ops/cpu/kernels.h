@@ -22,7 +22,6 @@ struct pk_flash {
 
 struct pk_kernels {
     const char *isa;
-    size_t vector_floats;
 
     /* y = alpha * x; x may be y */
     void (*scale)(enum pk_dtype type, float alpha, const void *x, void *y, size_t n);

@@ -81,7 +81,7 @@ static void count_apart(struct pk_modes *m, const signed char *class)
     }
     m->apart = above >= below ? (above > 0) : -1;
     for (size_t i = 0; i < m->n_base + m->n_new && m->apart; i++)
-        *(i < m->n_base ? &m->slow_base : &m->slow_new) += pk_is_slow(m, class[i]);
+        *(i < m->n_base ? &m->slow_base : &m->slow_new) += m->apart > 0 ? class[i] > 0 : class[i] >= 0;
 }
 
 struct pk_modes pk_find_modes(const double *v, size_t n_base, size_t n_new, double least, int worse,
@@ -115,11 +115,6 @@ struct pk_modes pk_find_modes(const double *v, size_t n_base, size_t n_new, doub
     m.slow = m.apart > 0 ? apart : others;
     m.fast = m.apart > 0 ? others : apart;
     return m;
-}
-
-bool pk_is_slow(const struct pk_modes *m, signed char class)
-{
-    return m->apart > 0 ? class > 0 : class >= 0;
 }
 
 bool pk_modes_shifted(const struct pk_modes *m)

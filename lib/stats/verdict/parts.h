@@ -34,7 +34,6 @@ size_t pk_clean_differences(const struct pk_processes *p, size_t from, size_t un
 
 /* --- modes.c --- */
 
-bool pk_is_slow(const struct pk_modes *m, signed char class);
 bool pk_modes_shifted(
     const struct pk_modes *m); /* most of one side are slow, and most of the other are not */
 /* The same, and a side is divided: a mean of it says nothing. */

@@ -258,11 +258,6 @@ static cudaError_t fake_cudaDeviceGetAttribute(int *v, enum cudaDeviceAttr attr,
     return cudaSuccess;
 }
 
-static cudaError_t fake_cudaDeviceReset(void)
-{
-    return enter();
-}
-
 static cudaError_t fake_cudaDeviceSynchronize(void)
 {
     fake_cuda.host_waits++;
@@ -332,20 +327,6 @@ static cudaError_t fake_cudaMemcpyAsync(void *dst, const void *src, size_t bytes
 {
     ENTER_STREAM(s);
     put(s, (struct node){.what = NODE_COPY, .dst = dst, .src = src, .bytes = bytes, .ns = FAKE_COPY_NS});
-    return cudaSuccess;
-}
-
-static cudaError_t fake_cudaMemcpy2DAsync(void *dst, size_t dst_stride, const void *src, size_t src_stride,
-                                          size_t row_bytes, size_t rows, enum cudaMemcpyKind kind,
-                                          cudaStream_t s)
-{
-    ENTER_STREAM(s);
-    for (size_t i = 0; i < rows; i++)
-        put(s, (struct node){.what = NODE_COPY,
-                             .dst = (char *)dst + i * dst_stride,
-                             .src = (const char *)src + i * src_stride,
-                             .bytes = row_bytes,
-                             .ns = i ? 0 : FAKE_COPY_NS});
     return cudaSuccess;
 }
 

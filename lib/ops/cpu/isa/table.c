@@ -6,7 +6,6 @@
 
 const struct pk_kernels PK_ISA(pk_kernels) = {
     .isa = PK_TEXT(PK_ISA_SUFFIX),
-    .vector_floats = VL,
     .scale = PK_ISA(pk_scale),
     .exp = PK_ISA(pk_exp),
     .softmax = PK_ISA(pk_softmax),

@@ -1,5 +1,4 @@
-/* Disturbance: steal time and involuntary context switches, so that samples taken meanwhile can be flagged.
- */
+/* Steal time of CPUs, so that samples taken meanwhile can be flagged. */
 #include "machine/parts.h"
 
 #include "base/clock.h"
@@ -8,7 +7,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 int64_t pk_steal_ticks(const char *stat, const unsigned *cpus, unsigned n)
 {
@@ -32,19 +30,14 @@ int64_t pk_steal_ticks(const char *stat, const unsigned *cpus, unsigned n)
     return found ? sum : -1;
 }
 
-bool pk_machine_disturbance(const unsigned *cpus, unsigned n, struct pk_disturbance *d)
+bool pk_machine_steal(const unsigned *cpus, unsigned n, uint64_t *ns)
 {
-    struct rusage ru;
     char stat[32 << 10]; /* some hundred CPUs; the lines that follow are not wanted */
     PK_CLEANUP_FD int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
     ssize_t got = fd >= 0 ? read(fd, stat, sizeof stat - 1) : 0;
     stat[got > 0 ? got : 0] = '\0';
     int64_t ticks = pk_steal_ticks(stat, cpus, n);
     long hz = sysconf(_SC_CLK_TCK);
-    bool have_switches = getrusage(RUSAGE_SELF, &ru) == 0;
-    *d = (struct pk_disturbance){
-        .steal_ns = ticks > 0 && hz > 0 ? (uint64_t)ticks * (PK_NS_PER_S / (uint64_t)hz) : 0,
-        .involuntary_switches = have_switches ? (uint64_t)ru.ru_nivcsw : 0,
-    };
-    return ticks >= 0 || have_switches;
+    *ns = ticks > 0 && hz > 0 ? (uint64_t)ticks * (PK_NS_PER_S / (uint64_t)hz) : 0;
+    return ticks >= 0;
 }
