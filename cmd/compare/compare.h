@@ -2,10 +2,10 @@
 #pragma once
 
 #include "cmd/cmd.h"
-#include "judge/gate/stored.h"
+#include "judge/gate/stored_sides.h"
 #include "judge/report/comparison.h"
 
-/* --- stored.c: verdict options, and two stored sides --- */
+/* --- stored_comparison.c: verdict options, and two stored sides --- */
 
 extern const struct pk_opt pk_verdict_rows[]; /* into struct pk_verdict_options */
 

@@ -104,8 +104,8 @@ const char *pk_axis_file_name(union pk_value v);
 
 /* Parses "256,1024" for one axis. Empty text, an empty element, a value out of range or off the list, a range
  * that does not advance, and more than PK_SWEEP_MAX values are usage errors. Fuzzed. */
-enum pk_code pk_axis_parse(const struct pk_axis *axis, const char *text, struct pk_arena *a,
-                           struct pk_sweep *out, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_sweep_parse(const struct pk_axis *axis, const char *text, struct pk_arena *a,
+                            struct pk_sweep *out, struct pk_err *err) PK_MUST_CHECK;
 
 /* A sweep of a request: it is parsed once, and then carried in this form. */
 struct pk_axis_sweep {

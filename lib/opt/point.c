@@ -25,7 +25,7 @@ static enum pk_code default_sweep(const struct pk_axis *axes, size_t i, const st
     for (size_t k = 0; k < i; k++)
         if (axes[k].sets && !p->absent[k] && (set = set_by(&axes[k], p->v[k], axes[i].name, a)))
             text = set;
-    return pk_axis_parse(&axes[i], text, a, out, err);
+    return pk_sweep_parse(&axes[i], text, a, out, err);
 }
 
 static json_t *value_json(const struct pk_axis *x, union pk_value v)

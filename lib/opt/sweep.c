@@ -136,8 +136,8 @@ static enum pk_code parse_range(struct sweep_builder *g, const char *text, struc
     return PK_OK;
 }
 
-enum pk_code pk_axis_parse(const struct pk_axis *axis, const char *text, struct pk_arena *a,
-                           struct pk_sweep *out, struct pk_err *err)
+enum pk_code pk_sweep_parse(const struct pk_axis *axis, const char *text, struct pk_arena *a,
+                            struct pk_sweep *out, struct pk_err *err)
 {
     struct sweep_builder g = {.axis = axis, .arena = a};
     bool ranges = pk_axis_ordered(axis);
@@ -177,7 +177,7 @@ enum pk_code pk_axis_assign(const struct pk_axis *axes, const char *text, struct
     out->text = text;
     if (pk_axis_find(axes, pk_strndup(a, text, (size_t)(eq - text)), &out->axis, err))
         return err->code;
-    return pk_axis_parse(&axes[out->axis], eq + 1, a, &out->sweep, err);
+    return pk_sweep_parse(&axes[out->axis], eq + 1, a, &out->sweep, err);
 }
 
 enum pk_code pk_sweeps_add(const struct pk_axis *axes, const struct pk_axis_sweep *s, struct pk_sweep *sweeps,

@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/text/buf.h"
-#include "bench/own/stored.h"
+#include "bench/own/descriptor_setting.h"
 #include "plot/plot.h"
 #include "report/html.h"
 

@@ -2,7 +2,7 @@
 #include "report/parts.h"
 
 #include "base/file.h"
-#include "bench/own/stored.h"
+#include "bench/own/descriptor_setting.h"
 #include "bench/tables/tables.h"
 #include "judge/report/ranking.h"
 #include "report/html.h"

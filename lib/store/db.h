@@ -96,7 +96,7 @@ void pk_db_attempt(struct pk_store *s, const char *statement);
  * tables, functions that load code), whoever wrote them, apart from the few of perfkit's that are named in db.c. authorizer.c */
 void pk_db_deny_effects(struct pk_store *s);
 
-/* limited.c: statements of a text begin and end; what they may do is limited if it begins with PK_TEXT_LIMITED. */
+/* limited_text.c: statements of a text begin and end; what they may do is limited if it begins with PK_TEXT_LIMITED. */
 void pk_db_limited_begin(struct pk_store *s, const char *text);
 void pk_db_limited_end(struct pk_store *s);
 /* Between them: prepares one statement, with nothing but comments behind it. PK_E_USAGE; the caller finalizes. */

@@ -19,7 +19,7 @@ static void check_axes(const struct pk_own *own, struct pk_arena *a)
     struct pk_sweep s;
     union pk_value v;
     for (const struct pk_axis *x = own->probe.axes; x->name; x++)
-        pk_assert(!pk_axis_parse(x, x->def, a, &s, &err) && !pk_axis_value(x, x->born, a, &v, &err));
+        pk_assert(!pk_sweep_parse(x, x->def, a, &s, &err) && !pk_axis_value(x, x->born, a, &v, &err));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

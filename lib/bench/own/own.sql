@@ -1,4 +1,4 @@
--- Descriptors of own experiments: stored.c.
+-- Descriptors of own experiments: descriptor_setting.c.
 
 -- query: descriptor_of_run
 SELECT value FROM v_setting WHERE run_id = :run AND invocation = 0 AND key = 'descriptor';

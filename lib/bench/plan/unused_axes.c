@@ -16,7 +16,7 @@ static size_t candidates(const struct pk_axis *x, struct pk_arena *a, union pk_v
             v[n].i = (int64_t)n;
         return n;
     }
-    pk_assert(!pk_axis_parse(x, x->def, a, &usual, &err));
+    pk_assert(!pk_sweep_parse(x, x->def, a, &usual, &err));
     if (!pk_axis_ordered(x)) {
         v[0] = usual.v[0];
         return 1;

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/text/units.h"
 #include "base/text/words.h"
-#include "bench/own/stored.h"
+#include "bench/own/descriptor_setting.h"
 #include "bench/plan/estimate.h"
 #include "bench/plan/plan.h"
 #include "device/cpu/cpu.h"

@@ -1,7 +1,7 @@
 /* Run, record: what is stored before measuring, for a new run or a resumed one. */
 #include "base/text/words.h"
+#include "bench/own/descriptor_setting.h"
 #include "bench/own/program.h"
-#include "bench/own/stored.h"
 #include "bench/run/run.h"
 
 #include "bench/plan/declared_work.h"

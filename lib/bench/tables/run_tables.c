@@ -1,7 +1,7 @@
 /* Run tables: what `run` and `show` print: on a screen what a run shows, what is doubtful, and a list of the other tables; else all tables. */
 #include "bench/tables/tables.h"
 
-#include "bench/own/stored.h"
+#include "bench/own/descriptor_setting.h"
 #include "out/out.h"
 #include "plot/plot.h"
 #include "store/table/table.h"

@@ -2,7 +2,7 @@
 #include "bench/tables/tables.h"
 
 #include "base/text/words.h"
-#include "bench/own/stored.h"
+#include "bench/own/descriptor_setting.h"
 #include "bench/record/runinfo.h"
 #include "store/table/table.h"
 

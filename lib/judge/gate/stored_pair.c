@@ -1,5 +1,5 @@
 /* Stored pair: two sides of the store compared and judged, or those of every entry of a suite; what is unmatched, and the outcome. */
-#include "judge/gate/stored.h"
+#include "judge/gate/stored_sides.h"
 
 #include "base/text/buf.h"
 #include "base/text/words.h"

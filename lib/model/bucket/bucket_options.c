@@ -31,7 +31,7 @@ static const struct pk_axis ranks_axis = {"ranks",  .type = PK_AXIS_INT, .unit =
 enum pk_code pk_bucket_ranks(const struct pk_bucket_options *o, struct pk_arena *a, struct pk_sweep *ranks,
                              struct pk_err *err)
 {
-    if (!pk_axis_parse(&ranks_axis, o->ranks, a, ranks, err)) /* "2,8,64", "2:64:*2" */
+    if (!pk_sweep_parse(&ranks_axis, o->ranks, a, ranks, err)) /* "2,8,64", "2:64:*2" */
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "--ranks %.300s", o->ranks);
     pk_why(err, "a number of ranks is an integer from 2 to %d", RANKS_MAX);

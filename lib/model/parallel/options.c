@@ -112,8 +112,8 @@ enum pk_code pk_mesh_request_read(const struct pk_parallel_options *p, struct pk
                                                .min = 1, .max = INT32_MAX,    .def = "2048"};
     *r = (struct pk_mesh_request){.chips = p->chips};
     for (size_t i = 0; i < PK_MESH_AXES_N; i++)
-        if (p->axis[i] && pk_axis_parse(&pk_mesh_axes[i], p->axis[i], a, &r->axis[i], err))
+        if (p->axis[i] && pk_sweep_parse(&pk_mesh_axes[i], p->axis[i], a, &r->axis[i], err))
             return bad_axis(&pk_mesh_axes[i], p->axis[i], a, err);
-    return pk_axis_parse(&tokens_axis, p->tokens, a, tokens, err) ? bad_axis(&tokens_axis, p->tokens, a, err)
-                                                                  : PK_OK;
+    return pk_sweep_parse(&tokens_axis, p->tokens, a, tokens, err) ? bad_axis(&tokens_axis, p->tokens, a, err)
+                                                                   : PK_OK;
 }

@@ -41,7 +41,7 @@ void pk_output_forget(void);                 /* removes an unfinished file; from
 /* The error of a file that cannot be written, of which errno says why. Returns its code. */
 enum pk_code pk_output_cannot(const char *path, struct pk_err *err);
 
-/* --- choice.c: some of the tables that a function prints --- */
+/* --- chosen_tables.c: some of the tables that a function prints --- */
 
 struct pk_out;
 

@@ -92,9 +92,9 @@ static const char *bad_axis(const struct pk_probe *p, size_t i, struct pk_arena 
         return "def and born of a file must be words";
     if (!one_each(x, x->sets) || !one_each(x, x->choices_also))
         return "sets and choices_also have one text for each choice";
-    if (pk_axis_parse(x, x->def, a, &sweep, &err))
+    if (pk_sweep_parse(x, x->def, a, &sweep, &err))
         return pk_printf(a, "def: %s", err.what);
-    if (pk_axis_parse(x, x->born, a, &sweep, &err))
+    if (pk_sweep_parse(x, x->born, a, &sweep, &err))
         return pk_printf(a, "born: %s", err.what);
     return sweep.n == 1 ? bad_implication(p, i, a) : "born must be one value";
 }

@@ -13,7 +13,7 @@ static const char *sweep(int axis, const char *text, struct pk_arena *a)
 {
     struct pk_sweep s;
     struct pk_err err = {0};
-    if (pk_axis_parse(&axes[axis], text, a, &s, &err)) {
+    if (pk_sweep_parse(&axes[axis], text, a, &s, &err)) {
         assert_int_equal(err.code, PK_E_USAGE);
         assert_true(err.what[0] && err.why[0] && err.fix[0]);
         assert_non_null(strstr(err.what, axes[axis].name));

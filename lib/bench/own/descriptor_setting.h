@@ -1,4 +1,4 @@
-/* Stored: descriptors in a store. A run of an own experiment has its descriptor as the setting `descriptor`, so that `show`, `compare` and
+/* Descriptor setting: descriptors in a store. A run of an own experiment has its descriptor as the setting `descriptor`, so that `show`, `compare` and
  * `report` print it as `run` did, without the program. */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Unavailable: replaces lib/counter/cuda in builds without the CUDA Toolkit or without CUPTI's headers. */
+/* No CUPTI: replaces lib/counter/cuda in builds without the CUDA Toolkit or without CUPTI's headers. */
 #include "counter/cuda/gpu_trace.h"
 #include "counter/cuda/nvml/nvml.h"
 #include "counter/sources.h"

@@ -1,4 +1,4 @@
-/* Fixed: interleaved pairs in one stage, as many as there are, or until the verdict is clear. */
+/* Pairs decision: interleaved pairs in one stage, as many as there are, or until the verdict is clear. */
 #include "stats/verdict/verdict.h"
 
 #include "stats/dist.h"

@@ -1,5 +1,5 @@
-/* Stored: the descriptor of a run, written and read. */
-#include "bench/own/stored.h"
+/* Descriptor setting: the descriptor of a run, written and read. */
+#include "bench/own/descriptor_setting.h"
 
 #include "bench/own/descriptor.h"
 #include "store/table/table.h"

@@ -1,4 +1,4 @@
-/* Stored: checks the verdict options and prints the comparison of two stored sides. */
+/* Stored comparison: checks the verdict options and prints the comparison of two stored sides. */
 #include "cmd/compare/compare.h"
 
 #include "base/text/units.h"

@@ -1,8 +1,8 @@
-/* Stored: the runs of a side, read from their store. */
-#include "judge/gate/stored.h"
+/* Stored sides: the runs of a side, read from their store. */
+#include "judge/gate/stored_sides.h"
 
 #include "base/text/units.h"
-#include "bench/own/stored.h"
+#include "bench/own/descriptor_setting.h"
 #include "machine/software/software.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Limited: when the statements of a text that perfkit did not write begin and end; that there is one in each place; names of its views. */
+/* Limited text: when the statements of a text that perfkit did not write begin and end; that there is one in each place; names of its views. */
 #include "store/db.h"
 #include "store/table/table.h"
 

@@ -1,4 +1,4 @@
-/* Stored: cases against a baseline measured in other sessions, and figures without noise. */
+/* Baseline decision: cases against a baseline measured in other sessions, and figures without noise. */
 #include "stats/verdict/verdict.h"
 
 #include "base/err.h"

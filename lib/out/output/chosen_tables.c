@@ -1,4 +1,4 @@
-/* Choice: some of the tables that a function prints. */
+/* Chosen tables: those that a function prints. */
 #include "out/output/output.h"
 
 #include "base/text/words.h"

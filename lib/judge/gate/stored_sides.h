@@ -1,4 +1,4 @@
-/* Stored: two sides given by references, read from the store, paired and judged. Shared by compare and gate --against. */
+/* Stored sides: two sides given by references, read from the store, paired and judged. Shared by compare and gate --against. */
 #pragma once
 
 #include "bench/tables/tables.h"
