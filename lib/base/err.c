@@ -15,7 +15,7 @@ void pk_assert_fail(const char *cond, const char *file, int line)
 }
 
 /* Bytes of the UTF-8 character that begins with this one. */
-static size_t character(unsigned char first)
+static size_t character_bytes(unsigned char first)
 {
     return first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
 }
@@ -27,7 +27,7 @@ static void end_whole(char *text)
     size_t last = n;
     while (last && ((unsigned char)text[last - 1] & 0xc0) == 0x80)
         last--;
-    if (last && last - 1 + character((unsigned char)text[last - 1]) > n)
+    if (last && last - 1 + character_bytes((unsigned char)text[last - 1]) > n)
         text[last - 1] = '\0';
 }
 

@@ -104,7 +104,7 @@ static enum pk_code begin_call(struct pk_comm *c, struct pk_err *err)
     return PK_OK;
 }
 
-static enum pk_code ended(struct pk_comm *c, enum pk_code rc)
+static enum pk_code end_call(struct pk_comm *c, enum pk_code rc)
 {
     pk_rank_heartbeats_leave(c->heartbeats, c->rank);
     c->broken |= rc != PK_OK;
@@ -121,7 +121,7 @@ enum pk_code pk_comm_start_group(struct pk_comm *c, struct pk_reduce *r, const s
     for (size_t i = 0; i < n_parts; i++)
         r->bytes += parts[i].n * pk_dtype_bytes(type);
     r->queued_ns = pk_device_now_ns(c->dev);
-    enum pk_code rc = ended(c, c->ops->start(c, r, err));
+    enum pk_code rc = end_call(c, c->ops->start(c, r, err));
     r->pending = rc == PK_OK;
     c->pending += r->pending;
     c->reduces += r->pending;
@@ -142,7 +142,7 @@ enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
     pk_assert(r->pending);
     if (begin_call(c, err))
         return err->code;
-    enum pk_code rc = ended(c, c->ops->wait(c, r, err));
+    enum pk_code rc = end_call(c, c->ops->wait(c, r, err));
     r->pending = rc != PK_OK;
     c->pending -= !r->pending;
     return rc;
@@ -151,20 +151,20 @@ enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
 enum pk_code pk_comm_settle(struct pk_comm *c, struct pk_err *err)
 {
     pk_assert(c->broken || c->pending == 0);
-    return begin_call(c, err) ? err->code : ended(c, c->ops->settle ? c->ops->settle(c, err) : PK_OK);
+    return begin_call(c, err) ? err->code : end_call(c, c->ops->settle ? c->ops->settle(c, err) : PK_OK);
 }
 
 enum pk_code pk_comm_barrier(struct pk_comm *c, struct pk_err *err)
 {
     pk_assert(c->broken || c->pending == 0);
-    return begin_call(c, err) ? err->code : ended(c, c->ops->barrier ? c->ops->barrier(c, err) : PK_OK);
+    return begin_call(c, err) ? err->code : end_call(c, c->ops->barrier ? c->ops->barrier(c, err) : PK_OK);
 }
 
 enum pk_code pk_comm_bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err)
 {
     if (begin_call(c, err))
         return err->code;
-    return ended(c, c->ops->bcast ? c->ops->bcast(c, p, bytes, err) : PK_OK);
+    return end_call(c, c->ops->bcast ? c->ops->bcast(c, p, bytes, err) : PK_OK);
 }
 
 enum pk_code pk_comm_await(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err)
@@ -196,9 +196,9 @@ enum pk_code pk_comm_gather(struct pk_comm *c, const char *line, struct pk_arena
     for (unsigned i = 0; i < c->processes; i++)
         lines[i] = NULL;
     if (c->ops->gather)
-        return ended(c, c->ops->gather(c, line, a, lines, err));
+        return end_call(c, c->ops->gather(c, line, a, lines, err));
     lines[0] = pk_strdup(a, line);
-    return ended(c, PK_OK);
+    return end_call(c, PK_OK);
 }
 
 void pk_comm_abort(struct pk_comm *c)

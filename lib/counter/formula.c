@@ -24,7 +24,7 @@ struct formula_parser {
     struct pk_err *err;
 };
 
-static enum pk_code wrong(const struct formula_parser *p, const char *what)
+static enum pk_code fail_at(const struct formula_parser *p, const char *what)
 {
     pk_fail(p->err, PK_E_USAGE, "'%.200s' is not a formula", p->out->text);
     if (*p->at)
@@ -67,7 +67,7 @@ static enum pk_code parenthesis(struct formula_parser *p)
     if (sum(p))
         return p->err->code;
     if (next(p) != ')')
-        return wrong(p, "a parenthesis is not closed");
+        return fail_at(p, "a parenthesis is not closed");
     p->at++;
     return PK_OK;
 }
@@ -77,7 +77,7 @@ static enum pk_code number(struct formula_parser *p)
     char *end;
     double v = strtod(p->at, &end);
     if (end == p->at || !isfinite(v) || isalpha((unsigned char)*end) || *end == '_')
-        return wrong(p, "a number is malformed");
+        return fail_at(p, "a number is malformed");
     p->at = end;
     add_step(p, (struct pk_formula_step){.op = 'c', .value = v});
     return PK_OK;
@@ -91,7 +91,7 @@ static enum pk_code atom(struct formula_parser *p)
     if (isdigit((unsigned char)c))
         return number(p);
     if (!isalpha((unsigned char)c))
-        return wrong(p, "a name or a number is missing");
+        return fail_at(p, "a name or a number is missing");
     const char *start = p->at;
     while (isalnum((unsigned char)*p->at) || *p->at == '_')
         p->at++;
@@ -102,7 +102,7 @@ static enum pk_code atom(struct formula_parser *p)
 static enum pk_code factor(struct formula_parser *p)
 {
     if (++p->depth >= DEEPEST)
-        return wrong(p, "it is nested too deeply");
+        return fail_at(p, "it is nested too deeply");
     if (next(p) == '-') {
         p->at++;
         if (factor(p))
@@ -148,7 +148,7 @@ enum pk_code pk_formula_parse(const char *text, struct pk_arena *a, const struct
     if (sum(&p))
         return err->code;
     if (next(&p))
-        return wrong(&p, "an operator is missing");
+        return fail_at(&p, "an operator is missing");
     f->names = p.names;
     f->steps = p.steps;
     *out = f;

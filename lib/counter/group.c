@@ -29,7 +29,7 @@ struct group_parser {
     int line;
 };
 
-static enum pk_code wrong(const struct group_parser *p, const char *what)
+static enum pk_code fail_at(const struct group_parser *p, const char *what)
 {
     pk_fail(p->err, PK_E_USAGE, "group %s, line %d: %s", p->g->name, p->line, what);
     pk_why(p->err, "a line is: title TEXT, events NAMES, optional NAMES, metric NAME UNIT = FORMULA -- "
@@ -48,7 +48,7 @@ static bool has_event(const struct group_parser *p, const char *name)
 static enum pk_code title(struct group_parser *p, const char *rest)
 {
     p->g->title = rest;
-    return *rest ? PK_OK : wrong(p, "the title is empty");
+    return *rest ? PK_OK : fail_at(p, "the title is empty");
 }
 
 static enum pk_code optional(struct group_parser *p, const char *rest)
@@ -57,7 +57,7 @@ static enum pk_code optional(struct group_parser *p, const char *rest)
         if (!*name)
             continue;
         if (has_event(p, name))
-            return wrong(p, pk_printf(p->arena, "event %s is given twice", name));
+            return fail_at(p, pk_printf(p->arena, "event %s is given twice", name));
         p->events = pk_grow(p->arena, p->events, sizeof *p->events, p->g->n_events, &p->events_cap);
         p->events[p->g->n_events++] = name;
     }
@@ -67,7 +67,7 @@ static enum pk_code optional(struct group_parser *p, const char *rest)
 static enum pk_code events(struct group_parser *p, const char *rest)
 {
     if (p->g->n_required < p->g->n_events)
-        return wrong(p, "the events it needs come before the optional ones");
+        return fail_at(p, "the events it needs come before the optional ones");
     if (optional(p, rest))
         return p->err->code;
     p->g->n_required = p->g->n_events;
@@ -80,13 +80,13 @@ static enum pk_code metric(struct group_parser *p, const char *rest)
     struct pk_group_metric m = {0};
     const char *equals = strstr(rest, " = "), *dashes = strstr(rest, " -- ");
     if (!equals || !dashes || dashes < equals + 3)
-        return wrong(p, "a metric is NAME UNIT = FORMULA -- SUMMARY");
+        return fail_at(p, "a metric is NAME UNIT = FORMULA -- SUMMARY");
     const char *left = pk_strndup(p->arena, rest, (size_t)(equals - rest));
     m.name = pk_next_part(&left, ' ', p->arena);
     m.unit = left ? pk_next_part(&left, ' ', p->arena) : "";
     m.summary = dashes + 4;
     if (!*m.name || !*m.unit || left || !*m.summary)
-        return wrong(p, "a metric is NAME UNIT = FORMULA -- SUMMARY");
+        return fail_at(p, "a metric is NAME UNIT = FORMULA -- SUMMARY");
     const char *formula = pk_strndup(p->arena, equals + 3, (size_t)(dashes - equals) - 3);
     if (pk_formula_parse(formula, p->arena, &m.formula, p->err))
         return pk_within(p->err, "group %s, line %d", p->g->name, p->line);
@@ -96,7 +96,7 @@ static enum pk_code metric(struct group_parser *p, const char *rest)
         while (g < PK_GIVENS && strcmp(pk_given_names[g], name) != 0)
             g++;
         if (g == PK_GIVENS && !has_event(p, name))
-            return wrong(p, pk_printf(p->arena, "%s is not an event of this group", name));
+            return fail_at(p, pk_printf(p->arena, "%s is not an event of this group", name));
     }
     p->metrics = pk_grow(p->arena, p->metrics, sizeof *p->metrics, p->g->n_metrics, &p->metrics_cap);
     p->metrics[p->g->n_metrics++] = m;
@@ -114,7 +114,7 @@ static enum pk_code take_line(struct group_parser *p, const char *line)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strlen(words[i].name) == n && !strncmp(words[i].name, line, n))
             return words[i].take(p, line + n + strspn(line + n, " "));
-    return wrong(p, pk_printf(p->arena, "'%.40s' cannot begin a line", line));
+    return fail_at(p, pk_printf(p->arena, "'%.40s' cannot begin a line", line));
 }
 
 enum pk_code pk_group_parse(const char *name, const char *text, struct pk_arena *a, struct pk_group *out,
@@ -139,8 +139,8 @@ enum pk_code pk_group_parse(const char *name, const char *text, struct pk_arena 
     out->events = p.events;
     out->metrics = p.metrics;
     if (!out->title)
-        return wrong(&p, "there is no title");
-    return out->n_required ? PK_OK : wrong(&p, "there are no events");
+        return fail_at(&p, "there is no title");
+    return out->n_required ? PK_OK : fail_at(&p, "there are no events");
 }
 
 /* The next "[NAME]" at the beginning of a line; the end of the text when there is none. */

@@ -26,7 +26,7 @@ static uint64_t samples_of(const struct pk_extraction *x, size_t b)
     return left < x->o.shards.batch ? left : x->o.shards.batch;
 }
 
-static size_t element(const struct pk_extraction *x)
+static size_t element_bytes(const struct pk_extraction *x)
 {
     return pk_dtype_bytes(x->o.model.dtype);
 }
@@ -34,7 +34,7 @@ static size_t element(const struct pk_extraction *x)
 /* Bytes of a layer in a slot or a staging, and of a hidden state of the batch that runs. */
 static size_t layer_bytes(const struct pk_extraction *x)
 {
-    return (size_t)(x->o.shards.batch * x->o.shards.length * x->o.shards.width) * element(x);
+    return (size_t)(x->o.shards.batch * x->o.shards.length * x->o.shards.width) * element_bytes(x);
 }
 
 /* The first use of the libraries and kernels that a forward pass needs, so that no later time has it. */

@@ -72,7 +72,7 @@ static void usable(hwloc_topology_t t, const char *xml, struct pk_cpus *out)
 }
 
 /* Those in a set, in the same order. */
-static void within(hwloc_const_cpuset_t set, const struct pk_cpus *all, struct pk_cpus *out)
+static void cpus_in_set(hwloc_const_cpuset_t set, const struct pk_cpus *all, struct pk_cpus *out)
 {
     out->n = 0;
     for (unsigned i = 0; i < all->n; i++)
@@ -125,7 +125,7 @@ static enum pk_code part_cpus(hwloc_topology_t t, const char *text, size_t part,
             pk_why(err, "this machine has one, 0");
         return pk_fix(err, "choose one of them, or omit --bind");
     }
-    within(object->cpuset, all, out);
+    cpus_in_set(object->cpuset, all, out);
     return out->n ? PK_OK : not_ours(text, "none of its CPUs", all, err);
 }
 
@@ -200,7 +200,7 @@ bool pk_bind_near(const char *pci, const char *xml, struct pk_cpus *out)
     if (!beside || !beside->cpuset)
         return false;
     usable(t, xml, &all);
-    within(beside->cpuset, &all, out);
+    cpus_in_set(beside->cpuset, &all, out);
     return out->n > 0 && out->n < all.n;
 }
 

@@ -43,7 +43,7 @@ static enum pk_code fail_first(const struct pk_suite *s, struct pk_err *err)
     return err->code;
 }
 
-static void wrong(const struct suite_reader *r, const char *what, const char *why, const char *fix)
+static void fail_at(const struct suite_reader *r, const char *what, const char *why, const char *fix)
 {
     struct pk_err err;
     pk_fail(&err, PK_E_USAGE, "%s:%d: %s", r->suite->path, r->line, what);
@@ -70,14 +70,14 @@ static void begin_section(struct suite_reader *r, const char *line)
     struct pk_suite_section *had = section_named(s, name);
     r->section = &r->lost;
     if (had && had->line) {
-        wrong(r, pk_printf(r->arena, "there is a second section [%.100s]", name),
-              pk_printf(r->arena, "the first is in line %d", had->line),
-              "give each entry a different name; `experiment = ...` selects what it measures");
+        fail_at(r, pk_printf(r->arena, "there is a second section [%.100s]", name),
+                pk_printf(r->arena, "the first is in line %d", had->line),
+                "give each entry a different name; `experiment = ...` selects what it measures");
         return;
     }
     if (!*name) {
-        wrong(r, "this section has no name", "an entry is identified by its name",
-              "write a word between the brackets, [flash]");
+        fail_at(r, "this section has no name", "an entry is identified by its name",
+                "write a word between the brackets, [flash]");
         return;
     }
     if (!had) {
@@ -109,9 +109,9 @@ static const char *next_line(struct suite_reader *r, size_t room)
     r->line++;
     r->rest += n;
     if (strlen(line) < n || n > room - 1) {
-        wrong(r, "the line is too long, or contains a NUL byte",
-              "lines of this file have at most 198 bytes, and no NUL",
-              "shorten it: a command can be a script, and a list can have several lines");
+        fail_at(r, "the line is too long, or contains a NUL byte",
+                "lines of this file have at most 198 bytes, and no NUL",
+                "shorten it: a command can be a script, and a list can have several lines");
         return "\n";
     }
     line += strspn(line, " \t");
@@ -127,8 +127,8 @@ static char *read_line(char *s, int room, void *user)
     struct suite_reader *r = user;
     /* Called when the next line is read, and at the end. */
     if (r->open)
-        wrong(r, "this line is not understood",
-              "a line is [section], key = value, or a comment that begins with # or ;", "correct the line");
+        fail_at(r, "this line is not understood",
+                "a line is [section], key = value, or a comment that begins with # or ;", "correct the line");
     r->open = false;
     if (r->rest == r->end)
         return NULL;
@@ -143,9 +143,9 @@ static int on_key(void *user, const char *ignored, const char *key, const char *
     struct pk_suite_section *s = r->section;
     r->open = false;
     if (!s) {
-        wrong(r, "this key is before the first section",
-              "each section is an entry, and [" COMMON "] has the settings of all entries",
-              "add a line [" COMMON "] above it");
+        fail_at(r, "this key is before the first section",
+                "each section is an entry, and [" COMMON "] has the settings of all entries",
+                "add a line [" COMMON "] above it");
         return 1;
     }
     s->keys = pk_grow(r->arena, s->keys, sizeof *s->keys, s->n, &s->cap);

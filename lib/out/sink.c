@@ -76,7 +76,7 @@ static void drain(struct pk_sink *s)
 }
 
 /* At least n bytes of room in the buffer; n is small. */
-static char *room(struct pk_sink *s, size_t n)
+static char *make_room(struct pk_sink *s, size_t n)
 {
     if (s->n + n > PK_SINK_BYTES)
         drain(s);
@@ -103,7 +103,7 @@ void pk_sink_str(struct pk_sink *s, const char *text)
 
 void pk_sink_char(struct pk_sink *s, char c)
 {
-    *room(s, 1) = c;
+    *make_room(s, 1) = c;
     s->n++;
     s->lines += c == '\n';
 }

@@ -12,7 +12,7 @@ MULTIPLY = r"v?(fn?m(add|sub)\w+|mul)ps"
 EXPONENT = r"v?pslld"  # 2^n of the exponential: nothing else here shifts
 # Function (name before the first dot) -> what an innermost loop of it must do in those registers.
 LOOPS = {
-    "scores": MULTIPLY, "scores_masked": MULTIPLY, "accumulate": MULTIPLY, "product_store": MULTIPLY, "product_add": MULTIPLY,
+    "compute_scores": MULTIPLY, "compute_masked_scores": MULTIPLY, "accumulate_output": MULTIPLY, "product_store": MULTIPLY, "product_add": MULTIPLY,
     "pk_flash_forward": EXPONENT, "pk_flash_backward": EXPONENT, "pk_exp": EXPONENT,
     "pk_softmax": EXPONENT, "pk_cross_entropy": EXPONENT, "pk_log_softmax": EXPONENT, "pk_nll_backward": EXPONENT,
     "pk_map": EXPONENT, "pk_glu": EXPONENT, "pk_glu_backward": EXPONENT, "pk_norm": MULTIPLY, "pk_norm_backward": MULTIPLY,

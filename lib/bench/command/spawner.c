@@ -138,7 +138,7 @@ static struct pk_slice slice_of(const struct outcome *o, int invocation, struct 
                              .notes = note};
 }
 
-static struct pk_slice failed(const char *message)
+static struct pk_slice failed_slice(const char *message)
 {
     return (struct pk_slice){.status = PK_ST_FAILED, .message = message};
 }
@@ -166,22 +166,22 @@ static struct pk_slice measure(const json_t *request, const volatile int *stop_f
     struct outcome o;
     struct pk_err err;
     if (!argv)
-        return failed("the request has no command");
+        return failed_slice("the request has no command");
     if (counting && pk_counter_pass_prepare(&counts, json_object_get(request, "counters"), &err))
-        return failed(pk_strdup(a, err.what));
+        return failed_slice(pk_strdup(a, err.what));
     if (prepare) {
         run((const char *const[]){"/bin/sh", "-c", prepare, NULL}, start, NULL, &o);
         if (o.error || o.status)
-            return failed(pk_printf(a, "the command of --prepare failed: %s",
-                                    o.error ? strerror(o.error) : how_it_ended(o.status, a)));
+            return failed_slice(pk_printf(a, "the command of --prepare failed: %s",
+                                          o.error ? strerror(o.error) : how_it_ended(o.status, a)));
         if (*stop_flag)
-            return failed("a signal came before the command was started");
+            return failed_slice("a signal came before the command was started");
     }
     run(argv, start, counting ? &counts : NULL, &o);
     if (o.error)
-        return failed(pk_printf(a, "cannot start '%s': %s", argv[0], strerror(o.error)));
+        return failed_slice(pk_printf(a, "cannot start '%s': %s", argv[0], strerror(o.error)));
     if (o.status && !pk_json_bool(request, "ignore_failure", false))
-        return failed(pk_printf(a, "the command failed: %s", how_it_ended(o.status, a)));
+        return failed_slice(pk_printf(a, "the command failed: %s", how_it_ended(o.status, a)));
     return counting ? pk_counter_pass_slice(&counts, invocation, o.wall_ns) : slice_of(&o, invocation, a);
 }
 

@@ -11,7 +11,7 @@
 extern const struct pk_embedded pk_own_templates[];
 
 /* A piece without what is around it. */
-static const char *piece(const char *name, struct pk_arena *a)
+static const char *template_text(const char *name, struct pk_arena *a)
 {
     const char *mark = pk_printf(a, "-- piece: %s\n", name), *at = strstr(pk_own_templates->text, mark);
     pk_assert(at);
@@ -42,7 +42,7 @@ static void add_filled(struct pk_buf *b, const char *text, const struct filling 
 /* A short piece, for the middle of a line. */
 static void add_words(struct pk_buf *b, const char *name, const struct filling *v, size_t n)
 {
-    const char *text = piece(name, b->arena);
+    const char *text = template_text(name, b->arena);
     add_filled(b, pk_strndup(b->arena, text, strlen(text) - 1), v, n);
 }
 
@@ -115,7 +115,7 @@ static void add_lines(struct pk_buf *b, const struct pk_axis *x, const struct fi
         v[k++] = (struct filling){"{xscale}", factors ? "log2" : "linear"};
         v[k++] = (struct filling){"{yscale}", factors ? "log" : "linear"};
         v[k++] = (struct filling){"{factors}", factors ? "1" : "0"};
-        add_filled(b, piece("lines", b->arena), v, k);
+        add_filled(b, template_text("lines", b->arena), v, k);
     }
 }
 
@@ -128,7 +128,7 @@ static void add_bars(struct pk_buf *b, const char *axis, const char *value, cons
     v[k++] = (struct filling){"{axis}", axis};
     v[k++] = (struct filling){"{value}", value};
     v[k++] = (struct filling){"{flat}", flat};
-    add_filled(b, piece("bars", b->arena), v, k);
+    add_filled(b, template_text("bars", b->arena), v, k);
 }
 
 /* Axes of numbers first: `--plot` draws the first chart that has rows. */
@@ -183,9 +183,9 @@ const char *pk_own_tables(const struct pk_own *own, struct pk_arena *a)
         {"{figures}", pk_buf_text(&figures)},
     };
     const size_t n = sizeof v / sizeof *v;
-    add_filled(&b, piece("views", a), v, n);
-    add_filled(&b, piece("findings", a), v, n);
-    add_filled(&b, piece("results", a), v, n);
+    add_filled(&b, template_text("views", a), v, n);
+    add_filled(&b, template_text("findings", a), v, n);
+    add_filled(&b, template_text("results", a), v, n);
     add_charts(&b, own, v, 5);
     return pk_own_limited(pk_buf_text(&b), a);
 }

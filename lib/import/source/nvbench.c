@@ -67,7 +67,7 @@ enum { TIMES = sizeof times / sizeof *times, VALUES = sizeof values / sizeof *va
 /* --- named values: numbers are texts, because JSON would round integers ------------------------------------------------ */
 
 /* NULL: there is none. */
-static const json_t *named(struct pk_import_reader *r, const json_t *list, const char *name)
+static const json_t *value_named(struct pk_import_reader *r, const json_t *list, const char *name)
 {
     size_t i;
     json_t *v;
@@ -93,7 +93,7 @@ static double number_of(struct pk_import_reader *r, const json_t *value)
 }
 
 /* The summary with this tag; NULL: there is none. */
-static const json_t *tagged(const json_t *summaries, const char *tag)
+static const json_t *summary_tagged(const json_t *summaries, const char *tag)
 {
     size_t i;
     json_t *v;
@@ -107,8 +107,8 @@ static const json_t *tagged(const json_t *summaries, const char *tag)
 
 static double value_of(struct pk_import_reader *r, const json_t *summaries, const char *tag)
 {
-    const json_t *s = tagged(summaries, tag), *data = s ? pk_field_array(r, s, "data", false) : NULL;
-    const json_t *v = named(r, data, "value");
+    const json_t *s = summary_tagged(summaries, tag), *data = s ? pk_field_array(r, s, "data", false) : NULL;
+    const json_t *v = value_named(r, data, "value");
     return v ? number_of(r, v) : NAN;
 }
 
@@ -148,7 +148,7 @@ static void read_floats(struct pk_import_reader *r, FILE *f, size_t n, struct pk
 static void take_samples(struct pk_import_reader *r, const json_t *summary, struct pk_imported_metric *m)
 {
     const json_t *data = pk_field_array(r, summary, "data", true);
-    const json_t *text = named(r, data, "filename"), *size = named(r, data, "size");
+    const json_t *text = value_named(r, data, "filename"), *size = value_named(r, data, "size");
     const char *file = text ? pk_field_text(r, text, "value") : NULL;
     const double n = size ? number_of(r, size) : NAN;
     const char *json = r->path, *slash = strrchr(json, '/');
@@ -199,7 +199,7 @@ static void take_time(struct pk_import_reader *r, struct pk_imported_case *c, co
                       const json_t *summaries)
 {
     const double mean = time_of(r, summaries, t->tag, "mean"), n = value_of(r, summaries, t->size);
-    const json_t *file = t->samples ? tagged(summaries, t->samples) : NULL;
+    const json_t *file = t->samples ? summary_tagged(summaries, t->samples) : NULL;
     if (isnan(mean) || r->failed)
         return;
     const bool median = file || !isnan(time_of(r, summaries, t->tag, "median"));

@@ -65,7 +65,7 @@ static const double *runs_of(const struct pk_figures *f, bool of_runs, size_t *n
 
 /* --- what cannot be random -------------------------------------------------------------------------------------- */
 
-static struct pk_decision exact(const struct pk_compared *c, const struct pk_judging *j)
+static struct pk_decision decide_exact(const struct pk_compared *c, const struct pk_judging *j)
 {
     if (!c->base->n || !c->new_->n)
         return (struct pk_decision){.verdict = PK_UNDECIDED,
@@ -134,7 +134,7 @@ static void show_decided(struct pk_compared *c)
 
 /* The ratio that is shown is the one that was judged, where that has an interval; runs that stand alone, and the cases of one, keep that of
  * their medians. */
-static void show(struct pk_compared *c, enum pk_design design)
+static void set_judged_ratio(struct pk_compared *c, enum pk_design design)
 {
     const struct pk_decision *d = &c->decision;
     if (d->absolute || isnan(d->ratio) || isnan(d->ci.lo))
@@ -154,14 +154,14 @@ void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j)
         if (!v[i].judged)
             continue;
         if (pk_figures_exact(v[i].new_))
-            v[i].decision = exact(&v[i], j);
+            v[i].decision = decide_exact(&v[i], j);
         else
             random[n_random++] = &v[i];
     }
     decide_random(random, n_random, j, &a);
     for (size_t i = 0; i < n; i++)
         if (v[i].judged)
-            show(&v[i], j->design);
+            set_judged_ratio(&v[i], j->design);
 }
 
 static const char *row_key(int64_t ordinal, const char *metric, const char *base_uuid, struct pk_arena *a)

@@ -25,7 +25,7 @@ static const struct type_row types[] = {
 };
 enum { TYPES = sizeof types / sizeof *types };
 
-static enum pk_code wrong(struct pk_err *err, const char *path, const char *key, const char *why)
+static enum pk_code fail_at(struct pk_err *err, const char *path, const char *key, const char *why)
 {
     pk_fail(err, PK_E_USAGE, "%.300s: %s", path, key);
     pk_why(err, "%s", why);
@@ -48,9 +48,9 @@ static enum pk_code unknown_type(const char *path, const json_t *file, struct pk
     for (size_t i = 0; i < TYPES; i++)
         names[i] = types[i].name;
     const char *name = pk_json_str(file, "model_type", NULL);
-    return wrong(err, path,
-                 name ? pk_printf(a, "model_type '%.100s' is not supported", name) : "it has no model_type",
-                 pk_printf(a, "supported: %s", pk_list(names, TYPES, ", ", a)));
+    return fail_at(err, path,
+                   name ? pk_printf(a, "model_type '%.100s' is not supported", name) : "it has no model_type",
+                   pk_printf(a, "supported: %s", pk_list(names, TYPES, ", ", a)));
 }
 
 /* A field of the file; PK_SHAPE_REQUIRED or PK_SHAPE_DERIVED stays where it has none, or null. */
@@ -69,9 +69,9 @@ static enum pk_code read_field(const char *path, const json_t *file, const struc
     const int64_t n = json_is_integer(v) ? json_integer_value(v) : f->most + 1;
     const int64_t least = f->most > 1 ? 1 : 0; /* 0 of a size: a model of another type */
     if (n < least || n > f->most)
-        return wrong(err, path, key,
-                     pk_printf(a, "%s is an integer from %lld to %lld", f->meaning, (long long)least,
-                               (long long)f->most));
+        return fail_at(err, path, key,
+                       pk_printf(a, "%s is an integer from %lld to %lld", f->meaning, (long long)least,
+                                 (long long)f->most));
     *pk_model_shape_value(s, f) = n;
     return PK_OK;
 }
@@ -94,7 +94,7 @@ static enum pk_code read_object(const char *path, const json_t *file, struct pk_
         return unknown_type(path, file, a, err);
     for (size_t i = 0; i < sizeof experts / sizeof *experts; i++)
         if (pk_json_int(file, experts[i], 0) > 1)
-            return wrong(err, path, experts[i], "mixtures of experts are not modelled");
+            return fail_at(err, path, experts[i], "mixtures of experts are not modelled");
     s->ff_matrices = t->ff_matrices;
     s->tied = t->tied;
     if (!strcmp(t->name, "gpt2")) /* learned, and as many as the file says */
@@ -122,8 +122,8 @@ enum pk_code pk_model_shape_read(const char *path, struct pk_arena *a, struct pk
         return err->code;
     PK_JSON_CLEANUP json_t *file = json_loadb(text, n, JSON_REJECT_DUPLICATES, &at);
     if (!file)
-        return wrong(err, path, pk_printf(a, "line %d is not JSON", at.line), at.text);
+        return fail_at(err, path, pk_printf(a, "line %d is not JSON", at.line), at.text);
     if (!json_is_object(file))
-        return wrong(err, path, "it is not a JSON object", "a config.json is an object with model_type");
+        return fail_at(err, path, "it is not a JSON object", "a config.json is an object with model_type");
     return read_object(path, file, a, out, err);
 }

@@ -110,7 +110,7 @@ static void product(const struct gemm_bf16_job *j, const struct product_tile *t,
         block_widened(j, t, k0, smaller(j->depth, j->g->k - k0), thread);
 }
 
-static void narrow(const struct gemm_bf16_job *j, const struct product_tile *t, uint16_t *c)
+static void narrow_tile(const struct gemm_bf16_job *j, const struct product_tile *t, uint16_t *c)
 {
     for (size_t r = 0; r < t->m; r++)
         j->run->kernels->narrow(t->c + r * t->ldc, c + r * j->g->n, t->n);
@@ -142,7 +142,7 @@ static void tile_task(void *arg, size_t task, unsigned thread)
     if (g->beta != 0)
         widen(j, c, g->n, t.m, t.n, t.c);
     product(j, &t, thread);
-    narrow(j, &t, c);
+    narrow_tile(j, &t, c);
 }
 
 /* Rows of a tile: fewer, down to the least, where that gives every thread some tiles. */

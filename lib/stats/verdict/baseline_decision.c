@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-struct stored_row {
+struct baseline_row {
     struct pk_scale scale;
     struct pk_mean_test test, mixture; /* of the processes that do not lie apart, and of all */
     struct pk_modes modes;
@@ -59,7 +59,7 @@ static void clean_means(const struct pk_run_processes *runs, size_t n, const sig
 }
 
 /* Finds them, and takes them out of the means of the runs, unless the sides as a whole lie apart. */
-static void leave_out(const struct pk_baseline_series *s, const struct pk_rule *rule, struct stored_row *r,
+static void leave_out(const struct pk_baseline_series *s, const struct pk_rule *rule, struct baseline_row *r,
                       double *base, double *new_, struct pk_decision *o)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -94,7 +94,7 @@ static struct pk_mean_test test_runs(const double *base, const double *new_,
 
 /* scratch: room for all figures of the case */
 static void decide_case(const struct pk_baseline_series *s, size_t cases, const struct pk_rule *rule,
-                        double *scratch, struct stored_row *r, struct pk_decision *o)
+                        double *scratch, struct baseline_row *r, struct pk_decision *o)
 {
     pk_assert(s->n_new >= 1);
     double *base = scratch, *new_ = base + s->n_base;
@@ -103,8 +103,8 @@ static void decide_case(const struct pk_baseline_series *s, size_t cases, const 
     memcpy(new_, s->new_, s->n_new * sizeof *new_);
     const bool logs = pk_log_or_copy(base, base, s->n_base + s->n_new);
     *o = (struct pk_decision){.pairs = s->n_base, .mde = NAN, .slow_found = NAN};
-    *r = (struct stored_row){.scale = pk_scale_for(logs, s->higher_is_better, s->min_effect, s->min_change,
-                                                   s->base, s->n_base, rule)};
+    *r = (struct baseline_row){.scale = pk_scale_for(logs, s->higher_is_better, s->min_effect, s->min_change,
+                                                     s->base, s->n_base, rule)};
     r->mixture = test_runs(base, new_, s, rule);
     if (logs && s->base_of && s->new_of && s->n_base >= rule->fewest_runs)
         leave_out(s, rule, r, base, new_, o);
@@ -128,8 +128,8 @@ static double p_two_sided(const struct pk_modes *m)
 }
 
 /* p_slow, p_mixture: adjusted; of slow processes, and of the means of all processes. */
-static void settle(const struct pk_baseline_series *s, size_t cases, const struct pk_rule *rule,
-                   const struct stored_row *r, double p_slow, double p_mixture, struct pk_decision *o)
+static void set_verdict(const struct pk_baseline_series *s, size_t cases, const struct pk_rule *rule,
+                        const struct baseline_row *r, double p_slow, double p_mixture, struct pk_decision *o)
 {
     enum pk_reason refusal = PK_REASON_PROVED;
     if (s->unstable)
@@ -161,7 +161,7 @@ void pk_decide_stored(const struct pk_baseline_series *s, size_t n, const struct
                       struct pk_decision *out)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct stored_row *rows = pk_new_n(&a, struct stored_row, n + 1);
+    struct baseline_row *rows = pk_new_n(&a, struct baseline_row, n + 1);
     double *p = pk_new_n(&a, double, 3 * n + 1), *p_slow = p + n, *p_mixture = p_slow + n;
     size_t most = 0;
     for (size_t i = 0; i < n; i++)
@@ -179,7 +179,7 @@ void pk_decide_stored(const struct pk_baseline_series *s, size_t n, const struct
         pk_adjust_holm(p + (size_t)i * n, n, p + (size_t)i * n);
     for (size_t i = 0; i < n; i++) {
         out[i].p_adjusted = p[i];
-        settle(&s[i], n, rule, &rows[i], p_slow[i], p_mixture[i], &out[i]);
+        set_verdict(&s[i], n, rule, &rows[i], p_slow[i], p_mixture[i], &out[i]);
     }
 }
 

@@ -149,8 +149,8 @@ static double detection_limit(size_t n, size_t m, double sd, double margin, cons
     return fmax(fmax(seen, confirmed), margin + luck);
 }
 
-static void settle(const struct pk_pair_series *t, const struct pk_rule *rule, struct paired_row *r,
-                   struct pk_decision *o)
+static void set_verdict(const struct pk_pair_series *t, const struct pk_rule *rule, struct paired_row *r,
+                        struct pk_decision *o)
 {
     o->mde =
         pk_as_share(detection_limit(r->n_screen, r->target, r->sd, r->scale.min_effect, rule), &r->scale);
@@ -189,7 +189,7 @@ void pk_decide_gate(const struct pk_pair_series *t, size_t n, const struct pk_ru
     size_t pairs = 0; /* most rows have as many as the row before */
     double found = NAN;
     for (size_t i = 0; i < n; i++) {
-        settle(&t[i], rule, &rows[i], &out[i]);
+        set_verdict(&t[i], rule, &rows[i], &out[i]);
         if (!rows[i].modes.apart)
             continue;
         if (rows[i].modes.n_new != pairs)

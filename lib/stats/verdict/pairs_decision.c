@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-struct fixed_row {
+struct pairs_row {
     struct pk_scale scale;
     struct pk_mean_test test;
     struct pk_interval anytime, anytime_same; /* with until_clear */
@@ -16,7 +16,7 @@ struct fixed_row {
 };
 
 static void decide_case(const struct pk_pair_series *t, size_t cases, const struct pk_rule *rule,
-                        struct fixed_row *r, struct pk_decision *o)
+                        struct pairs_row *r, struct pk_decision *o)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_pairs *p = &t->screen;
@@ -50,7 +50,7 @@ static void decide_case(const struct pk_pair_series *t, size_t cases, const stru
 }
 
 /* 1 worse, -1 better, 0 neither. */
-static int significant(const struct fixed_row *r, const struct pk_decision *o, const struct pk_rule *rule)
+static int significant(const struct pairs_row *r, const struct pk_decision *o, const struct pk_rule *rule)
 {
     double least = rule->strict ? r->scale.min_effect : 0;
     int side = r->test.estimate * r->scale.worse > 0 ? 1 : -1;
@@ -60,7 +60,7 @@ static int significant(const struct fixed_row *r, const struct pk_decision *o, c
 }
 
 /* p of there being no more slow processes on the new side; NaN where none lies apart. */
-static double p_slow(const struct fixed_row *r, const struct pk_rule *rule)
+static double p_slow(const struct pairs_row *r, const struct pk_rule *rule)
 {
     const struct pk_modes *m = &r->modes;
     if (!m->apart)
@@ -68,8 +68,8 @@ static double p_slow(const struct fixed_row *r, const struct pk_rule *rule)
     return rule->until_clear ? pk_modes_p_anytime(m) : pk_modes_p(m, 1);
 }
 
-static void settle(const struct pk_pair_series *t, size_t cases, const struct pk_rule *rule,
-                   const struct fixed_row *r, double p, struct pk_decision *o)
+static void set_verdict(const struct pk_pair_series *t, size_t cases, const struct pk_rule *rule,
+                        const struct pairs_row *r, double p, struct pk_decision *o)
 {
     const struct pk_test_results f = {
         .refusal = t->unstable ? PK_REASON_ENVIRONMENT : pk_refuse_pairs(o, &r->scale, rule),
@@ -98,7 +98,7 @@ void pk_decide_pairs(const struct pk_pair_series *t, size_t n, const struct pk_r
                      struct pk_decision *out)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct fixed_row *rows = pk_new_n(&a, struct fixed_row, n + 1);
+    struct pairs_row *rows = pk_new_n(&a, struct pairs_row, n + 1);
     double *p = pk_new_n(&a, double, 2 * n + 1); /* of the means, then of slow processes */
     for (size_t i = 0; i < n; i++) {
         decide_case(&t[i], n, rule, &rows[i], &out[i]);
@@ -111,7 +111,7 @@ void pk_decide_pairs(const struct pk_pair_series *t, size_t n, const struct pk_r
     pk_adjust_holm(p + n, n, p + n);
     for (size_t i = 0; i < n; i++) {
         out[i].p_adjusted = p[i];
-        settle(&t[i], n, rule, &rows[i], p[n + i], &out[i]);
+        set_verdict(&t[i], n, rule, &rows[i], p[n + i], &out[i]);
         if (out[i].verdict == PK_SLOWER_IN_SOME)
             out[i].p_adjusted = p[n + i];
     }

@@ -90,7 +90,7 @@ static __attribute__((noinline)) void product_add(size_t n_vec, struct product p
 }
 
 /* Keys `first` .. see nothing of queries before them: those probabilities are 0. */
-static void mask(const struct backward_block *b, size_t k0, size_t keys)
+static void zero_masked(const struct backward_block *b, size_t k0, size_t keys)
 {
     for (size_t j = 0; j < keys; j++)
         for (size_t i = 0; i < b->width && b->q0 + i < k0 + j; i++)
@@ -105,7 +105,7 @@ static void softmax_tile(const struct backward_block *b, size_t n_vec, size_t k0
             vstore(b->pt + j * QUERIES + v, vexp2(vload(b->pt + j * QUERIES + v) - lse));
     }
     if (b->f->causal && k0 + keys > b->q0 + 1)
-        mask(b, k0, keys);
+        zero_masked(b, k0, keys);
     for (size_t v = 0; v < n_vec * VL; v += VL) {
         const vf delta = vload(b->delta + v);
         for (size_t j = 0; j < keys; j++) {

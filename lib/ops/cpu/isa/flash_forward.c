@@ -61,17 +61,17 @@ static void start(const struct forward_block *b)
     }
 }
 
-static __attribute__((noinline)) void scores(size_t n_vec, struct product p)
+static __attribute__((noinline)) void compute_scores(size_t n_vec, struct product p)
 {
     product(TILE_TOP, n_vec, p);
 }
 
-static __attribute__((noinline)) void scores_masked(size_t n_vec, struct product p)
+static __attribute__((noinline)) void compute_masked_scores(size_t n_vec, struct product p)
 {
     product(TILE_STORE, n_vec, p);
 }
 
-static __attribute__((noinline)) void accumulate(size_t n_vec, struct product p)
+static __attribute__((noinline)) void accumulate_output(size_t n_vec, struct product p)
 {
     product(TILE_RESCALE, n_vec, p);
 }
@@ -178,24 +178,24 @@ static void visit(const struct forward_block *b, size_t g, size_t n_vec, size_t 
                         .aux = top};
     if (masked) {
         s.aux = NULL;
-        scores_masked(n_vec, s);
+        compute_masked_scores(n_vec, s);
         mask(b, g, n_vec, k0, keys, top);
     } else {
-        scores(n_vec, s);
+        compute_scores(n_vec, s);
     }
     for (size_t v = 0; v < n_vec * VL; v += VL)
         vstore(b->correction + v, vexp2(vload(before + v) - vload(top + v)));
     softmax_tile(b, g, n_vec, k0, keys, masked);
-    accumulate(n_vec, (struct product){.m = f->dim,
-                                       .k = keys,
-                                       .a = f->v + k0 * f->dim,
-                                       .a_row = 1,
-                                       .a_col = f->dim,
-                                       .b = b->st,
-                                       .ldb = GROUP,
-                                       .c = b->ot + g,
-                                       .ldc = QUERIES,
-                                       .aux = b->correction});
+    accumulate_output(n_vec, (struct product){.m = f->dim,
+                                              .k = keys,
+                                              .a = f->v + k0 * f->dim,
+                                              .a_row = 1,
+                                              .a_col = f->dim,
+                                              .b = b->st,
+                                              .ldb = GROUP,
+                                              .c = b->ot + g,
+                                              .ldc = QUERIES,
+                                              .aux = b->correction});
 }
 
 static void finish(const struct forward_block *b)
