@@ -168,12 +168,15 @@ static const struct {
     enum measure measure;
     double limit; /* more is doubtful */
 } rules[] = {
-    {"stolen", PK_STATE_STEAL_NS, SHARE_OF_CPU_TIME, 0.01},
-    {"crowded", PK_STATE_PRESSURE_CPU_NS, SHARE_OF_TIME, 0.05},
-    {"short-of-memory", PK_STATE_PRESSURE_MEMORY_NS, SHARE_OF_TIME, 0.01},
-    {"quota", PK_STATE_QUOTA_STOPS, COUNT, 0},
-    {"throttled", PK_STATE_THERMAL_STOPS, COUNT, 0},
-    {"clock-fell", PK_STATE_FREQUENCY_HZ, FALL, 0.05},
+    {.word = "stolen", .value = PK_STATE_STEAL_NS, .measure = SHARE_OF_CPU_TIME, .limit = 0.01},
+    {.word = "crowded", .value = PK_STATE_PRESSURE_CPU_NS, .measure = SHARE_OF_TIME, .limit = 0.05},
+    {.word = "short-of-memory",
+     .value = PK_STATE_PRESSURE_MEMORY_NS,
+     .measure = SHARE_OF_TIME,
+     .limit = 0.01},
+    {.word = "quota", .value = PK_STATE_QUOTA_STOPS, .measure = COUNT, .limit = 0},
+    {.word = "throttled", .value = PK_STATE_THERMAL_STOPS, .measure = COUNT, .limit = 0},
+    {.word = "clock-fell", .value = PK_STATE_FREQUENCY_HZ, .measure = FALL, .limit = 0.05},
 };
 _Static_assert(N_OF(rules) + 1 == PK_DOUBTS, "the last is noise");
 

@@ -14,16 +14,16 @@ static const struct counter_unit {
     double scale;
     int decimals; /* -1: as its values want */
 } units[] = {
-    {"ns", " (ms)", 1e6, 3},
-    {"bytes", " (MB)", 1e6, 3},
-    {"bytes/s", " (GB/s)", 1e9, 1},
-    {"flops", " (GFLOP)", 1e9, 3},
-    {"flops/s", " (GFLOP/s)", 1e9, 1},
-    {"Hz", " (GHz)", 1e9, 2},
-    {"J", " (J)", 0, 3},
-    {"W", " (W)", 0, 1},
-    {"%", " (%)", 0, 1},
-    {"1", "", 0, -1},
+    {.unit = "ns", .suffix = " (ms)", .scale = 1e6, .decimals = 3},
+    {.unit = "bytes", .suffix = " (MB)", .scale = 1e6, .decimals = 3},
+    {.unit = "bytes/s", .suffix = " (GB/s)", .scale = 1e9, .decimals = 1},
+    {.unit = "flops", .suffix = " (GFLOP)", .scale = 1e9, .decimals = 3},
+    {.unit = "flops/s", .suffix = " (GFLOP/s)", .scale = 1e9, .decimals = 1},
+    {.unit = "Hz", .suffix = " (GHz)", .scale = 1e9, .decimals = 2},
+    {.unit = "J", .suffix = " (J)", .scale = 0, .decimals = 3},
+    {.unit = "W", .suffix = " (W)", .scale = 0, .decimals = 1},
+    {.unit = "%", .suffix = " (%)", .scale = 0, .decimals = 1},
+    {.unit = "1", .suffix = "", .scale = 0, .decimals = -1},
 };
 
 static struct counter_unit shown_as(const char *unit, struct pk_arena *a)
@@ -31,7 +31,7 @@ static struct counter_unit shown_as(const char *unit, struct pk_arena *a)
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (!strcmp(units[i].unit, unit))
             return units[i];
-    return (struct counter_unit){unit, pk_printf(a, " (%s)", unit), 0, -1};
+    return (struct counter_unit){.unit = unit, .suffix = pk_printf(a, " (%s)", unit), .decimals = -1};
 }
 
 enum { NAME, UNIT, GROUP, KEY, LARGEST, BROKEN }; /* of query counter_names */

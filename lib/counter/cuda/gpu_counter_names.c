@@ -5,43 +5,46 @@
 
 #include <string.h>
 
-#define SUM(name, unit, native, summary)                                                                     \
+#define SUM(of, in, vendor, what)                                                                            \
     {                                                                                                        \
-        name, unit, native, NULL, summary, true, 1, false                                                    \
+        .name = of, .unit = in, .native = vendor, .summary = what, .adds = true, .scale = 1                  \
     }
-#define SHARE(name, native, summary)                                                                         \
+#define SUM_OR(of, in, vendor, otherwise, what)                                                              \
     {                                                                                                        \
-        name, "1", native, NULL, summary, false, 0.01, false                                                 \
+        .name = of, .unit = in, .native = vendor, .other = otherwise, .summary = what, .adds = true,         \
+        .scale = 1                                                                                           \
     }
-#define OPS(type, native, other)                                                                             \
+#define SHARE(of, vendor, what)                                                                              \
     {                                                                                                        \
-        "gpu_tensor_" type, "ops", native, other, "operations of tensor cores on " type, true, 1, false      \
+        .name = of, .unit = "1", .native = vendor, .summary = what, .scale = 0.01                            \
     }
-#define LINK(name, native, summary)                                                                          \
+#define OPS(type, vendor, otherwise)                                                                         \
+    SUM_OR("gpu_tensor_" type, "ops", vendor, otherwise, "operations of tensor cores on " type)
+#define LINK(of, vendor, what)                                                                               \
     {                                                                                                        \
-        name, "bytes", native, NULL, summary, true, 1, true                                                  \
+        .name = of, .unit = "bytes", .native = vendor, .summary = what, .adds = true, .scale = 1,            \
+        .outside = true                                                                                      \
     }
 
 static const struct gpu_counter_row {
-    const char *name, *unit, *native, *other; /* other: what newer or older chips call it */
+    const char *name, *unit, *native, *other; /* other: what newer or older chips call it; NULL = the same */
     const char *summary;
     bool adds;
     double scale;
-    bool outside;
+    bool outside; /* as of pk_gpu_event */
 } rows[] = {
     SUM("gpu_ns", "ns", "gpu__time_duration.sum", "time of the GPU in the range"),
-    {"gpu_sm_elapsed_cycles", "cycles", "sm__cycles_elapsed.max", NULL,
-     "cycles of the busiest multiprocessor", true, 1, false},
-    {"gpu_sm_active_cycles", "cycles", "sm__cycles_active.avg", NULL,
-     "cycles with work, mean of multiprocessors", true, 1, false},
+    SUM("gpu_sm_elapsed_cycles", "cycles", "sm__cycles_elapsed.max", "cycles of the busiest multiprocessor"),
+    SUM("gpu_sm_active_cycles", "cycles", "sm__cycles_active.avg",
+        "cycles with work, mean of multiprocessors"),
     SHARE("gpu_occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active", "resident warps / maximum"),
     SUM("gpu_instructions", "1", "smsp__inst_executed.sum", "instructions of warps"),
     SHARE("gpu_issue_active", "smsp__issue_active.avg.pct_of_peak_sustained_active",
           "cycles in which an instruction was issued"),
-    {"gpu_dram_read_bytes", "bytes", "dram__bytes_read.sum", "dram__bytes_op_read.sum",
-     "read from the GPU's memory", true, 1, false},
-    {"gpu_dram_write_bytes", "bytes", "dram__bytes_write.sum", "dram__bytes_op_write.sum",
-     "written to the GPU's memory", true, 1, false},
+    SUM_OR("gpu_dram_read_bytes", "bytes", "dram__bytes_read.sum", "dram__bytes_op_read.sum",
+           "read from the GPU's memory"),
+    SUM_OR("gpu_dram_write_bytes", "bytes", "dram__bytes_write.sum", "dram__bytes_op_write.sum",
+           "written to the GPU's memory"),
     SHARE("gpu_dram_throughput", "dram__throughput.avg.pct_of_peak_sustained_elapsed",
           "memory traffic / its peak"),
     SHARE("gpu_tensor_active", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
@@ -148,7 +151,8 @@ enum pk_code pk_gpu_event_find(const struct pk_chip_counters *k, const char *nam
                          : r->other && pk_chip_has(k, r->other, NULL) ? r->other
                                                                       : NULL;
     if (native) {
-        *out = (struct pk_gpu_event){event_of(r, native), r->adds, r->scale, r->outside};
+        *out = (struct pk_gpu_event){
+            .event = event_of(r, native), .adds = r->adds, .scale = r->scale, .outside = r->outside};
         return PK_OK;
     }
     pk_fail(err, PK_E_UNAVAILABLE, "%.100s cannot be counted", name);

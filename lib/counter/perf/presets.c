@@ -8,30 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HARDWARE(what) PERF_TYPE_HARDWARE, PERF_COUNT_HW_##what, PK_QUALITY_EXACT, ""
-#define CHOSEN         PK_QUALITY_APPROXIMATE, "the kernel chooses the event for each processor"
+#define EXACT             .quality = PK_QUALITY_EXACT, .note = ""
+#define APPROXIMATE(text) .quality = PK_QUALITY_APPROXIMATE, .note = text
+#define CHOSEN            APPROXIMATE("the kernel chooses the event for each processor")
+#define HARDWARE(what)    .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_##what
 #define CACHE(which, op, result)                                                                             \
-    PERF_TYPE_HW_CACHE,                                                                                      \
-        PERF_COUNT_HW_CACHE_##which | PERF_COUNT_HW_CACHE_OP_##op << 8 |                                     \
-            PERF_COUNT_HW_CACHE_RESULT_##result << 16,                                                       \
-        CHOSEN
-#define NONE -1, 0, PK_QUALITY_EXACT, ""
+    .type = PERF_TYPE_HW_CACHE,                                                                              \
+    .config = PERF_COUNT_HW_CACHE_##which | PERF_COUNT_HW_CACHE_OP_##op << 8 |                               \
+              PERF_COUNT_HW_CACHE_RESULT_##result << 16,                                                     \
+    CHOSEN
+#define NONE .type = -1, EXACT
 
 const struct pk_counter_preset pk_presets[] = {
-    {"cycles", "1", "clock cycles of the cores while not halted", HARDWARE(CPU_CYCLES)},
-    {"instructions", "1", "instructions retired", HARDWARE(INSTRUCTIONS)},
-    {"ref_cycles", "1", "cycles at the nominal clock while not halted", HARDWARE(REF_CPU_CYCLES)},
-    {"branches", "1", "branches retired", HARDWARE(BRANCH_INSTRUCTIONS)},
-    {"branch_misses", "1", "mispredicted branches", HARDWARE(BRANCH_MISSES)},
+    {"cycles", "1", "clock cycles of the cores while not halted", HARDWARE(CPU_CYCLES), EXACT},
+    {"instructions", "1", "instructions retired", HARDWARE(INSTRUCTIONS), EXACT},
+    {"ref_cycles", "1", "cycles at the nominal clock while not halted", HARDWARE(REF_CPU_CYCLES), EXACT},
+    {"branches", "1", "branches retired", HARDWARE(BRANCH_INSTRUCTIONS), EXACT},
+    {"branch_misses", "1", "mispredicted branches", HARDWARE(BRANCH_MISSES), EXACT},
     {"loads", "1", "load instructions", CACHE(L1D, READ, ACCESS)},
     {"stores", "1", "store instructions", CACHE(L1D, WRITE, ACCESS)},
     {"l1d_fills", "1", "lines brought into the first-level data cache", CACHE(L1D, READ, MISS)},
     {"l2_reads", "1", "data reads of the second-level cache", NONE},
     {"l2_read_misses", "1", "data reads that the second-level cache did not serve", NONE},
-    {"llc_references", "1", "accesses to the last-level cache", PERF_TYPE_HARDWARE,
-     PERF_COUNT_HW_CACHE_REFERENCES, CHOSEN},
-    {"llc_misses", "1", "accesses that the last-level cache did not serve", PERF_TYPE_HARDWARE,
-     PERF_COUNT_HW_CACHE_MISSES, CHOSEN},
+    {"llc_references", "1", "accesses to the last-level cache", HARDWARE(CACHE_REFERENCES), CHOSEN},
+    {"llc_misses", "1", "accesses that the last-level cache did not serve", HARDWARE(CACHE_MISSES), CHOSEN},
     {"llc_load_misses", "1", "loads that memory served", CACHE(LL, READ, MISS)},
     {"dtlb_walks", "1", "page walks for data", CACHE(DTLB, READ, MISS)},
     {"itlb_walks", "1", "page walks for code", CACHE(ITLB, READ, MISS)},
@@ -49,7 +49,6 @@ const struct pk_counter_preset pk_presets[] = {
 #define INTEL "skx icx icl spr"
 #define AMD   "amd64_fam17h_zen2 amd64_fam19h_zen3 amd64_fam19h_zen4"
 #define ARM   "arm_n1 arm_n2 arm_v1 arm_v2"
-#define EXACT PK_QUALITY_EXACT, ""
 
 #define FP(n, bits) "FP_ARITH_INST_RETIRED:" bits "_" n
 #define FLOPS(n, a, b, c)                                                                                    \
@@ -73,11 +72,11 @@ const struct pk_native pk_natives[] = {
     {"branch_misses", AMD, "RETIRED_BRANCH_INSTRUCTIONS_MISPREDICTED", EXACT},
     {"branch_misses", ARM, "BR_MIS_PRED_RETIRED", EXACT},
     {"loads", INTEL, "MEM_INST_RETIRED:ALL_LOADS", EXACT},
-    {"loads", AMD, "LS_DISPATCH:LD_DISPATCH", PK_QUALITY_APPROXIMATE, "dispatched, not retired"},
-    {"loads", ARM, "LD_SPEC", PK_QUALITY_APPROXIMATE, "includes speculative ones"},
+    {"loads", AMD, "LS_DISPATCH:LD_DISPATCH", APPROXIMATE("dispatched, not retired")},
+    {"loads", ARM, "LD_SPEC", APPROXIMATE("includes speculative ones")},
     {"stores", INTEL, "MEM_INST_RETIRED:ALL_STORES", EXACT},
-    {"stores", AMD, "LS_DISPATCH:STORE_DISPATCH", PK_QUALITY_APPROXIMATE, "dispatched, not retired"},
-    {"stores", ARM, "ST_SPEC", PK_QUALITY_APPROXIMATE, "includes speculative ones"},
+    {"stores", AMD, "LS_DISPATCH:STORE_DISPATCH", APPROXIMATE("dispatched, not retired")},
+    {"stores", ARM, "ST_SPEC", APPROXIMATE("includes speculative ones")},
     {"l1d_fills", INTEL, "L1D:REPLACEMENT", EXACT},
     {"l1d_fills", "amd64_fam19h_zen3",
      FILLS ":LCL_L2:INT_CACHE:EXT_CACHE_LCL:MEM_IO_LCL:EXT_CACHE_RMT:MEM_IO_RMT", EXACT},
@@ -87,39 +86,38 @@ const struct pk_native pk_natives[] = {
      EXACT},
     {"l1d_fills", ARM, "L1D_CACHE_REFILL", EXACT},
     {"l2_reads", INTEL, "L2_RQSTS:ALL_DEMAND_DATA_RD", EXACT},
-    {"l2_reads", AMD, "REQUESTS_TO_L2_GROUP1:RD_BLK_L", PK_QUALITY_APPROXIMATE, "with prefetches"},
-    {"l2_reads", ARM, "L2D_CACHE", PK_QUALITY_APPROXIMATE, "with writes"},
+    {"l2_reads", AMD, "REQUESTS_TO_L2_GROUP1:RD_BLK_L", APPROXIMATE("with prefetches")},
+    {"l2_reads", ARM, "L2D_CACHE", APPROXIMATE("with writes")},
     {"l2_read_misses", INTEL, "L2_RQSTS:DEMAND_DATA_RD_MISS", EXACT},
-    {"l2_read_misses", AMD, "CORE_TO_L2_CACHEABLE_REQUEST_ACCESS_STATUS:LS_RD_BLK_C", PK_QUALITY_APPROXIMATE,
-     "with stores"},
-    {"l2_read_misses", ARM, "L2D_CACHE_REFILL", PK_QUALITY_APPROXIMATE, "with writes"},
+    {"l2_read_misses", AMD, "CORE_TO_L2_CACHEABLE_REQUEST_ACCESS_STATUS:LS_RD_BLK_C",
+     APPROXIMATE("with stores")},
+    {"l2_read_misses", ARM, "L2D_CACHE_REFILL", APPROXIMATE("with writes")},
     {"llc_references", "skx spr", "LONGEST_LAT_CACHE:REFERENCE", EXACT},
     {"llc_references", "icx icl", "LONGEST_LAT_CACHE:REFERENCES", EXACT},
-    {"llc_references", ARM, "LL_CACHE_RD", PK_QUALITY_APPROXIMATE, "reads alone"},
+    {"llc_references", ARM, "LL_CACHE_RD", APPROXIMATE("reads alone")},
     {"llc_misses", INTEL, "LONGEST_LAT_CACHE:MISS", EXACT},
-    {"llc_misses", ARM, "LL_CACHE_MISS_RD", PK_QUALITY_APPROXIMATE, "reads alone"},
-    {"memory_read_bytes", INTEL, "64*LONGEST_LAT_CACHE:MISS", PK_QUALITY_APPROXIMATE,
-     "lines that the last cache missed, without what its own prefetcher fetched"},
-    {"memory_read_bytes", "amd64_fam19h_zen3", "64*" FILLS ":MEM_IO_LCL:MEM_IO_RMT", PK_QUALITY_APPROXIMATE,
-     "lines that memory or devices filled into L1, without what was prefetched into L2"},
+    {"llc_misses", ARM, "LL_CACHE_MISS_RD", APPROXIMATE("reads alone")},
+    {"memory_read_bytes", INTEL, "64*LONGEST_LAT_CACHE:MISS",
+     APPROXIMATE("lines that the last cache missed, without what its own prefetcher fetched")},
+    {"memory_read_bytes", "amd64_fam19h_zen3", "64*" FILLS ":MEM_IO_LCL:MEM_IO_RMT",
+     APPROXIMATE("lines that memory or devices filled into L1, without what was prefetched into L2")},
     {"memory_read_bytes", "amd64_fam19h_zen4", "64*" FILLS ":DRAM_IO_NEAR:DRAM_IO_FAR",
-     PK_QUALITY_APPROXIMATE,
-     "lines that memory or devices filled into L1, without what was prefetched into L2"},
-    {"memory_read_bytes", ARM, "64*LL_CACHE_MISS_RD", PK_QUALITY_APPROXIMATE,
-     "lines missed by the last cache, reads only"},
+     APPROXIMATE("lines that memory or devices filled into L1, without what was prefetched into L2")},
+    {"memory_read_bytes", ARM, "64*LL_CACHE_MISS_RD",
+     APPROXIMATE("lines missed by the last cache, reads only")},
     {"topdown_slots", "skx", "4*CPU_CLK_UNHALTED:THREAD_P", EXACT},
     {"topdown_slots", "icx icl spr", "TOPDOWN:SLOTS_P", EXACT},
     {"topdown_retiring_slots", "skx", "UOPS_RETIRED:RETIRE_SLOTS", EXACT},
     {"topdown_retiring_slots", "icx icl spr", "UOPS_RETIRED:SLOTS", EXACT},
-    {"topdown_frontend_slots", INTEL, "IDQ_UOPS_NOT_DELIVERED:CORE", PK_QUALITY_APPROXIMATE,
-     "with what was dropped after a wrong prediction"},
+    {"topdown_frontend_slots", INTEL, "IDQ_UOPS_NOT_DELIVERED:CORE",
+     APPROXIMATE("with what was dropped after a wrong prediction")},
     {"topdown_backend_slots", "icx icl spr", "TOPDOWN:BACKEND_BOUND_SLOTS", EXACT},
     {"llc_load_misses", INTEL, "MEM_LOAD_RETIRED:L3_MISS", EXACT},
-    {"llc_load_misses", "amd64_fam19h_zen3", FILLS ":MEM_IO_LCL:MEM_IO_RMT", PK_QUALITY_APPROXIMATE,
-     "fills, with those of prefetches and devices"},
-    {"llc_load_misses", "amd64_fam19h_zen4", FILLS ":DRAM_IO_NEAR:DRAM_IO_FAR", PK_QUALITY_APPROXIMATE,
-     "fills, with those of prefetches and devices"},
-    {"llc_load_misses", ARM, "LL_CACHE_MISS_RD", PK_QUALITY_APPROXIMATE, "includes speculative ones"},
+    {"llc_load_misses", "amd64_fam19h_zen3", FILLS ":MEM_IO_LCL:MEM_IO_RMT",
+     APPROXIMATE("fills, with those of prefetches and devices")},
+    {"llc_load_misses", "amd64_fam19h_zen4", FILLS ":DRAM_IO_NEAR:DRAM_IO_FAR",
+     APPROXIMATE("fills, with those of prefetches and devices")},
+    {"llc_load_misses", ARM, "LL_CACHE_MISS_RD", APPROXIMATE("includes speculative ones")},
     {"dtlb_walks", INTEL, "DTLB_LOAD_MISSES:WALK_COMPLETED + DTLB_STORE_MISSES:WALK_COMPLETED", EXACT},
     {"dtlb_walks", AMD,
      "L1_DTLB_MISS:TLB_RELOAD_4K_L2_MISS:TLB_RELOAD_2M_L2_MISS:TLB_RELOAD_1G_L2_MISS:"
@@ -132,16 +130,15 @@ const struct pk_native pk_natives[] = {
      "L1_ITLB_MISS_L2_ITLB_MISS:IF4K:IF2M:IF1G:COALESCED4K", EXACT},
     {"itlb_walks", ARM, "ITLB_WALK", EXACT},
     {"sp_flops", INTEL, FLOPS("SINGLE", "4", "8", "16"), EXACT},
-    {"sp_flops", AMD, "RETIRED_SSE_AVX_FLOPS:ANY", PK_QUALITY_APPROXIMATE,
-     "single and double precision together"},
+    {"sp_flops", AMD, "RETIRED_SSE_AVX_FLOPS:ANY", APPROXIMATE("single and double precision together")},
     {"dp_flops", INTEL, FLOPS("DOUBLE", "2", "4", "8"), EXACT},
-    {"dp_flops", AMD, "RETIRED_SSE_AVX_FLOPS:ANY", PK_QUALITY_APPROXIMATE,
-     "single and double precision together"},
+    {"dp_flops", AMD, "RETIRED_SSE_AVX_FLOPS:ANY", APPROXIMATE("single and double precision together")},
     {"amx_busy_cycles", "spr", "EXE:AMX_BUSY", EXACT},
     {NULL},
 };
 
 const struct pk_pmu pk_pmus[] = {
+    /* vendor, family, first and last model, libpfm's name, alias of */
     {"GenuineIntel", 6, 85, 85, "skx", ""},
     {"GenuineIntel", 6, 106, 106, "icx", ""},
     {"GenuineIntel", 6, 108, 108, "icx", ""},
