@@ -2,7 +2,6 @@
 #include "cmd/compare/compare.h"
 
 #include "base/text/units.h"
-#include "base/text/words.h"
 
 #include <math.h>
 #include <string.h>

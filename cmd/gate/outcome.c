@@ -2,7 +2,6 @@
 #include "cmd/gate/gate.h"
 
 #include "base/clock.h"
-#include "base/text/buf.h"
 #include "base/text/units.h"
 #include "base/text/words.h"
 #include "cmd/compare/compare.h"

@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/text/buf.h"
 #include "base/text/words.h"
-#include "bench/measure/measure.h"
 
 #include <string.h>
 

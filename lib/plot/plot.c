@@ -2,7 +2,6 @@
 #include "plot/plot.h"
 
 #include "base/err.h"
-#include "out/layout.h"
 #include "out/text.h"
 #include "plot/parts.h"
 

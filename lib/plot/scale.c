@@ -1,8 +1,6 @@
 /* Scale: linear and logarithmic axes, and places for texts. */
 #include "plot/scale.h"
 
-#include "base/text/buf.h"
-
 #include <math.h>
 #include <string.h>
 

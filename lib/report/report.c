@@ -2,7 +2,6 @@
 #include "report/report.h"
 
 #include "base/build.h"
-#include "base/text/words.h"
 #include "out/output/output.h"
 #include "plot/plot.h"
 #include "report/html.h"

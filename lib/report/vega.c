@@ -1,7 +1,6 @@
 /* Vega: the layers of each mark, and the channels of all. */
 #include "report/parts.h"
 
-#include "base/err.h"
 #include "out/text.h"
 
 #include <math.h>

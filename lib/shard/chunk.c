@@ -1,7 +1,6 @@
 /* Chunk: checksum, filter and codec of one piece, with their times. */
 #include "shard/chunk.h"
 
-#include "base/build.h"
 #include "base/clock.h"
 #include "build_config.h"
 

@@ -6,7 +6,6 @@
 #include "bench/client/process.h"
 #include "bench/command/case_set.h"
 #include "bench/command/counter_passes.h"
-#include "bench/record/runinfo.h"
 #include "bench/worker/environment.h"
 #include "machine/bind.h"
 #include "machine/machine.h"

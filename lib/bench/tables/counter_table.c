@@ -1,7 +1,6 @@
 /* Counter table: a table with a column for each counter. */
 #include "bench/tables/tables.h"
 
-#include "base/text/buf.h"
 #include "store/table/table.h"
 #include "json/json.h"
 

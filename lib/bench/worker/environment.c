@@ -1,7 +1,6 @@
 /* Environment: reading, spinning, notes. */
 #include "bench/worker/environment.h"
 
-#include "base/clock.h"
 #include "device/cpu/cpu.h"
 #include "json/json.h"
 

@@ -2,7 +2,6 @@
 #include "judge/history/history.h"
 #include "judge/report/report.h"
 
-#include "base/text/buf.h"
 #include "plot/plot.h"
 
 #include <math.h>

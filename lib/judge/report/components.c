@@ -1,7 +1,6 @@
 /* Components: the noise of a calibration's rows split into processes and samples, and what to spend for an interval. */
 #include "judge/report/comparison.h"
 
-#include "base/text/units.h"
 #include "stats/infer.h"
 #include "store/table/table.h"
 

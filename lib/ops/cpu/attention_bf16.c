@@ -1,8 +1,6 @@
 /* Attention bf16: groups of problems, converted on the way in and out. */
 #include "ops/cpu/cpu_ops.h"
 
-#include "ops/workspace.h"
-
 enum { GROUP_BYTES = 4 << 20 }; /* per thread: enough problems to share, few enough for a cache */
 
 enum array { Q, K, V, O, D_O, DQ, DK, DV, ARRAYS };

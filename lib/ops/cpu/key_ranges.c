@@ -1,8 +1,6 @@
 /* Key ranges: boundaries, partial copies of dq and their sum. */
 #include "ops/cpu/cpu_ops.h"
 
-#include "ops/workspace.h"
-
 #include <math.h>
 
 enum {

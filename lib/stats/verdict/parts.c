@@ -1,7 +1,6 @@
 /* Parts: scales, effects and sizes that the designs of verdict share. */
 #include "stats/verdict/parts.h"
 
-#include "stats/dist.h"
 #include "stats/infer.h"
 #include "stats/stats.h"
 

@@ -5,7 +5,6 @@
  * still goes. */
 #include "store/db.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 
 #include <inttypes.h>

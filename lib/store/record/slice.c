@@ -5,7 +5,6 @@
 #include "store/db.h"
 
 #include "base/err.h"
-#include "base/text/buf.h"
 #include "json/json.h"
 
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 /* Column: from the column directives of a table, and its values, to the columns of a writer. */
-#include "base/build.h"
 #include "base/err.h"
-#include "base/text/buf.h"
 #include "base/text/units.h"
 #include "base/text/words.h"
 #include "store/db.h"

@@ -2,7 +2,6 @@
 #include "store/table/table.h"
 
 #include "base/err.h"
-#include "base/text/buf.h"
 #include "store/db.h"
 #include "store/table/print_private.h"
 
