@@ -17,7 +17,6 @@
 
 /* X(name): every function of the library that perfkit calls. */
 #define PK_CUPTI_CALLS(X)                                                                                    \
-    X(cuptiGetVersion)                                                                                       \
     X(cuptiGetResultString)                                                                                  \
     X(cuptiSubscribe)                                                                                        \
     X(cuptiUnsubscribe)                                                                                      \

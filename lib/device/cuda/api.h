@@ -15,7 +15,6 @@
     X(cudaGetDeviceCount)                                                                                    \
     X(cudaSetDevice)                                                                                         \
     X(cudaGetDeviceProperties)                                                                               \
-    X(cudaDeviceGetAttribute)                                                                                \
     X(cudaDeviceSynchronize)                                                                                 \
     X(cudaMemGetInfo)                                                                                        \
     X(cudaMalloc)                                                                                            \
@@ -48,7 +47,6 @@
     X(cudaProfilerStart)                                                                                     \
     X(cudaProfilerStop)                                                                                      \
     X(cudaGetLastError)                                                                                      \
-    X(cudaPeekAtLastError)                                                                                   \
     X(cudaGetErrorName)                                                                                      \
     X(cudaGetErrorString)
 

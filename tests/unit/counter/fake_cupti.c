@@ -40,12 +40,6 @@ static CUptiResult enter(const char *function)
     if (enter(__func__))                                                                                     \
     return fake_cupti.fail_with
 
-static CUptiResult version(uint32_t *v)
-{
-    *v = 130001;
-    return CUPTI_SUCCESS;
-}
-
 static CUptiResult result_string(CUptiResult rc, const char **s)
 {
     *s = "CUPTI_ERROR_MADE_UP";
@@ -387,7 +381,6 @@ static CUresult context(CUcontext *ctx)
 }
 
 const struct pk_cupti fake_cupti_table = {
-    .cuptiGetVersion = version,
     .cuptiGetResultString = result_string,
     .cuptiSubscribe = subscribe,
     .cuptiUnsubscribe = unsubscribe,

@@ -251,13 +251,6 @@ static cudaError_t fake_cudaGetDeviceProperties(struct cudaDeviceProp *p, int de
     return cudaSuccess;
 }
 
-static cudaError_t fake_cudaDeviceGetAttribute(int *v, enum cudaDeviceAttr attr, int device)
-{
-    ENTER();
-    *v = 0;
-    return cudaSuccess;
-}
-
 static cudaError_t fake_cudaDeviceSynchronize(void)
 {
     fake_cuda.host_waits++;
@@ -571,11 +564,6 @@ static cudaError_t fake_cudaGetLastError(void)
     const cudaError_t rc = fake_cuda.last;
     fake_cuda.last = fake_cuda.broken;
     return rc;
-}
-
-static cudaError_t fake_cudaPeekAtLastError(void)
-{
-    return fake_cuda.last;
 }
 
 static const char *fake_cudaGetErrorName(cudaError_t rc)

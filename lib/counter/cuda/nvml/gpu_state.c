@@ -148,7 +148,7 @@ static double field_ns(const struct pk_nvml_field *f)
 
 void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_state *out)
 {
-    unsigned milliwatts, celsius, mig = 0, pending;
+    unsigned milliwatts, celsius;
     unsigned long long millijoules;
     *out = (struct pk_gpu_state){.sm_hz = clock_hz(m, d, PK_NVML_CLOCK_SM),
                                  .memory_hz = clock_hz(m, d, PK_NVML_CLOCK_MEM)};
@@ -166,5 +166,4 @@ void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_
     for (size_t i = 0; i < PK_GPU_HELDS; i++)
         out->held_ns[i] = counted ? field_ns(&v[i]) : NAN;
     out->at_ns = pk_clock_ns();
-    out->mig = m->mig_mode && !m->mig_mode(d, &mig, &pending) && mig;
 }

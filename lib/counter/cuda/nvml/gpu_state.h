@@ -24,7 +24,6 @@ struct pk_gpu_state {
     uint64_t at_ns;               /* on our clock */
     unsigned others;              /* other processes that compute on it */
     bool others_known;
-    bool mig;
 };
 
 /* Values that the driver does not report are NaN. */

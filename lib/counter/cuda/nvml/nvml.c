@@ -49,7 +49,6 @@ enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, 
     if (!env->nvml) {
         if (pk_library_open(PK_LIB_NVML, symbols, a, &l, err))
             return pk_fix(err, "install the NVIDIA driver, which contains it; in a container: --gpus all");
-        OPTIONAL(mig_mode, "nvmlDeviceGetMigMode");
         OPTIONAL(fields, "nvmlDeviceGetFieldValues");
         OPTIONAL(pci, "nvmlDeviceGetPciInfo_v3");
         OPTIONAL(p2p, "nvmlDeviceGetP2PStatus");

@@ -83,9 +83,7 @@ struct pk_nvml {
     int (*clock)(pk_nvml_device d, int which, unsigned *mhz);
     int (*reasons)(pk_nvml_device d, unsigned long long *bits);
     int (*processes)(pk_nvml_device d, unsigned *n, struct pk_nvml_process *v);
-    int (*mig_mode)(pk_nvml_device d, unsigned *current,
-                    unsigned *pending);                              /* NULL if the driver does not have it */
-    int (*fields)(pk_nvml_device d, int n, struct pk_nvml_field *v); /* likewise */
+    int (*fields)(pk_nvml_device d, int n, struct pk_nvml_field *v); /* NULL if the driver does not have it */
     int (*pci)(pk_nvml_device d, struct pk_nvml_pci *pci);           /* likewise, and those below */
     int (*p2p)(pk_nvml_device a, pk_nvml_device b, int capability, int *status); /* status 0 = ok */
     int (*ancestor)(pk_nvml_device a, pk_nvml_device b, int *level);             /* nvmlGpuTopologyLevel_t */
