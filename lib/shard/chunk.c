@@ -70,7 +70,7 @@ size_t pk_chunk_bound(const struct pk_codec *codec, size_t raw_bytes)
     return pk_codec_bound(codec, raw_bytes);
 }
 
-enum { SAMPLES = 4096, MOST_COMMON = 256 };
+enum { SAMPLES = 4096 };
 
 /* Whether bytes look random: in a sample of them no value is much more frequent than 1 in 256. A codec gains nothing there. */
 static bool look_random(const unsigned char *v, size_t n)
