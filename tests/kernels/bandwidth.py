@@ -21,8 +21,8 @@ LEAST = [  # part of the name, in flight, first
     ("updateIfLi4EEEv8pk_adamw", 5, 5),
     ("updateItLi4EEEv8pk_adamw", 4, 4),
     # 4096 columns; forwards divides the row number first
-    ("7forwardIfLi4ELi256ELi4EEEvNS_7rows_of", 4, 0),
-    ("7forwardItLi8ELi256ELi2EEEvNS_7rows_of", 2, 0),
+    ("7forwardIfLi4ELi256ELi4EEEvNS_12softmax_rows", 4, 0),
+    ("7forwardItLi8ELi256ELi2EEEvNS_12softmax_rows", 2, 0),
     ("8backwardIfLi4ELi256ELi4EEEvNS_9rows_back", 8, 8),
     ("8backwardItLi8ELi256ELi2EEEvNS_9rows_back", 4, 4),
     ("3mapIffLi4ENS_6scaledE", 2, 2),
