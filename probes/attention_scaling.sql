@@ -92,7 +92,7 @@ ORDER BY min(ordinal);
 --   GROUP BY message ORDER BY min(ordinal)
 -- note: SELECT 'Peak / S²: the peak in score matrices, batch × heads × seq_len² elements of ' || min(width) || iif(max(width) > min(width), ' or ' || max(width), '') || ' bytes.'
 --   FROM (SELECT iif(axes ->> 'dtype' = 'bf16', 2, 4) AS width FROM attention_case WHERE run_id = :run AND variant = :each AND peak_bytes > 0) HAVING count(*) > 0
--- note: SELECT 'Uncertain: the median of ' || sum(noisy) || ' of ' || count(*) || ' cases by more than 10 %. Use more --invocations '
+-- note: SELECT 'Uncertain: the medians of ' || sum(noisy) || ' of ' || count(*) || ' cases may be off by more than 10 %. Use more --invocations '
 --   || 'or a quieter machine.'
 --   FROM (SELECT max(forward_uncertainty, backward_uncertainty) > 0.1 AS noisy FROM attention_case
 --         WHERE run_id = :run AND variant = :each AND forward_ns IS NOT NULL) HAVING sum(noisy) > 0

@@ -31,7 +31,7 @@ void pk_doctor_put(struct doctor *d, const char *name, const char *state, const 
                    const char *advice, int error)
 {
     const struct doctor_options *o = d->app->options;
-    const bool ok = strcmp(state, "ok") == 0, is_short = pk_out_fits_screen(d->app->out);
+    const bool ok = strcmp(state, "ok") == 0, is_short = pk_out_is_shortened(d->app->out);
     for (size_t i = 0; i < o->require.n && !ok; i++)
         if (strcmp(o->require.v[i], name) == 0)
             d->requirements[i] = (struct pk_requirement){found, advice};

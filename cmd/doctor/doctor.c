@@ -103,7 +103,7 @@ static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
 {
     const struct doctor_options *o = d->app->options;
     struct pk_arena *a = d->app->arena;
-    const bool screen = pk_out_on_screen(d->app->out), is_short = pk_out_fits_screen(d->app->out);
+    const bool screen = pk_out_on_screen(d->app->out), is_short = pk_out_is_shortened(d->app->out);
     size_t n = 0, of[COUNT(states)] = {0};
     while (pk_doctor_rows[n].name)
         n++;

@@ -25,7 +25,7 @@ static const char *const states[] = {
 enum pk_code pk_doctor_sources(struct doctor *d, struct pk_err *err)
 {
     enum pk_code rc = PK_OK;
-    if (!pk_out_fits_screen(d->app->out)) /* that has one table */
+    if (!pk_out_is_shortened(d->app->out)) /* a shortened output has one table */
         pk_out_table(d->app->out, "sources", "What can be counted here", PK_COLUMNS(columns));
     for (const struct pk_source *const *s = pk_sources; !rc && *s; s++) {
         const struct doctor_options *o = d->app->options;

@@ -42,8 +42,9 @@ const struct pk_opt pk_global_rows[] = {
      .help = "maximum width of tables in characters; 0: no limit; -1: the width of the terminal, no limit "
              "elsewhere"},
     {"height", .type = PK_OPT_INT, .offset = O(height), .arg = "N", .min = -1, .max = 10000, .def = "-1",
-     .help = "maximum lines of commands that fit the screen; 0: no limit; -1: "
-             "the lines of the terminal, no limit elsewhere"},
+     .help =
+         "maximum lines of commands that shorten their output to the screen; 0: no limit; -1: the lines of "
+         "the terminal, no limit elsewhere"},
     {"progress", .type = PK_OPT_CHOICE, .offset = O(progress), .arg = "HOW", .choices = progress,
      .def = "auto",
      .help = "progress on standard error: one redrawn line on a terminal (auto), plain lines, or none"},

@@ -151,7 +151,9 @@ static enum pk_code write_file(const struct reporting *w, const struct report_fi
     const char *path = path_of(w->files, row),
                *text = path && row->text ? row->text(w->r, w->app->arena) : NULL;
     if (path && row->text && !text)
-        pk_print_note(w->app, "--%s: no metric has its direction: '%s' is not written", row->option, path);
+        pk_print_note(w->app,
+                      "--%s: no compared metric has the direction of this format: '%s' is not written",
+                      row->option, path);
     if (!path || (row->text && !text))
         return PK_OK;
     if (pk_output_open(path, w->app->arena, &o, err))

@@ -82,7 +82,7 @@ static enum pk_code plan(struct pk_extraction *x, size_t batch, struct pk_err *e
     x->facts.plans++;
     x->facts.replans += x->current > 0;
     x->planned_batch = batch;
-    return pk_transformer_plan(&x->t, x->turns, err);
+    return pk_transformer_plan(&x->t, x->rope_table, err);
 }
 
 /* Nothing that was planned before is kept: neither the tables of a shape nor the memory of its activations. */
@@ -345,9 +345,9 @@ static enum pk_code take_memory(struct pk_extraction *x, struct pk_err *err)
     const struct pk_transformer_config *m = &x->o.model;
     const size_t slot = pk_shard_batch_bytes(&x->o.shards);
     const size_t tokens = x->batches * pk_transformer_tokens(m) * sizeof *x->tokens;
-    x->turns = pin(x, m->seq * (m->width / m->heads) * sizeof *x->turns);
+    x->rope_table = pin(x, m->seq * (m->width / m->heads) * sizeof *x->rope_table);
     x->tokens = pin(x, tokens);
-    if (!x->turns || !x->tokens)
+    if (!x->rope_table || !x->tokens)
         return not_pinned(tokens, err);
     x->slots = pk_new_n(x->arena, void *, x->o.slots);
     for (size_t k = 0; k < PK_STAGINGS; k++)
@@ -459,7 +459,7 @@ void pk_extraction_close(struct pk_extraction *x)
         for (size_t i = 0; x->slots && !x->o.dry && i < x->o.slots; i++)
             pk_lanes_unpin(x->dev, x->slots[i]);
         pk_lanes_unpin(x->dev, x->tokens);
-        pk_lanes_unpin(x->dev, x->turns);
+        pk_lanes_unpin(x->dev, x->rope_table);
     }
     pk_transformer_close(&x->t);
     *x = (struct pk_extraction){0};

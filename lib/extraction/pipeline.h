@@ -81,7 +81,7 @@ struct pk_extraction {
     char *staging[PK_STAGINGS];
     struct pk_lane_event copied[PK_STAGINGS], made, started; /* started: the pass */
     int32_t *tokens;                                         /* [batches][batch * seq], pinned */
-    float *turns;
+    float *rope_table;
     void **slots; /* [o.slots], pinned */
     struct pk_shard_writer *writer;
     struct pk_simulated_store store;

@@ -259,7 +259,7 @@ static struct pk_work flash_backward_work(const struct pk_attention_shape *s)
     return pk_work_flash_backward(&at);
 }
 
-/* Every product has the same operands except their order. */
+/* Every product has the same operands except for their order. */
 static size_t vanilla_workspace(const struct pk_attention_shape *s)
 {
     const struct pk_gemm qk = gemm(s, s->seq, s->dim, PK_N, PK_T, NULL, NULL, NULL);

@@ -2,7 +2,7 @@
  *
  * In this order, as far as it takes: long texts are wrapped at blanks; headings are, on two lines and then on three; empty columns are
  * left out, then optional ones, lowest number first; texts are wrapped as narrowly as their longest words allow, and then those are
- * broken behind commas, except 1,024, and then anywhere; the other columns are left out, the last first. */
+ * broken behind commas, but not at that of 1,024, and then anywhere; the other columns are left out, the last first. */
 #pragma once
 
 #include <stdbool.h>

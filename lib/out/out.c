@@ -379,19 +379,19 @@ bool pk_out_without_details(const struct pk_out *o)
     return pk_out_on_screen(o) && !o->opt.details;
 }
 
-bool pk_out_fits_screen(const struct pk_out *o)
+bool pk_out_is_shortened(const struct pk_out *o)
 {
     return pk_out_without_details(o) && o->opt.height;
 }
 
 void pk_out_detail(struct pk_out *o, bool detail)
 {
-    o->detail = detail && pk_out_fits_screen(o);
+    o->detail = detail && pk_out_is_shortened(o);
 }
 
 void pk_out_fit(struct pk_out *o)
 {
-    o->fit = pk_out_fits_screen(o);
+    o->fit = pk_out_is_shortened(o);
     o->shortened |= o->fit;
 }
 

@@ -106,7 +106,7 @@ struct pk_out_options {
     const struct pk_writer *writer; /* writes in place of that of the format; NULL = none */
     bool color;                     /* caller has applied --color, NO_COLOR, isatty */
     unsigned width;                 /* 0 = no limit (not a terminal): never truncate */
-    unsigned height;                /* lines of the screen; 0 = no limit: pk_out_fits_screen */
+    unsigned height;                /* lines of the screen; 0 = no limit: pk_out_is_shortened */
     FILE *(*next_file)(void *files, const char *table); /* csv: opens where the next table goes, instead of
                                                           to one stream; NULL when it cannot. NULL = one stream */
     void *files;
@@ -240,7 +240,7 @@ bool pk_out_without_details(const struct pk_out *o);
  *     pk_out_fit(out);              its first rows, as many as there are lines for; a note says how many more there are
  *
  * The last line names the command that prints everything. pk_out_reserve keeps lines free for what follows the table that fits. */
-bool pk_out_fits_screen(const struct pk_out *o);
+bool pk_out_is_shortened(const struct pk_out *o);
 void pk_out_detail(struct pk_out *o, bool detail);
 void pk_out_fit(struct pk_out *o);
 void pk_out_reserve(struct pk_out *o, size_t lines);

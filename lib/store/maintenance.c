@@ -81,7 +81,7 @@ enum pk_code pk_store_merge(struct pk_store *s, const char *other_path, int64_t 
     struct pk_store *other;
     s->doing = "merge another store";
     *runs_added = 0;
-    /* the other file must pass every check of a stranger's; opening it as one does them */
+    /* the other file must pass every check of an untrusted file; opening it as one does them */
     enum pk_code code = pk_store_open(other_path, PK_STORE_UNTRUSTED, &s->wait, &other, err);
     pk_store_close(other);
     s->watch.long_task = true;

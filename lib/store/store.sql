@@ -76,7 +76,7 @@ DETACH other;
 -- statement: forget_merge
 DROP TABLE IF EXISTS temp.new_run; DROP TABLE IF EXISTS temp.run_map; DROP TABLE IF EXISTS temp.case_map;
 DROP TABLE IF EXISTS temp.slice_map; DROP TABLE IF EXISTS temp.series_map; DROP TABLE IF EXISTS temp.metric_map;
-DROP TABLE IF EXISTS temp.baseline_map; DROP TABLE IF EXISTS temp.id_list;
+DROP TABLE IF EXISTS temp.baseline_map; DROP TABLE IF EXISTS temp.own_base; DROP TABLE IF EXISTS temp.id_list;
 -- statement: count_merged
 SELECT count(*) FROM temp.run_map;
 
@@ -92,11 +92,14 @@ SELECT r.uuid, experiment, label, command_line, settings, tags, m.id, git_commit
 FROM new_run n JOIN other.run r ON r.id = n.old JOIN other.machine o ON o.id = r.machine_id JOIN main.machine m ON m.json = o.json
 ORDER BY n.old;
 CREATE TEMP TABLE run_map AS SELECT n.old, r.id AS new FROM new_run n JOIN main.run r ON r.uuid = n.uuid;
+CREATE TEMP TABLE own_base AS SELECT DISTINCT base, base IN (SELECT label FROM other.run WHERE label IS NOT NULL) AS is_label
+FROM other.baseline_verdict WHERE is_label OR base GLOB 'commit:*' OR NOT (base GLOB '*.db' OR base GLOB '*:*');
 CREATE TEMP TABLE id_list AS SELECT text, (SELECT group_concat(id) FROM (
-    SELECT coalesce(CAST(m.id AS TEXT), '?' || ltrim(j.value, '?')) AS id FROM json_each('["' || replace(text, ',', '","') || '"]') j
-    LEFT JOIN other.run o ON CAST(o.id AS TEXT) = j.value LEFT JOIN main.run m ON m.uuid = o.uuid ORDER BY j.key)) AS ids
-FROM (SELECT base_runs AS text FROM other.baseline_verdict
-      UNION SELECT base FROM other.baseline_verdict) WHERE text GLOB '*[0-9]*' AND text NOT GLOB '*[^0-9?,]*';
+    SELECT CASE WHEN trim(j.value) GLOB '*[^0-9?]*' OR trim(j.value) NOT GLOB '*[0-9]*' THEN j.value
+           ELSE coalesce(CAST(m.id AS TEXT), '?' || ltrim(trim(j.value), '?')) END AS id
+    FROM json_each('[' || replace(json_quote(text), ',', '","') || ']') j
+    LEFT JOIN other.run o ON CAST(o.id AS TEXT) = trim(j.value) LEFT JOIN main.run m ON m.uuid = o.uuid ORDER BY j.key)) AS ids
+FROM (SELECT base_runs AS text FROM other.baseline_verdict JOIN own_base USING (base) UNION SELECT base FROM own_base WHERE NOT is_label);
 CREATE TEMP TABLE case_map AS SELECT c.id AS old, c.id + coalesce((SELECT max(id) FROM main.run_case), 0) AS new, m.new AS run
   FROM other.run_case c JOIN run_map m ON m.old = c.run_id;
 CREATE TEMP TABLE slice_map AS SELECT l.id AS old, l.id + coalesce((SELECT max(id) FROM main.slice), 0) AS new, m.new AS case_id
@@ -133,13 +136,12 @@ INSERT INTO main.verdict SELECT n.new, b.new, y.new, verdict, reason, ratio, rat
   difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria, slow_base, slow_new, slow_size, slow_found
 FROM other.verdict v JOIN case_map n ON n.old = v.new_case_id JOIN case_map b ON b.old = v.base_case_id
 JOIN metric_map y ON y.old = v.metric_id;
-INSERT INTO main.baseline_verdict SELECT n.new, coalesce(b.ids, base), y.new,
-  iif(base GLOB '*.db' OR base GLOB '*.db:*' OR base GLOB '*/*:*', base_runs, coalesce(r.ids, base_runs)), judged_ns, verdict, reason, ratio, ratio_low, ratio_high, difference,
-  difference_low, difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria, slow_base, slow_new, slow_size,
+INSERT INTO main.baseline_verdict SELECT n.new, coalesce(b.ids, v.base), y.new, coalesce(r.ids, base_runs), judged_ns, verdict, reason, ratio,
+  ratio_low, ratio_high, difference, difference_low, difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria, slow_base, slow_new, slow_size,
   slow_found
 FROM other.baseline_verdict v JOIN case_map n ON n.old = v.case_id JOIN metric_map y ON y.old = v.metric_id
-LEFT JOIN id_list r ON r.text = base_runs
-LEFT JOIN id_list b ON b.text = base AND base NOT IN (SELECT label FROM other.run WHERE label IS NOT NULL)
+LEFT JOIN own_base o ON o.base = v.base LEFT JOIN id_list r ON r.text = base_runs AND o.base IS NOT NULL
+LEFT JOIN id_list b ON b.text = o.base AND NOT o.is_label
 WHERE true ON CONFLICT DO NOTHING;
 INSERT INTO main.ceiling(machine_id, device, key, value, measured_ns, evidence)
 SELECT m.id, c.device, c.key, c.value, c.measured_ns, c.evidence

@@ -728,7 +728,8 @@ FROM v_calibration WHERE run_id = :run AND (experiment = :experiment OR :experim
 --   WHERE run_id = :run AND experiment = :experiment AND reason <> 'proved' GROUP BY base, verdict, reason
 -- note: SELECT 'These are the verdicts of the gate. `perfkit compare ' || base_run_id || ' ' || run_id || '` prints the figures, and judges them again if other'
 --   || ' thresholds are given.' FROM v_verdict WHERE run_id = :run AND base_run_id LIMIT 1
--- note: SELECT 'Against ' || base || ' these are the verdicts of ' || max(judged_at) || '. `perfkit gate --against ' || base || ' ' || run_id || '` judges again.'
+-- note: SELECT 'Against ' || base || ' these are the verdicts of ' || max(judged_at) || '.'
+--   || iif(base GLOB '*[?]*', '', ' `perfkit gate --against ' || base || ' ' || run_id || '` judges again.')
 --   FROM v_verdict WHERE run_id = :run AND base IS NOT NULL GROUP BY base
 WITH axis AS (SELECT a.key FROM v_verdict v, json_each(v.axes) a WHERE v.run_id = :run
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1)

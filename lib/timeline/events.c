@@ -9,7 +9,7 @@ struct pk_event_process {
     const char *name;
 };
 
-/* Open slices, the innermost last; what ended is forgotten except when the last of it did. */
+/* Open slices, the innermost last; of what ended only the time is kept at which the last of it did. */
 struct lane {
     int tid;
     size_t depth;

@@ -257,7 +257,7 @@ def test_rates_over_size(perfkit, measured, printed):
 
 
 def test_ceilings_of_nothing(perfkit):
-    perfkit("doctor", "--ceilings", "--device", "gpu").refused(2, "device 'gpu' is not known", "devices are cpu, null, cuda")
+    perfkit("doctor", "--ceilings", "--device", "cuad").refused(2, "device 'cuad' is not known", "devices are cpu, null, cuda", "did you mean 'cuda'?")
     perfkit("doctor", "--ceilings", "--device", "cuda").refused(6, "cuda", "list devices")
     perfkit("doctor", "--ceilings", "--threads", "2", preexec_fn=on_one_cpu).refused(
         2, "--threads 2", "allow 1 for this process", "--threads 1 or fewer")

@@ -614,11 +614,13 @@ def test_metrics_that_a_gate_refused_are_not_applied_to_its_runs(perfkit):
 
 def test_a_merge_maps_the_runs_of_a_base(perfkit):
     """A run of the base that this store has keeps the id that it has here; one that neither store has says so."""
-    other, third = perfkit.cwd / "other.db", perfkit.cwd / "third.db"
-    stored_runs(other)
-    stored_runs(third)
-    for base in ("main", "1,2,3,4,5", f"{third}:main"):
-        assert perfkit("gate", "--against", base, "new", db=other).status == 0
+    other, third, plain = perfkit.cwd / "other.db", perfkit.cwd / "third.db", perfkit.cwd / "plain"
+    for path in (other, third, plain):
+        stored_runs(path)
+    for base in ("main", "1,2,3,4,5", "4,main", f"{third}:main", "plain:main"):
+        assert perfkit("gate", "--against", base, "new", db=other).status == 0, base
+    query(other, "UPDATE run SET label = 'old/1:rc' WHERE id = 3")
+    assert perfkit("gate", "--against", "old/1:rc", "new", "--no-fail", db=other).status == 0
     query(other, "UPDATE run SET label = NULL WHERE id = 5")
     with sqlite3.connect(other) as db:
         db.execute("PRAGMA foreign_keys = ON")
@@ -628,8 +630,11 @@ def test_a_merge_maps_the_runs_of_a_base(perfkit):
     query(perfkit, "UPDATE run SET uuid = ? WHERE id = 1", uuid)
     assert perfkit("db", "merge", other).status == 0
     assert query(perfkit, "SELECT id FROM run ORDER BY id") == [(i,) for i in range(1, 7)]
-    assert query(perfkit, "SELECT base, base_runs FROM v_verdict WHERE run_id = 6 ORDER BY length(base)") == [
-        ("main", "3,1,4,?4,5"), ("3,1,4,?4,5", "3,1,4,?4,5"), (f"{third}:main", "1,2,3,4,5")]
+    assert query(perfkit, "SELECT base, base_runs FROM v_verdict WHERE run_id = 6 ORDER BY length(base), base") == [
+        ("main", "3,1,4,?4,5"), ("?4,main", "?4,3,1,4,5"), ("old/1:rc", "4"), ("3,1,4,?4,5", "3,1,4,?4,5"), ("plain:main", "1,2,3,4,5"),
+        (f"{third}:main", "1,2,3,4,5")]
+    notes = perfkit("show", "6").stdout
+    assert "`perfkit gate --against main 6`" in notes and "--against ?4" not in notes and "--against 3,1,4" not in notes
     again = perfkit.cwd / "again.db"
     stored_runs(again, "z")
     assert perfkit("db", "merge", perfkit.db, "--db", again).status == 0
@@ -709,7 +714,7 @@ def test_reports(perfkit):
     figures = json.loads((perfkit.cwd / "g.json").read_text())
     assert {f["name"] for f in figures} == {"work_ns ok", "work_ns instances", "part_ns instances"}
     assert all(f["unit"] == "ns" and f["value"] > 0 for f in figures) and not (perfkit.cwd / "none.json").exists()
-    assert "--gab-bigger: no metric has its direction: 'none.json' is not written" in r.stderr
+    assert "--gab-bigger: no compared metric has the direction of this format: 'none.json' is not written" in r.stderr
     annotations = [line for line in r.stderr.splitlines() if line.startswith("::")]
     assert annotations[0] == "::error title=perfkit gate selftest%3A slower::3 rows slower" and len(annotations) == 6
     assert "+5.0 %25" in annotations[1]

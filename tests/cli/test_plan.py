@@ -26,7 +26,7 @@ def test_the_link_confirms_the_model(perfkit, model, tensors, bytes_):
         by = {r["choice"]: r for r in rows if r["ranks"] == n}
         assert by["one bucket"]["buckets"] == 1 and by["per tensor"]["buckets"] == tensors
         assert by["one bucket"]["simulated_ns"] == pytest.approx(20e3 + 2 * (n - 1) * 1e3 + bytes_ * 2 * (n - 1) / n / 10e9 * 1e9, abs=2)
-        if (model, n) == ("small", 2):  # compute slower than the link: what one bucket exposes is hidden except a tenth
+        if (model, n) == ("small", 2):  # compute slower than the link: what one bucket exposes is hidden except for a tenth
             assert by[CHOICES[0]]["simulated_ns"] < 0.1 * by["one bucket"]["simulated_ns"]
         assert by[CHOICES[0]]["exposed_ns"] <= min(r["exposed_ns"] for r in by.values()) * 1.05
     assert {t["gradient_bytes"] for t in terms} == {bytes_}

@@ -235,7 +235,7 @@ def test_search_finds_what_brute_force_finds(perfkit):
 
 @pytest.mark.parametrize("model, batch", [("small", "64"), ("large", "32")])
 def test_memory_beside_a_dry_run(perfkit, model, batch):
-    """The optimizer is what a step has and forward+backward has not, except a block of its constants; states are in both."""
+    """The optimizer is what a step has and forward+backward has not, except for a block of its constants; states are in both."""
     r = perfkit("run", "mixed-precision", "-d", "null", "--model", model, "--dtype", "fp32", "--mode", "forward+backward,step", "-v", "eager",
                 "--dry-run", "--format", "json")
     assert r.status == 0, r

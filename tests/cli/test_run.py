@@ -580,7 +580,7 @@ def test_an_interval_is_printed_as_percent_and_as_bounds(perfkit):
     assert row["forward_ci_low_ns"] == row["forward_ns"] / 4 and row["forward_ci_high_ns"] == 4 * row["forward_ns"]
     assert row["forward_uncertainty"] == 3  # the farther end, relative to the median
     r = perfkit("show", "--tables", "all")
-    assert scaling_lines(r.stdout)[2].count(">100") == 2 and "Uncertain: the median of 3 of 3 cases" in r.stdout
+    assert scaling_lines(r.stdout)[2].count(">100") == 2 and "Uncertain: the medians of 3 of 3 cases" in r.stdout
     assert "forward_ci_low_ns" in perfkit("show", "--format", "csv", "--table", "scaling").stdout.splitlines()[0]
 
 

@@ -324,7 +324,7 @@ static const char *take_prediction(struct pk_own *own, const struct pk_wire_msg 
             plan->predicted[of->gauge] = (int64_t)value;
             return NULL;
         }
-    return "a predict message whose \"metric\" is neither a count nor a size of the experiment";
+    return "a predict message whose \"metric\" is not of class exact or memory";
 }
 
 static const char *take_plan(struct pk_own *own, const struct pk_wire_msg *m, void *user)

@@ -138,7 +138,7 @@ struct pk_completions {
     const struct pk_probe *probe; /* of variants, presets, metrics and axes; NULL = none */
     const char *axis;             /* of VALUES */
     struct pk_arena *arena;
-    struct pk_store *store; /* opened when it is needed, as a stranger's; the caller closes it */
+    struct pk_store *store; /* opened when it is needed, as an untrusted file; the caller closes it */
     struct pk_texts v;      /* the names */
 };
 

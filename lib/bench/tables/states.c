@@ -104,7 +104,7 @@ void pk_run_states_noise(struct pk_out *out, const struct pk_run_state *v, size_
         if (*doubts && ++noisy)
             pk_buf_printf(&b, "%srun %lld (%s)", b.n ? ", " : "", (long long)v[i].run_id, doubts);
     }
-    if (noisy > MOST_NAMED && pk_out_fits_screen(out))
+    if (noisy > MOST_NAMED && pk_out_is_shortened(out))
         pk_out_note(out, pk_printf(a, "noisy: cases of %zu of %zu runs were disturbed; do not quote these",
                                    noisy, n));
     else if (noisy)

@@ -63,7 +63,7 @@ static struct pk_source_found check(const struct pk_source *s, const struct pk_c
     return pk_found(PK_SOURCE_OK, "peaks of resident memory and of the device's pool", NULL);
 }
 
-/* The peak rises by what is touched: exactly, except pages that the kernel counts in batches. */
+/* The peak rises by what is touched: exactly, except for pages that the kernel counts in batches. */
 static struct pk_source_found selftest(const struct pk_source *s, const struct pk_counter_env *env,
                                        struct pk_arena *a)
 {

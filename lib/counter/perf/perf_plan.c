@@ -1,4 +1,4 @@
-/* Planned: from counts of codes to readings of events. */
+/* Perf plan: from counts of codes to readings of events. */
 #include "counter/perf/perf_plan.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Planned: what the sources of perf events share after planning: opening and reading a plan, and events that are sums of counts. */
+/* Perf plan: what the sources of perf events share after planning: opening and reading a plan, and events that are sums of counts. */
 #pragma once
 
 #include "counter/perf/reader.h"

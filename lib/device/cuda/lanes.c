@@ -68,7 +68,7 @@ static uint64_t ns(struct pk_device *dev, const struct pk_lane_event *p)
     return c->anchor_ns + (uint64_t)((double)ms * 1e6 + 0.5);
 }
 
-/* The lane is idle: its clock reads this when the host's does, except a launch. */
+/* The lane is idle: its clock reads this when the host's does, except for the time of a launch. */
 static enum pk_code anchor(struct pk_device *dev, struct pk_err *err)
 {
     struct pk_cuda *c = pk_cuda_of(dev);

@@ -274,6 +274,7 @@ const char *pk_stored_advice(const struct pk_stored_pair *p, struct pk_arena *a)
             continue;
         least = runs < least ? runs : least;
         rows++;
+        all.of[row->decision.verdict]--;
         if (isnan(row->ratio.ci.lo))
             without[isnan(row->ratio.ratio) ? 0 : pk_figures_of_runs(row->base, row->new_) ? 2 : 1]++;
         else
@@ -284,7 +285,6 @@ const char *pk_stored_advice(const struct pk_stored_pair *p, struct pk_arena *a)
     for (size_t i = 0; i < 3; i++)
         if (without[i])
             pk_buf_printf(&kinds, ", %zu %s", without[i], no_interval[i]);
-    all.of[PK_UNREPLICATED] -= rows;
     if (all.rows > rows)
         pk_buf_printf(&kinds, "; %s with a verdict: %s", pk_plural(all.rows - rows, "row", a),
                       pk_outcome_counts(&all, a));

@@ -1,4 +1,4 @@
-/* Change points: pieces found, tested against each other, and merged until all are max_p. */
+/* Change points: pieces found, tested against each other, and merged until the p of each is below max_p. */
 #include "judge/history/change_points.h"
 
 #include "stats/dist.h"

@@ -248,7 +248,7 @@ void pk_history_print(struct pk_out *out, const struct pk_history *h, const stru
                       struct pk_arena *a)
 {
     size_t lines = view->screen ? h->n < MOST_SERIES ? h->n : MOST_SERIES : 0, i = 0;
-    if (pk_out_fits_screen(out) && short_series(h) < h->n)
+    if (pk_out_is_shortened(out) && short_series(h) < h->n)
         pk_out_note(out, changed_cases(h, a));
     series_table(out, h, view, a);
     pk_out_detail(out, h->n > 1);

@@ -313,7 +313,7 @@ static const char *const interval_notes[] = {
 
 void pk_compare_summary(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a)
 {
-    if (pk_out_fits_screen(out) && c->n)
+    if (pk_out_is_shortened(out) && c->n)
         pk_out_note(out, pk_outcome_sentence(c, a));
 }
 

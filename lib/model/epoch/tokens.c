@@ -128,7 +128,7 @@ enum pk_code pk_tokens_write(const char *text, size_t width, FILE *out, size_t *
         if (fwrite(wide, width, (size_t)got, out) != (size_t)got) {
             pk_fail(err, PK_E_IO, "cannot write the tokens");
             pk_why_errno(err, errno);
-            return pk_fix(err, "free space there, or use another -o");
+            return pk_fix(err, "free space, or give another file with -o");
         }
     }
     return got < 0 ? pk_unreadable(text, "file", err) : PK_OK;

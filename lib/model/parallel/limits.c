@@ -72,7 +72,7 @@ static double memory_with(const struct pk_parallel_setup *s, const struct pk_mes
     return most;
 }
 
-/* Memory falls with the number of shards, except the gathered units, which one shard does not have. */
+/* Memory falls with the number of shards, except for the gathered units, which one shard does not have. */
 struct pk_chips_needed pk_parallel_chips_needed(const struct pk_parallel_setup *s, const struct pk_mesh *m,
                                                 double tokens)
 {

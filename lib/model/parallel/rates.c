@@ -13,7 +13,7 @@ const struct pk_parallel_chip pk_parallel_chips[] = {
     {"h100-sxm", "data sheet of NVIDIA H100 SXM, NVLink 4, ConnectX-7", 989.4e12, 80e9, 450e9, 50e9, 8},
     {"h200-sxm", "data sheet of NVIDIA H200 SXM, NVLink 4, ConnectX-7", 989.4e12, 141e9, 450e9, 50e9, 8},
     {"a100-80gb", "data sheet of NVIDIA A100 80GB SXM, NVLink 3, ConnectX-6", 312e12, 80e9, 300e9, 25e9, 8},
-    {"tpu-v5p", "preset constants: 2 x 9e10 bytes/s along an axis", 4.6e14, 95e9, 1.8e11, 1.8e11, 0},
+    {"tpu-v5p", "constants of an exercise: 2 x 9e10 bytes/s along an axis", 4.6e14, 95e9, 1.8e11, 1.8e11, 0},
     {0},
 };
 

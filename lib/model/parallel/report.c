@@ -331,7 +331,7 @@ static void print_devices(const struct mesh_view *w)
 /* Who asks for an explanation or for tables wants all of it. */
 static bool is_short(const struct mesh_view *w)
 {
-    return pk_out_fits_screen(w->out) && pk_out_headline_first(w->out) && !w->r->explain;
+    return pk_out_is_shortened(w->out) && pk_out_headline_first(w->out) && !w->r->explain;
 }
 
 /* The result in two lines, above the tables. */

@@ -49,7 +49,7 @@ struct pk_kernels {
     void (*nll_backward)(const struct pk_nll_backward *x, size_t row);
     /* n elements */
     void (*map)(enum pk_map map, enum pk_dtype type, const void *a, const void *b, void *y, size_t n);
-    /* pairs of the n / 2 pairs of the rope table of one position; back for sign -1; y may be x */
+    /* n / 2 pairs, by the row of one position in the rope table; back for sign -1; y may be x */
     void (*rotate)(enum pk_dtype type, const void *x, void *y, const float *rope_table, float sign, size_t n);
     /* values begin .. end - 1 */
     void (*adamw)(const struct pk_adamw *a, size_t begin, size_t end);

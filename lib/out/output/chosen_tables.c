@@ -1,4 +1,4 @@
-/* Chosen tables: those that a function prints. */
+/* Chosen tables: some of those that a function prints, by their names. */
 #include "out/output/output.h"
 
 #include "base/text/words.h"

@@ -1,4 +1,4 @@
-/* Planes: the bytes of 16- and 32-bit words apart and together again, compiled once per instruction set. Plain loops, which compilers rotate
+/* Planes: the bytes of 16- and 32-bit words apart and together again, compiled once per instruction set. Plain loops, which compilers turn
  * into vectors: 10 GB/s and more in each set. */
 #include "shard/filter.h"
 

@@ -192,7 +192,7 @@ class Timespec(ctypes.Structure):
 
 
 def sleep_until(ns):
-    """As pk_pause_until of lib/comm/comm.c: asleep, except the last 20 us. The call lets other threads of this interpreter run."""
+    """As pk_pause_until of lib/comm/comm.c: asleep except for the last 20 us. The call lets other threads of this interpreter run."""
     if time.monotonic_ns() + 2 * SPIN_NS < ns:
         libc.prctl(PR_SET_TIMERSLACK, 1)
         at = Timespec(*divmod(ns - SPIN_NS, 10**9))

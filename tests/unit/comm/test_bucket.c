@@ -248,7 +248,7 @@ static uint64_t sent_ns(const struct pk_buckets *b, const double *ready_ns,
     return end - began;
 }
 
-/* What the model plays through and what the link does is the same, except rounding to whole ns. */
+/* What the model plays through and what the link does is the same, except for rounding to whole ns. */
 static void test_link_does_what_the_model_says(void **state)
 {
     enum { N = 100 };

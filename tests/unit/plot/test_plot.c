@@ -139,7 +139,7 @@ static void an_interval_is_a_line_of_dots_and_a_line_joins_points(void **state)
             for (const char *at = l.v[i]; (at = strchr(at, '.')); at++)
                 dots[k]++;
     }
-    assert_in_range(dots[0], 10, 14); /* the rows of the panel except the mark */
+    assert_in_range(dots[0], 10, 14); /* the rows of the panel except for the mark */
     assert_in_range(dots[1], 50, 70);
 }
 
@@ -183,7 +183,7 @@ static void areas_stand_on_each_other_and_the_largest_moment_is_seen(void **stat
     const size_t bands = line_with(&l, "forward", 0), bottom = line_with(&l, "# lower   = upper", bands) - 4;
     assert_non_null(strstr(l.v[bands + 1], "backward"));
     assert_in_range(strspn(strchr(l.v[bottom], '#'), "#"), 44,
-                    49); /* of 48 columns, except the lines between bands */
+                    49); /* of 48 columns, except for the lines between bands */
     size_t peak = 0;
     for (size_t i = bands; i <= bottom; i++)
         peak += strchr(l.v[i], '=') != NULL || strchr(l.v[i], '#') != NULL;
