@@ -2,7 +2,7 @@
 #include "cmd/cmd.h"
 
 #include "bench/command/command.h"
-#include "bench/worker/launch.h"
+#include "bench/worker/start_ranks.h"
 #include "bench/worker/worker.h"
 #include "wire/wire.h"
 

@@ -1,7 +1,7 @@
 /* Globals: the options that every command has, and how a terminal is treated because of them. */
 #include "cmd/frame/frame.h"
 
-#include "bench/worker/launch.h"
+#include "bench/worker/start_ranks.h"
 #include "out/text.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Main: the process around a command: signals, standard streams, exit status. */
 #include "cmd/frame/frame.h"
 
-#include "bench/worker/launch.h"
+#include "bench/worker/start_ranks.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Message: errors, warnings and notes on standard error, and the exit status of an error. */
 #include "cmd/frame/frame.h"
 
-#include "bench/worker/launch.h"
+#include "bench/worker/start_ranks.h"
 #include "out/layout.h"
 #include "out/text.h"
 

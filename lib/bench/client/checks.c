@@ -2,8 +2,8 @@
 #include "bench/client/checks.h"
 
 #include "base/clock.h"
-#include "bench/worker/launch.h"
 #include "bench/worker/replies.h"
+#include "bench/worker/start_ranks.h"
 
 #include <string.h>
 

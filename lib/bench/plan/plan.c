@@ -7,7 +7,7 @@
 #include "base/text/units.h"
 #include "base/text/words.h"
 #include "bench/own/own.h"
-#include "bench/worker/launch.h"
+#include "bench/worker/start_ranks.h"
 #include "machine/bind.h"
 #include "machine/machine.h"
 

@@ -15,7 +15,7 @@
 #include "bench/plan/estimate.h"
 #include "bench/record/runinfo.h"
 #include "bench/session/session.h"
-#include "bench/worker/launch.h"
+#include "bench/worker/start_ranks.h"
 #include "opt/opt.h"
 
 struct pk_run_options {

@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/text/words.h"
-#include "bench/worker/launch.h"
 #include "bench/worker/replies.h"
+#include "bench/worker/start_ranks.h"
 #include "device/choices.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "base/text/buf.h"
 #include "bench/worker/environment.h"
-#include "bench/worker/launch.h"
+#include "bench/worker/start_ranks.h"
 #include "machine/machine.h"
 #include "json/json.h"
 

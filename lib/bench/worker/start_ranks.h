@@ -1,4 +1,4 @@
-/* Launch: starts ranks. Either a launcher (mpirun, srun) has started them, or a worker becomes mpiexec and starts its own. */
+/* Start ranks: either a launcher (mpirun, srun) has started them, or a worker becomes mpiexec and starts its own. */
 #pragma once
 
 #include "base/arena.h"

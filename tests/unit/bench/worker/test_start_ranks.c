@@ -1,5 +1,5 @@
-/* Launch: by whom a process was started as a rank, as the environment of each launcher says it. */
-#include "bench/worker/launch.h"
+/* Start ranks: by whom a process was started as a rank, as the environment of each launcher says it. */
+#include "bench/worker/start_ranks.h"
 
 #include "base/err.h"
 

@@ -1,5 +1,5 @@
-/* Launch: reads the launchers' environment variables, and sets those that mpiexec needs. */
-#include "bench/worker/launch.h"
+/* Start ranks: reads the environment variables of launchers, or becomes mpiexec with those that it needs. */
+#include "bench/worker/start_ranks.h"
 
 #include "base/build.h"
 #include "base/text/words.h"
