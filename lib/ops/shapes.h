@@ -56,8 +56,8 @@ static inline size_t pk_fp16x3_bytes(const struct pk_attention *at)
 
 /* The keys or queries of a block of flash attention, divided into n parts of `rows` rows for n blocks; the last part may be smaller.
  * `rows` is a multiple of PK_FLASH_PART_STEP, or n is 1. five: the backward pass on a GPU makes scores once and adds dQ up with atomics,
- * five products instead of seven; for PK_FLASH_FIVE_LEAST to PK_FLASH_FIVE_MAX features. */
-enum { PK_FLASH_PART_STEP = 64, PK_FLASH_FIVE_LEAST = 33, PK_FLASH_FIVE_MAX = 128 };
+ * five products instead of seven; for PK_FLASH_FIVE_MIN to PK_FLASH_FIVE_MAX features. */
+enum { PK_FLASH_PART_STEP = 64, PK_FLASH_FIVE_MIN = 33, PK_FLASH_FIVE_MAX = 128 };
 struct pk_flash_parts {
     size_t n, rows;
     int five;

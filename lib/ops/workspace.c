@@ -81,7 +81,7 @@ struct pk_flash_parts pk_flash_parts(const struct pk_attention *at, bool backwar
     const bool tensor = at->math == PK_MATH_3XTF32 || at->math == PK_MATH_FP16X3;
     const size_t usual = tensor || backward ? 64 : 128;
     const size_t tile = at->dim > 128 ? usual / 2 : usual, tiles = (at->seq + tile - 1) / tile;
-    const int five = backward && at->dtype == PK_FP32 && at->dim >= PK_FLASH_FIVE_LEAST &&
+    const int five = backward && at->dtype == PK_FP32 && at->dim >= PK_FLASH_FIVE_MIN &&
                      at->dim <= PK_FLASH_FIVE_MAX && pk_switched_on("PERFKIT_FIVE_PRODUCTS");
     const struct pk_flash_parts whole = {1, at->seq, five};
     if (tiles > MULTIPROCESSORS || at->batch > MULTIPROCESSORS || tiles * at->batch > MULTIPROCESSORS)

@@ -80,7 +80,7 @@ inline void check_choice(launcher *launch, size_t batch, size_t seq, unsigned bl
 /* A backward pass with seven products, and with five where a head of so many features has it. */
 inline int ways_of_backward(size_t dim)
 {
-    return dim >= PK_FLASH_FIVE_LEAST && dim <= PK_FLASH_FIVE_MAX ? 2 : 1;
+    return dim >= PK_FLASH_FIVE_MIN && dim <= PK_FLASH_FIVE_MAX ? 2 : 1;
 }
 
 struct attention {

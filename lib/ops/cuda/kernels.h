@@ -33,7 +33,7 @@ int pk_k_softmax_backward(pk_stream s, enum pk_dtype type, const void *p, const 
  * cudaErrorInvalidValue. Inputs are read once for each tile of the other side. The largest tiles are used that fit the chip and give a
  * block to three of four multiprocessors, else the smallest; results are deterministic, except dq with parts->five. The keys or queries of
  * a block are divided by `parts`; with more than one part, `memory` is workspace: forward n x rows x (dim + 2) floats, backward
- * 2 x n x rows x dim; with parts->five, rows more (ops/workspace.h). Then other dims than those of PK_FLASH_FIVE_LEAST are
+ * 2 x n x rows x dim; with parts->five, rows more (ops/workspace.h). Then other dims than those of PK_FLASH_FIVE_MIN are
  * cudaErrorInvalidValue. */
 enum { PK_FLASH_DIM = 256 };
 struct pk_chip {

@@ -323,7 +323,7 @@ template <typename T> bool launched(const call &c, bool last, int *rc)
 int begin(const call &c, size_t widest)
 {
     if (c.at->seq > INT32_MAX / 2 || c.blocks_for_rows() > INT32_MAX || c.at->dim > widest ||
-        (c.five && (c.at->dim < PK_FLASH_FIVE_LEAST || c.at->dim > PK_FLASH_FIVE_MAX)))
+        (c.five && (c.at->dim < PK_FLASH_FIVE_MIN || c.at->dim > PK_FLASH_FIVE_MAX)))
         return INVALID_VALUE;
     float *const apart = sums_apart(c);
     return PK_LAUNCH(row_sums, (unsigned)c.blocks_for_rows(), 128, 0, c.s, *c.at, apart);
