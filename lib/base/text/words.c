@@ -67,6 +67,12 @@ void pk_sort_texts(const char **v, size_t n)
         qsort(v, n, sizeof *v, by_bytes);
 }
 
+const char *pk_error_line(const struct pk_err *err, struct pk_arena *a)
+{
+    return pk_printf(a, "%s%s%s%s%s", err->what, *err->why ? ": " : "", err->why, *err->fix ? "; try: " : "",
+                     err->fix);
+}
+
 const char *pk_list(const char *const *words, size_t n, const char *between, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};

@@ -27,6 +27,9 @@ void pk_sort_texts(const char **v, size_t n);
 /* Is `word` one of the parts of list[0..n) between separators, blanks included? */
 bool pk_has_part(const char *list, size_t n, char sep, const char *word);
 
+/* An error in one line: "WHAT: WHY; try: FIX", without the parts that it does not have. In the arena. */
+const char *pk_error_line(const struct pk_err *err, struct pk_arena *a);
+
 /* Does s end with `end`, and has something before it? */
 bool pk_ends_with(const char *s, const char *end);
 

@@ -2,6 +2,7 @@
 #include "bench/client/worker_client.h"
 
 #include "base/clock.h"
+#include "base/text/words.h"
 #include "device/choices.h"
 #include "machine/machine.h"
 
@@ -282,9 +283,7 @@ enum pk_reply pk_worker_client_request(struct pk_worker_client *l, const struct 
     l->silent = false;
     l->n_facts = l->facts_cap = 0;
     if (need_worker(l, &err))
-        return failed(
-            l, pk_printf(&l->arena, "%s: %s%s%s", err.what, err.why, *err.fix ? "; try: " : "", err.fix),
-            slice);
+        return failed(l, pk_error_line(&err, &l->arena), slice);
     struct pk_request with_choices = *r;
     with_choices.choices = l->choices;
     const enum pk_process_event event =

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/text/units.h"
+#include "base/text/words.h"
 #include "bench/client/process.h"
 #include "bench/command/case_set.h"
 #include "bench/command/counter_passes.h"
@@ -197,7 +198,7 @@ static enum run_end run_command(struct pk_command *r, const char **message)
     char buf[32 << 10];
     size_t n = 0;
     if (need_spawner(r, &err)) {
-        *message = pk_printf(r->a, "%s: %s%s%s", err.what, err.why, *err.fix ? "; try: " : "", err.fix);
+        *message = pk_error_line(&err, r->a);
         return BROKEN;
     }
     const uint64_t deadline = pk_clock_ns() + (uint64_t)r->o->timeout_ns;

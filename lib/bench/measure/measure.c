@@ -2,6 +2,7 @@
 #include "bench/measure/measure.h"
 
 #include "base/clock.h"
+#include "base/text/words.h"
 #include "bench/measure/steps.h"
 #include "comm/comm.h"
 #include "device/mark.h"
@@ -348,10 +349,9 @@ void pk_measure_case(const struct pk_measure *m, struct pk_arena *a, struct pk_s
     enum pk_code rc = measure(&j, &err);
     out->status = status_of(rc);
     if (rc) {
-        /* For a failure, also the fix, which is not reported elsewhere. */
-        const bool advised = out->status == PK_ST_FAILED && *err.fix;
-        out->message = pk_printf(a, "%s%s%s%s%s", err.what, *err.why ? ": " : "", err.why,
-                                 advised ? "; try: " : "", advised ? err.fix : "");
+        if (out->status != PK_ST_FAILED) /* of others the fix is reported elsewhere */
+            *err.fix = '\0';
+        out->message = pk_error_line(&err, a);
         out->n_metrics = out->n_series = 0; /* what was measured before it went wrong is not a result */
         j.notes.n = 0;
     }

@@ -113,13 +113,30 @@ static void a_word_goes_first(void **state)
     assert_string_equal(pk_suggest_also("cat", two, known, 2), "bat");
 }
 
+static void an_error_is_one_line_of_the_parts_that_it_has(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_err err;
+    pk_fail(&err, PK_E_IO, "cannot start it");
+    assert_string_equal(pk_error_line(&err, &a), "cannot start it");
+    pk_why(&err, "no memory");
+    assert_string_equal(pk_error_line(&err, &a), "cannot start it: no memory");
+    pk_fix(&err, "end something");
+    assert_string_equal(pk_error_line(&err, &a), "cannot start it: no memory; try: end something");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(switches),        cmocka_unit_test(parts_in_order),
-        cmocka_unit_test(lines_of_files),  cmocka_unit_test(whole_parts_are_found),
-        cmocka_unit_test(numbers_agree),   cmocka_unit_test(nearest),
-        cmocka_unit_test(other_spellings), cmocka_unit_test(a_word_goes_first),
+        cmocka_unit_test(an_error_is_one_line_of_the_parts_that_it_has),
+        cmocka_unit_test(switches),
+        cmocka_unit_test(parts_in_order),
+        cmocka_unit_test(lines_of_files),
+        cmocka_unit_test(whole_parts_are_found),
+        cmocka_unit_test(numbers_agree),
+        cmocka_unit_test(nearest),
+        cmocka_unit_test(other_spellings),
+        cmocka_unit_test(a_word_goes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
