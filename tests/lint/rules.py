@@ -296,13 +296,14 @@ def named_fields(src):
 
 
 def struct_names(src):
-    """A struct has a name that no other has, in whatever files they are: all but types in a class of C++, which templates name."""
+    """A struct has a name that no other has, in whatever files they are, and so has what begins with pk_, a union or an enum: all but types
+    in a class of C++, which templates name."""
     seen = {}
     for path, text in src.c_files("lib", "cmd", "probes"):
         indent = "[ ]*" if path.endswith(".c") else ""
-        for m in re.finditer(r"^%s(?:static )?(?:const )?struct (\w+) \{" % indent, text, re.M):
+        for m in re.finditer(r"^%s(?:static |typedef )?(?:const )?(?:struct|(?:union|enum)(?= pk_)) (\w+) \{" % indent, text, re.M):
             if m.group(1) in seen:
-                yield "%s:%d: there is a struct %s in %s" % (path, line_of(text, m.start()), m.group(1), seen[m.group(1)])
+                yield "%s:%d: there is a type %s in %s" % (path, line_of(text, m.start()), m.group(1), seen[m.group(1)])
             seen[m.group(1)] = path
 
 

@@ -147,15 +147,4 @@ def call_cycles(src):
     yield from cycles(src, "call_cycles", graph)
 
 
-def struct_names(src):
-    """A struct, union or enum whose name begins with pk_ is defined once."""
-    homes = {}
-    for path, _ in src.c_files(*TOPS):
-        code = src.code(path)
-        for m in re.finditer(r"^(?:typedef )?(?:struct|union|enum) (pk_\w+) \{", code, re.M):
-            first = homes.setdefault(m.group(1), path)
-            if first != path:
-                yield "%s:%d: %s is defined in %s, too" % (path, code.count("\n", 0, m.start()) + 1, m.group(1), first)
-
-
-RULES = [folder_size, small_headers, private_headers, include_cycles, call_cycles, struct_names]
+RULES = [folder_size, small_headers, private_headers, include_cycles, call_cycles]

@@ -98,6 +98,16 @@ def test_words_in_comments_and_strings_are_no_code(tmp_path, rule, text):
     assert list(rule(sources(tmp_path, {**SOUND, "lib/base/words.c": text}))) == []
 
 
+@pytest.mark.parametrize("other,complaint", [
+    ("enum pk_x { ONE };\n", True),
+    ("struct pk_x;\nenum y { ONE };\nstruct pk_x f(struct pk_x x);\n", False),
+])
+def test_types_of_one_name_in_two_files(tmp_path, other, complaint):
+    files = {"lib/base/a.h": "/* A: two types. */\nstruct pk_x {\n    int x;\n};\nstruct y {\n};\n", "lib/store/b.c": "/* B: its user. */\n" + other}
+    found = list(rules.struct_names(sources(tmp_path, {**SOUND, **files})))
+    assert [c.split(":")[0] for c in found] == (["lib/store/b.c"] if complaint else []), found
+
+
 def test_every_rule_is_broken_once():
     assert {b[0] for b in BROKEN} == set(rules.RULES) - set(rules.structure.RULES)
 

@@ -36,10 +36,6 @@ BROKEN = [
     (structure.call_cycles, "cmd/c.c cmd/a.c", "cmd/a.c",
      {"cmd/a.c": calling("a", "b"), "cmd/b.c": calling("b", "c"), "cmd/c.c": calling("c", "a")}),
 ]
-NO_EXCEPTIONS = [
-    (structure.struct_names, None, "lib/store/b.c",
-     {"lib/base/err.h": "/* A: a struct. */\nstruct pk_x {\n    int x;\n};\n", "lib/store/b.c": "/* B: another. */\nenum pk_x { ONE };\n"}),
-]
 IDS = ["%s-%d" % (b[0].__name__, i) for i, b in enumerate(BROKEN)]
 
 
@@ -47,7 +43,7 @@ def complaints(root, rule, files, *exceptions):
     return list(rule(sources(root, {**SOUND, **files, structure.EXCEPTIONS: "# Known.\n" + "\n".join(exceptions)})))
 
 
-@pytest.mark.parametrize("rule,exception,path,files", BROKEN + NO_EXCEPTIONS, ids=IDS + ["struct_names"])
+@pytest.mark.parametrize("rule,exception,path,files", BROKEN, ids=IDS)
 def test_a_broken_rule_is_noticed(tmp_path, rule, exception, path, files):
     found = complaints(tmp_path, rule, files)
     assert len(found) == 1 and found[0].startswith(path + ":"), found
@@ -86,8 +82,6 @@ def test_an_edge_that_stands_in_no_cycle_needs_no_exception(tmp_path):
                                  "lib/store/b.c": '/* B: a user. */\n#include "base/counterparts.h"\n'}),
     (structure.include_cycles, {"lib/base/a.c": '/* A: one way. */\n#include "base/err.h"\n#include "base/a_parts.h"\n',
                                 "lib/base/a_parts.h": '/* A: no code of its own. */\n#include "base/a.h"\n', "lib/base/a.h": "/* A. */\n"}),
-    (structure.struct_names, {"lib/base/a.h": "/* A: a struct, and one of another name. */\nstruct pk_x {\n    int x;\n};\nstruct y {\n};\n",
-                              "lib/store/b.c": "/* B: its user. */\nstruct pk_x;\nstruct y {\n};\nstruct pk_x f(struct pk_x x);\n"}),
     (structure.call_cycles, {"lib/base/a.c": calling("a", "b"), "lib/base/b.c": calling("b", "a"), "lib/base/stub.c": calling("a", "a")}),
     (structure.call_cycles, {"lib/base/a.c": calling("a", "b"), "lib/base/b.c": calling("b", "f") + "/* pk_a() */ char *s = \"pk_a()\";\n"}),
 ])
@@ -96,4 +90,4 @@ def test_what_is_allowed(tmp_path, rule, files):
 
 
 def test_every_rule_is_broken_once():
-    assert {b[0] for b in BROKEN + NO_EXCEPTIONS} == set(structure.RULES)
+    assert {b[0] for b in BROKEN} == set(structure.RULES)
